@@ -1,0 +1,31 @@
+# Two commands do everything on a fresh machine: `make reproduce` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: reproduce test lint clean
+
+# The environment for users; its stamp is older than pyproject.toml only when that has changed.
+$(VENV)/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
+	touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,jax,test]'
+	touch $@
+
+reproduce: $(VENV)/installed
+	$(BIN)/multiadvisor reproduce --out report
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n auto
+
+clean:
+	rm -rf $(VENV) build dist report .pytest_cache .mypy_cache .ruff_cache .hypothesis

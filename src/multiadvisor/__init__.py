@@ -1,0 +1,58 @@
+"""Multi-Advisor Reinforcement Learning: one task split among advisors, and an aggregator in control.
+
+>>> import multiadvisor as mad
+>>> agent = mad.MultiAdvisor(mad.make("two-goal"), planning="empathic", gamma=0.9, seed=0)
+>>> agent.learn(2_000, progress=False).evaluate(games=5).score
+1.0
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from multiadvisor.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from multiadvisor.agent import Evaluation as Evaluation
+    from multiadvisor.agent import MultiAdvisor as MultiAdvisor
+    from multiadvisor.agent import load as load
+    from multiadvisor.aggregation import epsilon_greedy as epsilon_greedy
+    from multiadvisor.aggregation import greedy as greedy
+    from multiadvisor.aggregation import weighted_sum as weighted_sum
+    from multiadvisor.check import check_task as check_task
+    from multiadvisor.compiled import compiled as compiled
+    from multiadvisor.errors import BadInput as BadInput
+    from multiadvisor.planning import agnostic as agnostic
+    from multiadvisor.planning import egocentric as egocentric
+    from multiadvisor.planning import empathic as empathic
+    from multiadvisor.settings import Settings as Settings
+    from multiadvisor.task import Focus as Focus
+    from multiadvisor.task import Task as Task
+    from multiadvisor.task import Transition as Transition
+    from multiadvisor.task import World as World
+    from multiadvisor.worlds.adapter import Bins as Bins
+    from multiadvisor.worlds.builtin import make as make
+
+# Loaded on first use, so that `multiadvisor --help` answers at once.
+_HOME = {
+    "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
+    "epsilon_greedy": "aggregation", "greedy": "aggregation", "weighted_sum": "aggregation",
+    "check_task": "check", "compiled": "compiled", "BadInput": "errors",
+    "agnostic": "planning", "egocentric": "planning", "empathic": "planning",
+    "Settings": "settings", "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
+    "Bins": "worlds.adapter", "make": "worlds.builtin",
+}  # fmt: skip
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"multiadvisor.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

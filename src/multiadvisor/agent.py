@@ -1,0 +1,206 @@
+"""MultiAdvisor: learn, act, evaluate, save; and load."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.aggregation import greedy, weighted_sum
+from multiadvisor.errors import BadInput
+from multiadvisor.progress import LearningBar
+from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+from multiadvisor.runs.interrupt import deferred_interrupt
+from multiadvisor.settings import Settings
+from multiadvisor.statistics import interval
+from multiadvisor.tabular import kernel
+from multiadvisor.tabular.learner import Played, learner_for
+from multiadvisor.task import Task
+from multiadvisor.version import VERSION
+
+_PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Greedy games without learning: means with 95% bootstrap intervals, and each advisor's mean return by name."""
+
+    games: int
+    score: float
+    score_interval: tuple[float, float]
+    turns: float
+    turns_interval: tuple[float, float]
+    finished: float
+    """The share of games that ended by themselves (in Pac-Boy: all fruit eaten)."""
+    touches: float | None
+    """In Pac-Boy, touches by ghosts per game; None where the task has no such thing."""
+    advisors: dict[str, float]
+    played: Played = dataclasses.field(repr=False)
+    """The single games."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: everything but the single games."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "played"}
+
+    def __str__(self) -> str:
+        low, high = self.score_interval
+        text = (
+            f"{self.games} games: score {self.score:.2f} [{low:.2f}, {high:.2f}], {self.turns:.1f} turns, "
+            f"{self.finished:.0%} finished"
+        )
+        return text if self.touches is None else f"{text}, {self.touches:.2f} touches"
+
+
+class MultiAdvisor:
+    """An agent whose advisors each learn their own part of the task and whose aggregator acts on the weighted sum.
+
+    >>> import multiadvisor as mad
+    >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="empathic", gamma=0.9, seed=0)
+    >>> agent.learn(20_000, progress=False).evaluate(games=10).finished
+    1.0
+    """
+
+    def __init__(
+        self, task: Task, *, planning: str = "empathic", gamma: float = 0.9, alpha: float = 0.1,
+        epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.task = task
+        self.settings = Settings(planning, gamma, alpha, epsilon, noise, seed)
+        if task.endless and (task.gammas(gamma) == 1.0).any():
+            raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
+        self._learner = learner_for(task, self.settings)
+
+    # ---- what was learned --------------------------------------------------------------------------------------------
+    @property
+    def turns(self) -> int:
+        """The number of transitions learned from."""
+        return int(self._learner.clock[kernel.TURN])
+
+    @property
+    def games(self) -> int:
+        """The number of games played to their end."""
+        return int(self._learner.clock[kernel.GAMES])
+
+    def values(self, advisor: str | int) -> np.ndarray:
+        """Q_j [local states, A] of one advisor, by name or index."""
+        if isinstance(advisor, str):
+            if advisor not in self.task.names:
+                raise BadInput(f"no advisor is called {advisor!r} in task {self.task.name!r}")
+            advisor = self.task.names.index(advisor)
+        return self._learner.values(advisor)
+
+    def advice(self, state: Any) -> tuple[tuple[str, ...], np.ndarray]:
+        """The names of the active advisors [m] in a state, and their advice [m, A].
+
+        The state is an observation of a Gymnasium task, or the state x of a compiled world.
+        """
+        advisors, rows = self._learner.rows(state)
+        return tuple(self.task.names[j] for j in advisors), self._learner.table[rows]
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """Q_Sigma(x, .) [A]."""
+        advisors, rows = self._learner.rows(state)
+        return weighted_sum(self._learner.table[rows], self.task.weights[advisors])
+
+    def act(self, state: Any, draw: float = 0.0) -> int:
+        """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
+        return int(greedy(self.preferences(state), draw))
+
+    # ---- learning and playing ----------------------------------------------------------------------------------------
+    def learn(self, turns: int, *, progress: bool | None = None) -> MultiAdvisor:
+        """Learn from this many transitions more; returns self.
+
+        Ctrl-C stops between two transitions: nothing is lost, and another call goes on from there.
+        """
+        if turns < 0:
+            raise BadInput(f"cannot learn for {turns} turns: give a number of at least 0")
+        learner, left, piece = self._learner, turns, 2000
+        with deferred_interrupt() as stop, LearningBar(turns, progress) as bar:
+            while left > 0 and not stop.requested:
+                size = min(left, piece)
+                games, score = learner.clock[kernel.GAMES], learner.tally[kernel.SCORE_SUM]
+                start = time.perf_counter()
+                learner.run(size)
+                taken = time.perf_counter() - start
+                left -= size
+                played = learner.clock[kernel.GAMES] - games
+                bar.advance(size, (learner.tally[kernel.SCORE_SUM] - score) / played if played else None)
+                if taken < _PIECE_SECONDS:
+                    piece = min(piece * 4, 5_000_000)
+                elif taken > 4 * _PIECE_SECONDS:
+                    piece = max(piece // 4, 1)
+        return self
+
+    def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
+        """Play `games` greedy games for each seed, without learning."""
+        if games < 1 or not seeds:
+            raise BadInput(f"cannot evaluate {games} games with {len(seeds)} seeds: give at least one of each")
+        parts = [self._learner.evaluate(games, seed) for seed in seeds]
+        played = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+        measures = self.task.measures(played.returns) if self.task.measures else {}
+        return Evaluation(
+            games=len(played.score),
+            score=float(played.score.mean()),
+            score_interval=interval(played.score),
+            turns=float(played.turns.mean()),
+            turns_interval=interval(played.turns),
+            finished=float(played.finished.mean()),
+            touches=float(measures["touches"].mean()) if "touches" in measures else None,
+            advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
+            played=played,
+        )
+
+    # ---- keeping -----------------------------------------------------------------------------------------------------
+    def save(self, path: str | Path, record: dict[str, Any] | None = None) -> None:
+        """Save to a folder, atomically; `record` may hold anything that JSON can."""
+        header = {
+            "version": VERSION,
+            "task": {"name": self.task.name, "options": self.task.options, "fingerprint": self.task.fingerprint()},
+            "settings": dataclasses.asdict(self.settings),
+            "turns": self.turns,
+            "record": record or {},
+        }
+        write_checkpoint(Path(path), header, self._learner.tensors())
+
+
+def load(path: str | Path, task: Task | None = None) -> MultiAdvisor:
+    """An agent as it was saved; training goes on bit for bit as if it had never stopped.
+
+    Built-in tasks are made again by name; a task of your own has to be given.
+    """
+    return load_with_record(path, task)[0]
+
+
+def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiAdvisor, dict[str, Any]]:
+    """`load`, with the record that was saved beside the agent."""
+    folder = Path(path)
+    header, tensors = read_checkpoint(folder)
+    try:
+        saved, settings = header["task"], header["settings"]
+        name, options, fingerprint = saved["name"], saved["options"], saved["fingerprint"]
+        record = header["record"]
+        known = Settings(**settings)
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+    if task is None:
+        task = _make_again(folder, name, options)
+    if task.fingerprint() != fingerprint:
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made for task {name!r} with other advisors, weights or options than "
+            f"the given {task.name!r}: load it with the task it was made for"
+        )
+    agent = MultiAdvisor(task, **dataclasses.asdict(known))
+    agent._learner.restore(tensors)
+    return agent, record
+
+
+def _make_again(folder: Path, name: str, options: dict[str, Any]) -> Task:
+    from multiadvisor.worlds.builtin import TASKS, make
+
+    if name not in TASKS and not name.startswith("gymnasium:"):
+        raise BadInput(f"the checkpoint {str(folder)!r} was made for task {name!r}, which is not built in: give task=")
+    return make(name, **options)

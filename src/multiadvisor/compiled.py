@@ -1,0 +1,125 @@
+"""Compiling with numba, and a cache of machine code that cannot go stale.
+
+Numba's own cache looks at one source file only, while a compiled loop inlines functions from several. The cache
+folder is therefore named after everything that was inlined: the sources of this package that hold compiled code, and
+for a world of one's own the file it is written in.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+_PACKAGE = Path(__file__).parent
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+
+
+@functools.cache
+def _package_digest() -> str:
+    parts = [_PACKAGE / "compiled.py", _PACKAGE / "draws.py"]
+    parts += sorted((_PACKAGE / "tabular").glob("*.py")) + sorted((_PACKAGE / "worlds").glob("*.py"))
+    digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
+    for part in parts:
+        digest.update(part.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_root() -> Path:
+    """Where machine code is kept: NUMBA_CACHE_DIR where that is set, else the user's cache folder."""
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(given) / "multiadvisor"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "multiadvisor"
+
+
+def _folder(extra: str = "") -> Path | None:
+    """The cache folder for code that also depends on `extra`; None where it cannot be written."""
+    folder = cache_root() / (_package_digest() + (f"-{extra}" if extra else ""))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _njit(function: Callable[..., Any], folder: Path | None, **options: Any) -> Any:
+    if folder is None:
+        return numba.njit(function, **_OPTIONS, **options)
+    # numba reads CACHE_DIR while it decorates and at no other time.
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    try:
+        return numba.njit(function, cache=True, **_OPTIONS, **options)
+    finally:
+        config.CACHE_DIR = before
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function with the options every loop here shares (no fast-math: runs must give the same bytes).
+
+    For the functions of a world of one's own as well:
+
+    >>> import numpy as np
+    >>> from multiadvisor import compiled
+    >>> @compiled
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
+    """
+    # Small functions are inlined into a loop that is cached itself; a cache of their own would only cost files.
+    return numba.njit(function, forceinline=True, **_OPTIONS)
+
+
+def _source_digest(function: Any) -> str | None:
+    """A digest of the file a function is written in, or None for one typed at a prompt."""
+    try:
+        path = inspect.getsourcefile(getattr(function, "py_func", function))
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else None
+    except (OSError, TypeError):
+        return None
+
+
+def specialise(loop: Callable[..., Any], **bindings: Any) -> Any:
+    """Compile `loop` with the given functions in the place of the globals of the same names.
+
+    This is how one learning loop serves every compiled world at full speed: the world's functions are bound before
+    compiling, so they are inlined, and the result is cached under a name that changes when they do.
+    """
+    copy = types.FunctionType(
+        loop.__code__, {**loop.__globals__, **bindings}, loop.__name__, loop.__defaults__, loop.__closure__
+    )
+    copy.__qualname__, copy.__module__ = loop.__qualname__, loop.__module__
+    digests = [_source_digest(function) for function in bindings.values()]
+    if any(digest is None for digest in digests):
+        return _njit(copy, None)
+    sources = hashlib.sha256(" ".join(f"{digest}" for digest in digests).encode())
+    for function in bindings.values():
+        sources.update(getattr(function, "py_func", function).__qualname__.encode())
+    return _njit(copy, _folder(sources.hexdigest()[:16]))
+
+
+def cached(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls directly, and keep its machine code."""
+    return _njit(function, _folder())
+
+
+def is_cached(dispatcher: Any) -> bool:
+    """Whether machine code for this function is ready, in memory or on disk."""
+    if dispatcher.signatures:
+        return True
+    cache = dispatcher._cache
+    path = getattr(cache, "cache_path", None)
+    if path is None:
+        return False
+    name = dispatcher.py_func.__qualname__.split(".")[-1]
+    return any(Path(path).glob(f"*{name}-*.nbi"))

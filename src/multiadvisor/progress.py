@@ -1,0 +1,55 @@
+"""A progress bar on stderr while learning."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class LearningBar:
+    """Turns done, speed, mean score of the latest games, time left; silent where stderr is no terminal."""
+
+    def __init__(self, total: int, shown: bool | None = None, title: str = "learning") -> None:
+        self.total, self.title = total, title
+        self.shown = sys.stderr.isatty() if shown is None else shown
+        self._progress: Any = None
+
+    def __enter__(self) -> LearningBar:
+        if self.shown:
+            # rich takes a while to import: only where there is somebody to look at it
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
+                TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[score]}"), TimeRemainingColumn(),
+                console=Console(stderr=True), transient=False,
+            )  # fmt: skip
+            self._progress.start()
+            self._id = self._progress.add_task(self.title, total=self.total, speed="", score="")
+        return self
+
+    def advance(self, turns: int, score: float | None = None) -> None:
+        """So many turns more, and the mean score of the games that ended in them."""
+        if self._progress is None:
+            return
+        self._progress.advance(self._id, turns)
+        rate = self._progress.tasks[0].speed
+        fields = {"speed": f"{_short(rate)} turns/s"} if rate else {}
+        if score is not None:
+            fields["score"] = f"score {score:.1f}"
+        self._progress.update(self._id, **fields)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+def _short(number: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return f"{number:.0f}"

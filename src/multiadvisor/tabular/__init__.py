@@ -1,0 +1,1 @@
+"""The tabular learner, twice: a readable reference and its compiled twin."""

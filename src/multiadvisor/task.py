@@ -1,0 +1,245 @@
+"""Task and Focus: one problem, split among n advisors.
+
+A Task is the global problem: actions, advisors with their foci, and either a compiled world or an environment to step.
+A Focus is one advisor's part of it: its reward, its view of the state (phi_j), its weight, when it has a say and when
+its own part ends. This module only describes; `worlds` has the problems and `tabular` the learning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from multiadvisor.worlds.adapter import Adapter
+
+
+class Transition(NamedTuple):
+    """What a focus' reward and end may look at: one step of a Gymnasium environment."""
+
+    observation: Any
+    action: int
+    reward: Any
+    next_observation: Any
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Focus:
+    """One advisor's part of the task.
+
+    >>> Focus("treasure", reward=0)
+    Focus('treasure', reward=0)
+    """
+
+    name: str
+    reward: int | Callable[[Transition], float] | None = None
+    """r_j: an index into the environment's vector reward, or a function of the transition; None: the scalar reward."""
+    state: int | Sequence[int] | str | Callable[[Any], Hashable] | None = None
+    """phi_j: a function of the observation, the components to look at, or None for the whole observation.
+
+    In a compiled world the world computes it, and this is its name.
+    """
+    states: int | None = None
+    """The number of local states; None: they are counted as they are met."""
+    weight: float = 1.0
+    """w_j, any real number."""
+    gamma: float | None = None
+    """A discount of its own; None: the agent's."""
+    active: Callable[[Any], bool] | None = None
+    """Whether the advisor has a say in the state with this observation; None: always."""
+    ended: Callable[[Transition], bool] | None = None
+    """Whether this transition ended the advisor's own part; None: only the end of the game does."""
+    table: str | None = None
+    """Advisors that name the same table share it: what one learns, all know."""
+    group: str = ""
+    """For summaries and pictures: advisors of the same kind."""
+
+    def __repr__(self) -> str:
+        shown = [repr(self.name)]
+        for name in ("reward", "state", "states", "weight", "gamma", "table"):
+            value = getattr(self, name)
+            if value != getattr(Focus, name, None):
+                shown.append(f"{name}={getattr(value, '__name__', None) or repr(value)}")
+        return f"Focus({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class World:
+    """A world for the compiled loop: its constants, the size of its state, and four compiled functions over them.
+
+    `reset(constants, x, key)` writes the first state of a game into x [size], int64.
+    `begin(constants, x, advisors) -> m` writes the active advisors in rising order and returns how many there are.
+    `local_states(constants, x, advisors, m, local)` writes phi_j(x) of each active advisor.
+    `step(constants, x, action, key, advisors, m, reward, ended) -> terminated` changes x, and writes what is not zero
+    into reward [m] and ended [m], which are given as zeros.
+    """
+
+    constants: Any
+    size: int
+    reset: Any
+    begin: Any
+    local_states: Any
+    step: Any
+
+
+class Layout(NamedTuple):
+    """Where the advisors' values lie in the one flat table: row = offset[j] + stride[j] * local state."""
+
+    offset: np.ndarray  # [n] int64
+    stride: np.ndarray  # [n] int64
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem split among advisors; `multiadvisor.make(name)` and `Task.from_gymnasium` build one."""
+
+    name: str
+    actions: tuple[str, ...]
+    foci: tuple[Focus, ...]
+    world: World | None = None
+    adapter: Adapter | None = None
+    limit: int | None = None
+    """Games are truncated after this many turns (not ended: values still bootstrap); None: never."""
+    endless: bool = False
+    """True where no game can ever terminate, so that gamma = 1 has no meaning."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """What `multiadvisor.make` was called with."""
+    board: Any = None
+    """For worlds on a grid, what to draw."""
+    measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    """Further figures of a game from the advisors' returns [games, n], for example touches."""
+
+    def __post_init__(self) -> None:
+        check_foci(self.foci)
+        if len(self.actions) < 1:
+            raise BadInput(f"task {self.name!r} has no action: give it at least one")
+        if (self.world is None) == (self.adapter is None):
+            raise BadInput(f"task {self.name!r} needs either a compiled world or an environment")
+
+    @property
+    def n(self) -> int:
+        """The number of advisors."""
+        return len(self.foci)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The advisors' names, in order."""
+        return tuple(focus.name for focus in self.foci)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """w [n]."""
+        return np.array([focus.weight for focus in self.foci])
+
+    def gammas(self, gamma: float) -> np.ndarray:
+        """gamma_j [n]: each advisor's own discount, or the given one."""
+        return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
+
+    def with_weights(self, **weights: float) -> Task:
+        """The same task with other weights, by advisor name or group."""
+        groups = {focus.group for focus in self.foci} | set(self.names)
+        for name in weights:
+            if name not in groups:
+                raise BadInput(f"no advisor or group is called {name!r} in task {self.name!r}")
+        foci = (replace(f, weight=weights.get(f.name, weights.get(f.group, f.weight))) for f in self.foci)
+        return replace(self, foci=tuple(foci))
+
+    def layout(self) -> Layout:
+        """Rows for advisors whose numbers of local states are known.
+
+        Advisors with the same phi lie side by side, state by state: what is looked at together is stored together.
+        """
+        blocks: dict[tuple[str, Any], list[int]] = {}
+        for j, focus in enumerate(self.foci):
+            if focus.states is None:
+                raise BadInput(f"focus {focus.name!r} of task {self.name!r} needs `states`, its number of local states")
+            key = ("table", focus.table) if focus.table is not None else ("state", focus.state)
+            blocks.setdefault(key, []).append(j)
+        offset, stride = np.zeros(self.n, np.int64), np.ones(self.n, np.int64)
+        rows = 0
+        for (kind, _), members in blocks.items():
+            states = self.foci[members[0]].states or 0
+            width = 1 if kind == "table" else len(members)
+            for position, j in enumerate(members):
+                offset[j] = rows + (0 if kind == "table" else position)
+                stride[j] = width
+            rows += states * width
+        return Layout(offset, stride, rows)
+
+    def fingerprint(self) -> str:
+        """A digest of what a checkpoint must agree with: the task's name, actions, advisors and local states."""
+        parts = [
+            [f.name, f.states, f.table, repr(f.weight), repr(f.gamma), f.state if isinstance(f.state, str) else None]
+            for f in self.foci
+        ]
+        text = json.dumps([self.name, self.actions, parts, self.limit, self.options], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @classmethod
+    def from_gymnasium(
+        cls,
+        env: gymnasium.Env,
+        foci: Sequence[Focus] | None = None,
+        *,
+        name: str | None = None,
+        discretise: Callable[[Any], Hashable] | None = None,
+    ) -> Task:
+        """A task from any Gymnasium or MO-Gymnasium environment with discrete actions.
+
+        Without foci, a vector reward gets one advisor per component and a scalar one a single advisor. Real-valued
+        observations need `discretise`, or a `state` function in each focus.
+
+        >>> import gymnasium, multiadvisor as mad
+        >>> env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+        >>> task = mad.Task.from_gymnasium(env, [mad.Focus("goal")])
+        >>> mad.MultiAdvisor(task, gamma=0.9).learn(200, progress=False).turns
+        200
+        """
+        from multiadvisor.worlds.adapter import task_from_gymnasium
+
+        return task_from_gymnasium(env, foci, name, discretise)
+
+
+def check_foci(foci: Sequence[Focus]) -> None:
+    """Refuse foci that contradict each other or themselves."""
+    if not foci:
+        raise BadInput("a task needs at least one focus")
+    names = [focus.name for focus in foci]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise BadInput(f"two foci are called {twice[0]!r}: give each advisor a name of its own")
+    tables: dict[str, Focus] = {}
+    for focus in foci:
+        if not math.isfinite(focus.weight):
+            raise BadInput(f"the weight of focus {focus.name!r} is {focus.weight}: give a finite number")
+        if focus.gamma is not None:
+            check_gamma(focus.gamma, f"of focus {focus.name!r}")
+        if focus.states is not None and focus.states < 1:
+            raise BadInput(f"focus {focus.name!r} has {focus.states} local states: give at least 1, or None to count")
+        if focus.table is not None:
+            first = tables.setdefault(focus.table, focus)
+            if first.states != focus.states:
+                raise BadInput(
+                    f"foci {first.name!r} and {focus.name!r} share the table {focus.table!r} but have "
+                    f"{first.states} and {focus.states} local states: give both the same number"
+                )
+
+
+def check_gamma(gamma: float, whose: str = "") -> None:
+    """Refuse a discount factor outside [0, 1]."""
+    if not (isinstance(gamma, int | float | np.floating) and 0.0 <= gamma <= 1.0):
+        raise BadInput(f"gamma {whose + ' ' if whose else ''}is {gamma}: choose it between 0 and 1")

@@ -1,0 +1,1 @@
+"""The problems: compiled worlds, the built-in tasks, and Gymnasium both ways."""

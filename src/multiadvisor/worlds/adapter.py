@@ -1,0 +1,339 @@
+"""Any Gymnasium environment as a task: local states to rows of the table, rewards to signals.
+
+Local states whose number is known get their rows in advance; the others are counted as they are met, and each new one
+takes the next free rows. Advisors that look at the same local state have adjacent rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.task import Focus, Task, Transition, check_foci
+
+if TYPE_CHECKING:
+    import gymnasium
+
+
+class Bins:
+    """A discretiser for real-valued observations: equal bins between low and high in each component.
+
+    >>> bins = Bins([-1.2, -0.07], [0.6, 0.07], [18, 14])
+    >>> bins.states, bins(np.array([-1.2, 0.0])), bins(np.array([9.0, 9.0]))
+    (252, 7, 251)
+    """
+
+    def __init__(self, low: Sequence[float], high: Sequence[float], counts: Sequence[int]) -> None:
+        self.low, self.high, self.counts = list(low), list(high), list(counts)
+        if not len(self.low) == len(self.high) == len(self.counts) > 0:
+            raise BadInput("low, high and counts of Bins must have one entry for each component")
+        for k, (a, b, count) in enumerate(zip(self.low, self.high, self.counts, strict=True)):
+            if not (math.isfinite(a) and math.isfinite(b) and a < b and count >= 1):
+                raise BadInput(f"component {k} of Bins goes from {a} to {b} in {count} bins: give a finite range")
+        self._scale = [count / (b - a) for a, b, count in zip(self.low, self.high, self.counts, strict=True)]
+        self.states = math.prod(self.counts)
+
+    def __call__(self, observation: Any) -> int:
+        """The number of the bin."""
+        state = 0
+        for value, low, scale, count in zip(observation, self.low, self._scale, self.counts, strict=True):
+            state = state * count + min(max(int((value - low) * scale), 0), count - 1)
+        return state
+
+
+def _array_key(observation: Any) -> bytes:
+    return observation.tobytes()
+
+
+class _Components:
+    """phi_j that picks components of an array observation."""
+
+    def __init__(self, picked: int | Sequence[int]) -> None:
+        self.picked = [picked] if isinstance(picked, int) else list(picked)
+
+    def __call__(self, observation: Any) -> Hashable:
+        return tuple(observation[k].item() for k in self.picked)
+
+
+class View:
+    """One distinct phi: a function of the observation, and the rows of its local states."""
+
+    def __init__(self, phi: Callable[[Any], Any], states: int | None, width: int, first: int, owner: str) -> None:
+        self.phi, self.states, self.width, self.first, self.owner = phi, states, width, first, owner
+        self.seen: dict[Hashable, int] = {}
+
+
+class Adapter:
+    """Reads one environment for n advisors. It holds no values: `firsts`, `signals` and `flags` are what it fills."""
+
+    def __init__(self, env: gymnasium.Env, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
+        from gymnasium import spaces
+
+        self.env, self.foci = env, tuple(foci)
+        if not isinstance(env.action_space, spaces.Discrete):
+            raise BadInput(
+                f"the environment's actions are {type(env.action_space).__name__}, but advisors need Discrete ones: "
+                "wrap the environment so that it offers a finite choice"
+            )
+        self.actions = int(env.action_space.n)
+        self.first_action = int(env.action_space.start)
+        space = getattr(env.unwrapped, "reward_space", None)
+        self.components = int(np.prod(space.shape)) if space is not None and space.shape else 0
+        n = len(self.foci)
+        self._whole = self._whole_observation(env.observation_space, discretise)
+        self.views: list[View] = []
+        self.view_of = np.zeros(n, np.int64)
+        self.position = np.zeros(n, np.int64)
+        self._lay_out()
+        self.source = np.zeros(n, np.int64)
+        self._rewards: list[tuple[int, Focus]] = []
+        for j, focus in enumerate(self.foci):
+            self.source[j] = self._reward_source(j, focus)
+        size = max(self.components, 1)
+        self.firsts = np.zeros(len(self.views), np.int64)
+        self.signals = np.zeros(size + n)
+        self.flags = np.zeros((2, n), np.int64)
+        self.flags[0] = 1
+        self._active = [(j, focus.active) for j, focus in enumerate(self.foci) if focus.active is not None]
+        self._ended = [(j, focus.ended) for j, focus in enumerate(self.foci) if focus.ended is not None]
+        self._plain = not (self._rewards or self._ended)
+        self.observation: Any = None
+
+    def _whole_observation(
+        self, space: Any, discretise: Callable[[Any], Hashable] | None
+    ) -> tuple[Callable[[Any], Any], int | None] | None:
+        """phi for the whole observation and its number of states; None where it needs a discretiser."""
+        from gymnasium import spaces
+
+        if discretise is not None:
+            return discretise, getattr(discretise, "states", None)
+        if isinstance(space, spaces.Discrete):
+            start = int(space.start)
+            return (lambda observation: int(observation) - start), int(space.n)
+        if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+            return _array_key, None
+        if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
+            return _array_key, None
+        if isinstance(space, spaces.Tuple) and all(isinstance(part, spaces.Discrete) for part in space.spaces):
+            return (lambda observation: tuple(int(part) for part in observation)), None
+        return None
+
+    def _phi(self, focus: Focus) -> tuple[Callable[[Any], Any], int | None]:
+        if focus.state is None:
+            if self._whole is None:
+                raise BadInput(
+                    f"focus {focus.name!r} looks at the whole observation, which is {self.env.observation_space}: "
+                    "pass discretise= (for example Bins), or give the focus a state function"
+                )
+            phi, states = self._whole
+            return phi, states if focus.states is None else focus.states
+        if isinstance(focus.state, str):
+            raise BadInput(f"the state of focus {focus.name!r} is the name {focus.state!r}: give a function")
+        if callable(focus.state):
+            return focus.state, focus.states if focus.states is not None else getattr(focus.state, "states", None)
+        shape = getattr(self.env.observation_space, "shape", None)
+        if not shape or len(shape) != 1 or not np.issubdtype(self.env.observation_space.dtype, np.integer):
+            raise BadInput(
+                f"focus {focus.name!r} picks components {focus.state} of an observation that is no list of whole "
+                "numbers: give it a state function"
+            )
+        picked = _Components(focus.state)
+        if not all(-shape[0] <= k < shape[0] for k in picked.picked):
+            raise BadInput(f"focus {focus.name!r} picks components {focus.state} of an observation of {shape[0]}")
+        return picked, focus.states
+
+    def _lay_out(self) -> None:
+        """A view for each distinct phi; advisors of one view side by side, those of one table on the same rows."""
+        index: dict[Any, int] = {}
+        tables: dict[str, View] = {}
+        self.rows = 0
+        for j, focus in enumerate(self.foci):
+            phi, states = self._phi(focus)
+            given = focus.state if not isinstance(phi, _Components) else tuple(phi.picked)
+            key = (given if isinstance(given, tuple) else id(given), focus.table, states)
+            if key not in index:
+                index[key] = len(self.views)
+                self.views.append(View(phi, states, 0, 0, focus.name))
+            view = self.views[index[key]]
+            self.view_of[j] = index[key]
+            if focus.table is None:
+                self.position[j] = view.width
+                view.width += 1
+            else:
+                view.width = 1
+                first = tables.setdefault(focus.table, view)
+                view.seen = first.seen
+        laid: dict[str, int] = {}
+        for k, view in enumerate(self.views):
+            table = next(f.table for j, f in enumerate(self.foci) if self.view_of[j] == k)
+            if view.states is None:
+                continue
+            if table is not None and table in laid:
+                view.first = laid[table]
+                continue
+            view.first = self.rows
+            self.rows += view.states * view.width
+            if table is not None:
+                laid[table] = view.first
+
+    def _reward_source(self, j: int, focus: Focus) -> int:
+        size = max(self.components, 1)
+        if focus.reward is None:
+            if self.components:
+                raise BadInput(
+                    f"focus {focus.name!r} takes the scalar reward, but the environment pays a vector of "
+                    f"{self.components}: give reward=0 to {self.components - 1}, or a function"
+                )
+            return 0
+        if isinstance(focus.reward, int):
+            if not 0 <= focus.reward < self.components:
+                raise BadInput(
+                    f"focus {focus.name!r} takes component {focus.reward} of the reward, but the environment pays "
+                    + (f"a vector of {self.components}" if self.components else "a scalar: give a function")
+                )
+            return focus.reward
+        if not callable(focus.reward):
+            raise BadInput(f"the reward of focus {focus.name!r} must be an index or a function of the transition")
+        self._rewards.append((size + j, focus))
+        return size + j
+
+    # ---- stepping ----------------------------------------------------------------------------------------------------
+    def reset(self, seed: int) -> None:
+        """Start a game with this seed and look around."""
+        self.observation, _ = self.env.reset(seed=seed)
+        self.look(self.observation)
+        if self._ended:
+            self.flags[1] = 0
+
+    def step(self, action: int) -> tuple[bool, bool]:
+        """Make a step, fill the signals and flags: terminated, truncated."""
+        observation, reward, terminated, truncated, info = self.env.step(action + self.first_action)
+        if self.components:
+            self.signals[: self.components] = reward
+        else:
+            self.signals[0] = reward
+        if not self._plain:
+            transition = Transition(
+                self.observation, action + self.first_action, reward, observation, terminated, truncated, info
+            )
+            for place, focus in self._rewards:
+                self.signals[place] = focus.reward(transition)  # type: ignore[operator, misc]
+            for j, ended in self._ended:
+                self.flags[1, j] = 1 if ended(transition) else 0
+        self.observation = observation
+        self.look(observation)
+        return terminated, truncated
+
+    def look(self, observation: Any) -> None:
+        """The first row of every view's local state, and who is active."""
+        firsts = self.firsts
+        for k, view in enumerate(self.views):
+            state = view.phi(observation)
+            if view.states is None:
+                first = view.seen.get(state)
+                if first is None:
+                    first = self._count(view, state)
+                firsts[k] = first
+            else:
+                if not 0 <= state < view.states:
+                    raise BadInput(
+                        f"focus {view.owner!r} gave the local state {state}, but it has {view.states} states "
+                        f"(0 to {view.states - 1}): correct its state function or `states`"
+                    )
+                firsts[k] = view.first + state * view.width
+        for j, active in self._active:
+            self.flags[0, j] = 1 if active(observation) else 0
+
+    def _count(self, view: View, state: Hashable) -> int:
+        """Rows for a local state met for the first time."""
+        first = self.rows
+        try:
+            view.seen[state] = first
+        except TypeError:
+            raise BadInput(
+                f"focus {view.owner!r} gave a local state of type {type(state).__name__}, which cannot be counted: "
+                "return a number, a string or a tuple of them"
+            ) from None
+        self.rows += view.width
+        return first
+
+    # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
+    def counted(self) -> list[list[Any]]:
+        """The local states met so far: [view, state, first row], in the order they were met."""
+        tables: set[int] = set()
+        met = []
+        for k, view in enumerate(self.views):
+            if view.states is None and id(view.seen) not in tables:
+                tables.add(id(view.seen))
+                met += [[k, _encode(state), first] for state, first in view.seen.items()]
+        return sorted(met, key=lambda entry: entry[2])
+
+    def recount(self, met: list[list[Any]], rows: int) -> None:
+        """Take up what `counted` gave."""
+        for view in self.views:
+            view.seen.clear()
+        for k, state, first in met:
+            self.views[k].seen[_decode(state)] = first
+        self.rows = rows
+
+
+def _encode(state: Hashable) -> Any:
+    if isinstance(state, bytes):
+        return {"bytes": state.hex()}
+    if isinstance(state, tuple):
+        return {"tuple": [_encode(part) for part in state]}
+    if isinstance(state, np.integer | np.floating | np.bool_):
+        return state.item()
+    if state is None or isinstance(state, bool | int | float | str):
+        return state
+    raise BadInput(f"a local state of type {type(state).__name__} cannot be saved: return numbers, strings or tuples")
+
+
+def _decode(state: Any) -> Hashable:
+    if isinstance(state, dict):
+        if "bytes" in state:
+            return bytes.fromhex(state["bytes"])
+        return tuple(_decode(part) for part in state["tuple"])
+    return state
+
+
+def task_from_gymnasium(
+    env: gymnasium.Env, foci: Sequence[Focus] | None, name: str | None, discretise: Callable[[Any], Hashable] | None
+) -> Task:
+    """See `Task.from_gymnasium`."""
+    space = getattr(env.unwrapped, "reward_space", None)
+    if foci is None:
+        components = int(np.prod(space.shape)) if space is not None and space.shape else 0
+        foci = [Focus(f"reward {k}", reward=k) for k in range(components)] or [Focus("reward")]
+    check_foci(foci)
+    adapter = Adapter(env, foci, discretise)
+    spec = env.spec
+    return Task(
+        name=name or (f"gymnasium:{spec.id}" if spec else type(env.unwrapped).__name__),
+        actions=tuple(f"action {a + adapter.first_action}" for a in range(adapter.actions)),
+        foci=tuple(foci),
+        adapter=adapter,
+    )
+
+
+def make_gymnasium(name: str, **options: Any) -> Task:
+    """`gymnasium:ID`: a registered environment, one advisor for each component of its reward."""
+    import contextlib
+
+    import gymnasium
+
+    with contextlib.suppress(ImportError):
+        import mo_gymnasium  # noqa: F401
+
+    identifier = name.removeprefix("gymnasium:")
+    try:
+        env = gymnasium.make(identifier, disable_env_checker=True, **options)
+    except gymnasium.error.Error as error:
+        raise BadInput(f"no environment {identifier!r} can be made: {str(error).splitlines()[0]}") from None
+    except TypeError as error:
+        raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
+    return task_from_gymnasium(env, None, name, None)

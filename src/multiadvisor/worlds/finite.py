@@ -1,0 +1,60 @@
+"""The compiled world of finite MDPs given as arrays: the gadgets of the theory, and anything small enough to list."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from multiadvisor.compiled import compiled
+from multiadvisor.draws import WORLD, draw, uniform
+
+
+class FiniteConstants(NamedTuple):
+    """Transitions as rows of outcomes: outcome k of (state, action) has the next state, the rewards and the end."""
+
+    start: np.ndarray  # [states] cumulative probability of the first state
+    cumulative: np.ndarray  # [states, actions, outcomes] cumulative probability
+    successor: np.ndarray  # [states, actions, outcomes] the next state
+    reward: np.ndarray  # [states, actions, outcomes, n]
+    final: np.ndarray  # [states, actions, outcomes] 1 where the game ends
+    local: np.ndarray  # [n, states] phi_j
+
+
+@compiled
+def reset(world, x, key):
+    """Draw the first state."""
+    chance = uniform(draw(key, WORLD))
+    state = 0
+    while chance >= world.start[state]:
+        state += 1
+    x[0] = state
+
+
+@compiled
+def begin(world, x, advisors):
+    """Every advisor is active in every state."""
+    n = world.local.shape[0]
+    for j in range(n):
+        advisors[j] = j
+    return n
+
+
+@compiled
+def local_states(world, x, advisors, m, local):
+    """phi_j by table."""
+    for j in range(m):
+        local[j] = world.local[j, x[0]]
+
+
+@compiled
+def step(world, x, action, key, advisors, m, reward, ended):
+    """Draw an outcome."""
+    chance = uniform(draw(key, WORLD))
+    state, outcome = x[0], 0
+    while chance >= world.cumulative[state, action, outcome]:
+        outcome += 1
+    for j in range(m):
+        reward[j] = world.reward[state, action, outcome, j]
+    x[0] = world.successor[state, action, outcome]
+    return world.final[state, action, outcome] == 1
