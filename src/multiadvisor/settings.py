@@ -39,6 +39,20 @@ class Settings:
             raise BadInput(f"seed is {self.seed!r}: give a whole number from 0 on")
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train and how to look at it."""
+
+    epochs: int = option(50, "number of epochs")
+    transitions: int = option(20_000, "transitions learned from in an epoch")
+    games: int = option(80, "greedy games played after each epoch")
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("transitions", 1), ("games", 0)):
+            if getattr(self, name) < least:
+                raise BadInput(f"{name} is {getattr(self, name)}: give a whole number of at least {least}")
+
+
 def _check_number(name: str, value: Any, low: float, high: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not low <= value <= high:

@@ -287,82 +287,83 @@ def play(
 
 
 # ---- the same learning step, once per step of a Python environment ---------------------------------------------------
-DEAL, STEP, TERMINATED, TRUNCATED = range(4)  # what the environment has just done
-ACTION, ACTIVE = 4, 5  # further entries of the adapter's clock
-ARRIVED, ARRIVED_ROW = 5, 6  # further rows of the adapter's `whole`: the active advisors of the next state
-VIEW, SOURCE = 2, 3  # further rows of the adapter's `layout`: which local state, which reward signal
-ALPHA, EPSILON, SIGMA = range(3)
+# Each array passed from Python costs some 30 ns, so that all there is fits into eight: the rows of the adapter's `whole`
+# and `real` go on after those above, and `clock` and `tally` hold the settings as well.
+DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has just done
+ARRIVED, ARRIVED_ROW, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, HAS_ENDED = range(5, 13)
+WEIGHT_OF, GAMMA_OF, RETURNS = range(2, 5)
+ACTION, ACTIVE, PLANNING, SHARED, LEARNING, KEY = range(4, 10)
+ALPHA, EPSILON, SIGMA = range(2, 5)
 
 
 @cached
-def adapter_turn(
-    table, total, whole, real, layout, focus, firsts, signals, flags, clock, tally, returns, numbers, key,
-    planning, shared, learning, event,
-):  # fmt: skip
+def adapter_turn(table, total, whole, real, firsts, signals, clock, tally, event):
     """Learn from the step just made, then choose the next action; -1 - j where advisor j's reward is not finite.
 
-    firsts [views] are the first rows of the local states arrived in, signals the rewards, flags [2, n] who is active
-    there and whose own part ended.
+    firsts [views] are the first rows of the local states arrived in, signals the rewards; the rows NOW_ACTIVE and
+    HAS_ENDED of `whole` say who is active there and whose own part ended.
     """
     advisors, local, rows, nexts, ended = whole[ADVISOR], whole[LOCAL], whole[ROW], whole[NEXT], whole[ENDED]
-    arrived, arrived_row = whole[ARRIVED], whole[ARRIVED_ROW]
-    reward, value = real[REWARD], real[VALUE]
-    offset, stride, weight, gamma = layout[OFFSET], layout[STRIDE], focus[WEIGHT], focus[GAMMA]
-    n = layout.shape[1]
-    m = clock[ACTIVE] if event != DEAL else 0
-    action = clock[ACTION]
-    now = turn_key(key[0], clock[TURN])
+    arrived, arrived_row, offset, stride = whole[ARRIVED], whole[ARRIVED_ROW], whole[POSITION], whole[ONE]
+    reward, value, weight, gamma = real[REWARD], real[VALUE], real[WEIGHT_OF], real[GAMMA_OF]
+    planning, learning, alpha = clock[PLANNING], clock[LEARNING] == 1, tally[ALPHA]
+    key, action = np.uint64(clock[KEY]), clock[ACTION]
+    now = turn_key(key, clock[TURN])
+    m = 0
 
-    if event != DEAL:
+    if event == DEAL:
+        clock[FRESH], clock[GAME_TURN], tally[GAME_SCORE] = 0, 0, 0.0
+    elif event != RETURN:
+        m = clock[ACTIVE]
         for i in range(m):
             j = advisors[i]
-            reward[i] = signals[layout[SOURCE, j]]
+            reward[i] = signals[whole[SOURCE, j]]
             if not np.isfinite(reward[i]):
                 return -1 - j
-            ended[i] = 1 if flags[1, j] == 1 or flags[0, j] == 0 else 0
+            ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
         leaving = event == TERMINATED
         for i in range(m):
             j = advisors[i]
             tally[GAME_SCORE] += weight[j] * reward[i]
-            returns[j] += reward[i]
-            if numbers[SIGMA] > 0.0:
-                reward[i] += numbers[SIGMA] * normal(draw(now, NOISE + j))
+            real[RETURNS, j] += reward[i]
+            if tally[SIGMA] > 0.0:
+                reward[i] += tally[SIGMA] * normal(draw(now, NOISE + j))
             leaving |= ended[i] != 0
         if leaving:
-            everyone = event == TERMINATED
-            m = settle(table, advisors, rows, reward, ended, m, action, numbers[ALPHA], learning, everyone)
+            m = settle(table, advisors, rows, reward, ended, m, action, alpha, learning, event == TERMINATED)
         clock[TURN] += 1
         clock[GAME_TURN] += 1
 
     count = 0
     if event != TERMINATED:
-        for j in range(n):
-            if flags[0, j] == 1:
+        for j in range(whole.shape[1]):
+            if whole[NOW_ACTIVE, j] == 1:
                 arrived[count] = j
-                local[count] = firsts[layout[VIEW, j]]
+                local[count] = firsts[whole[VIEW, j]]
                 count += 1
         consult(table, arrived, offset, stride, local, arrived_row, weight, count, total, value, planning)
         if learning and m > 0:
-            if count != m:  # others have become active: those who learn look for themselves
-                for i in range(m):
-                    j = advisors[i]
-                    nexts[i] = firsts[layout[VIEW, j]] + offset[j]
-                    value[i] = own_value(table, np.uintp(nexts[i]), planning)
-                learn_turn(table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning,
-                           numbers[ALPHA], now)  # fmt: skip
-                same = True
-            else:
+            if count == m:
                 same = learn_turn(table, advisors, rows, arrived_row, gamma, reward, value, m, total, action, planning,
-                                  numbers[ALPHA], now)  # fmt: skip
-                same = same or crossed(advisors, rows, arrived_row, m, shared)
+                                  alpha, now)  # fmt: skip
+                same = same or crossed(advisors, rows, arrived_row, m, clock[SHARED])
+            else:  # others have become active: those who learn look for themselves
+                for i in range(m):
+                    nexts[i] = firsts[whole[VIEW, advisors[i]]] + offset[advisors[i]]
+                    value[i] = own_value(table, np.uintp(nexts[i]), planning)
+                learn_turn(table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning, alpha, now)
+                same = True
             if same:
                 total[action] = sum_column(table, arrived, arrived_row, weight, count, action)
 
     if event in (TERMINATED, TRUNCATED):
+        clock[GAMES] += 1
+        clock[FRESH] = 1
+        tally[SCORE_SUM] += tally[GAME_SCORE]
         return 0
     for i in range(count):
         advisors[i], rows[i] = arrived[i], arrived_row[i]
     clock[ACTIVE] = count
-    action = choose(total, numbers[EPSILON], draw(turn_key(key[0], clock[TURN]), CHOICE))
+    action = choose(total, tally[EPSILON], draw(turn_key(key, clock[TURN]), CHOICE))
     clock[ACTION] = action
     return action

@@ -21,6 +21,10 @@ from multiadvisor.tabular import kernel
 from multiadvisor.task import Task
 
 
+_STRETCH = 1000  # turns after which the next game of a Python environment is seeded anew
+_LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
+
+
 class Played(NamedTuple):
     """Games of an evaluation."""
 
@@ -97,7 +101,7 @@ class CompiledLearner:
         """Play greedily without learning; the run itself is not touched."""
         key = draws.stream_key(self.settings.seed, draws.EVALUATION, seed)
         x, clock = np.zeros_like(self.x), np.array([0, 0, 0, 1])
-        turns = np.iinfo(np.int64).max if self._limit > 0 else games * 100_000
+        turns = games * (self._limit if self._limit > 0 else _LONGEST_GAME)
         played = self._play(x, clock, np.zeros(2), key, turns=turns, games=games, learning=False)
         if clock[kernel.GAMES] < games:
             raise BadInput(
@@ -144,75 +148,68 @@ def _copy_all(own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> None:
 
 
 class _Slots(NamedTuple):
-    """What the adapter's kernel needs to remember between two steps."""
+    """What the adapter's kernel is given and remembers between two steps; `kernel` names the rows and entries."""
 
     total: np.ndarray  # [A]
-    whole: np.ndarray  # [7, n]
-    real: np.ndarray  # [2, n]
-    clock: np.ndarray  # [6]
-    tally: np.ndarray  # [2]
-    returns: np.ndarray  # [n]
-
-    @classmethod
-    def empty(cls, n: int, actions: int) -> _Slots:
-        return cls(
-            np.zeros(actions), np.zeros((7, n), np.int64), np.zeros((2, n)), np.array([0, 0, 0, 1, 0, 0]),
-            np.zeros(2), np.zeros(n),
-        )  # fmt: skip
+    whole: np.ndarray  # [13, n] int64
+    real: np.ndarray  # [5, n]
+    clock: np.ndarray  # [10] int64
+    tally: np.ndarray  # [5]
 
 
 class AdapterLearner:
     """Learns in a Gymnasium environment.
 
-    Each game starts from a seed of its own and its actions are remembered, so that a run that was saved, or whose
-    environment was borrowed for an evaluation, goes on exactly where it was: the game is played again up to that point.
+    The environment is seeded anew every thousand turns or so, at the start of a game, and the actions since then are
+    remembered. So a run that was saved, or whose environment was borrowed for an evaluation, goes on exactly where it
+    was: that stretch is played again. (Seeding every game would cost more than learning where games are short.)
     """
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.adapter is not None
         self.task, self.settings, self.adapter = task, settings, task.adapter
-        n, actions = task.n, len(task.actions)
-        adapter = self.adapter
-        self.layout = np.stack([adapter.position, np.ones(n, np.int64), adapter.view_of, adapter.source])
-        self.focus = np.stack([task.weights, task.gammas(settings.gamma)])
-        self.table = np.zeros((max(adapter.rows, 64), actions))
-        self.slots = _Slots.empty(n, actions)
-        self.key = np.array([draws.stream_key(settings.seed, draws.TRAINING)])
-        self.numbers = np.array([settings.alpha, settings.epsilon, settings.noise], float)
+        self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
+        self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []
+        self.seeded_at = np.zeros(1, np.int64)
         self._displaced = False
-        self._shared = shared_advisors(task)
+
+    def _slots(self, key: np.uint64, learning: bool) -> _Slots:
+        task, settings, adapter = self.task, self.settings, self.adapter
+        whole, real = np.zeros((13, task.n), np.int64), np.zeros((5, task.n))
+        whole[kernel.POSITION], whole[kernel.ONE] = adapter.position, 1
+        whole[kernel.VIEW], whole[kernel.SOURCE] = adapter.view_of, adapter.source
+        real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
+        clock, tally = np.zeros(10, np.int64), np.zeros(5)
+        clock[kernel.FRESH], clock[kernel.LEARNING] = 1, int(learning)
+        clock[kernel.PLANNING], clock[kernel.SHARED] = kernel.PLANNING_CODES[settings.planning], shared_advisors(task)
+        clock[kernel.KEY] = key.astype(np.int64)
+        tally[kernel.ALPHA] = settings.alpha
+        if learning:
+            tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
+        return _Slots(np.zeros(len(task.actions)), whole, real, clock, tally)
 
     @property
     def clock(self) -> np.ndarray:
-        """Turns, games, turns of this game, and whether a new one is due."""
+        """Turns, games, turns of this game, and whether a new one is due, first of all."""
         return self.slots.clock
 
     @property
     def tally(self) -> np.ndarray:
-        """The score of this game, and of all games before it."""
+        """The score of this game, and of all games before it, first of all."""
         return self.slots.tally
 
-    def _grow(self) -> None:
-        if self.adapter.rows > len(self.table):
-            bigger = np.zeros((max(self.adapter.rows, 2 * len(self.table)), self.table.shape[1]))
-            bigger[: len(self.table)] = self.table
-            self.table = bigger
-
-    def _turn(self, slots: _Slots, numbers: np.ndarray, key: np.ndarray, learning: bool) -> Callable[[int], int]:
-        """The compiled call with all that stays the same; it is bound anew only when the table grows."""
+    def _turn(self, slots: _Slots) -> Callable[[int], int]:
+        """The compiled call, with all that stays the same bound to it."""
         adapter, call = self.adapter, kernel.adapter_turn
-        planning, shared = kernel.PLANNING_CODES[self.settings.planning], self._shared
-        layout, focus, firsts, signals, flags = self.layout, self.focus, adapter.firsts, adapter.signals, adapter.flags
-        total, whole, real, clock, tally, returns = slots
+        total, whole, real, clock, tally = slots
+        firsts, signals = adapter.firsts, adapter.signals
+        adapter.bind(whole[kernel.NOW_ACTIVE], whole[kernel.HAS_ENDED])
 
         def turn(event: int) -> int:
             if adapter.rows > len(self.table):
                 self._grow()
-            action = call(
-                self.table, total, whole, real, layout, focus, firsts, signals, flags, clock, tally, returns,
-                numbers, key, planning, shared, learning, event,
-            )  # fmt: skip
+            action = call(self.table, total, whole, real, firsts, signals, clock, tally, event)
             if action < 0:
                 name = self.task.foci[-1 - action].name
                 raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
@@ -220,52 +217,56 @@ class AdapterLearner:
 
         return turn
 
-    def _game_seed(self, stream: int, index: int, game: int) -> int:
+    def _grow(self) -> None:
+        bigger = np.zeros((max(self.adapter.rows, 2 * len(self.table)), self.table.shape[1]))
+        bigger[: len(self.table)] = self.table
+        self.table = bigger
+
+    def _seed(self, stream: int, index: int, game: int = 0) -> int:
         return int(draws.stream_key(self.settings.seed, stream, index * (1 << 40) + game)) >> 33
 
-    def _deal(self) -> int:
+    def _deal(self, turn: Callable[[int], int]) -> int:
         """Start the next training game."""
-        slots = self.slots
-        self.adapter.reset(self._game_seed(draws.ENVIRONMENT, 0, int(slots.clock[kernel.GAMES])))
-        slots.clock[kernel.FRESH], slots.clock[kernel.GAME_TURN], slots.tally[kernel.GAME_SCORE] = 0, 0, 0.0
-        self.trail.clear()
-        self._displaced = False
-        return self._turn(slots, self.numbers, self.key, True)(kernel.DEAL)
+        if not self.trail or len(self.trail) >= _STRETCH:
+            self.seeded_at[0] = self.clock[kernel.TURN]
+            self.trail.clear()
+            self.adapter.reset(self._seed(draws.ENVIRONMENT, 0, int(self.seeded_at[0])))
+        else:
+            self.adapter.reset(None)
+        return turn(kernel.DEAL)
 
-    def _resume(self) -> int:
-        """Play the current game again up to where it was, then choose the next action."""
-        clock, tally = self.slots.clock, self.slots.tally
-        self.adapter.reset(self._game_seed(draws.ENVIRONMENT, 0, int(clock[kernel.GAMES])))
+    def _return(self, turn: Callable[[int], int]) -> None:
+        """Play the current stretch again up to where it was."""
+        self.adapter.reset(self._seed(draws.ENVIRONMENT, 0, int(self.seeded_at[0])))
+        over = False
         for action in self.trail:
+            if over:
+                self.adapter.reset(None)
             terminated, truncated = self.adapter.step(action)
-            if terminated or truncated:
-                raise BadInput(
-                    f"task {self.task.name!r} did not repeat itself from the same seed and actions, so that its run "
-                    "cannot go on: run check_task on it"
-                )
+            over = terminated or truncated
+        if over != bool(self.clock[kernel.FRESH]):
+            raise BadInput(
+                f"task {self.task.name!r} did not repeat itself from the same seed and actions, so that its run "
+                "cannot go on: run check_task on it"
+            )
         self._displaced = False
-        score = tally[kernel.GAME_SCORE]
-        action = self._turn(self.slots, self.numbers, self.key, True)(kernel.DEAL)
-        tally[kernel.GAME_SCORE] = score
-        return action
+        if not over:
+            turn(kernel.RETURN)
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
         _say_compiling(kernel.adapter_turn)
-        clock, tally, step = self.slots.clock, self.slots.tally, self.adapter.step
-        turn = self._turn(self.slots, self.numbers, self.key, True)
-        trail = self.trail
-        action = -1 if clock[kernel.FRESH] else self._resume() if self._displaced else int(clock[kernel.ACTION])
+        turn, step, trail = self._turn(self.slots), self.adapter.step, self.trail
+        if self._displaced and trail:
+            self._return(turn)
+        action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
         for _ in range(turns):
             if action < 0:
-                action = self._deal()
+                action = self._deal(turn)
             trail.append(action)
             terminated, truncated = step(action)
             if terminated or truncated:
                 turn(kernel.TERMINATED if terminated else kernel.TRUNCATED)
-                clock[kernel.GAMES] += 1
-                clock[kernel.FRESH] = 1
-                tally[kernel.SCORE_SUM] += tally[kernel.GAME_SCORE]
                 action = -1
             else:
                 action = turn(kernel.STEP)
@@ -274,38 +275,37 @@ class AdapterLearner:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
         _say_compiling(kernel.adapter_turn)
         self._displaced = True
-        n, adapter = self.task.n, self.adapter
+        adapter, n = self.adapter, self.task.n
         played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))
-        key = np.array([draws.stream_key(self.settings.seed, draws.EVALUATION, seed)])
-        numbers = np.array([0.0, 0.0, 0.0])
-        slots = _Slots.empty(n, self.table.shape[1])
-        turn = self._turn(slots, numbers, key, False)
+        slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)
+        turn = self._turn(slots)
         for game in range(games):
-            adapter.reset(self._game_seed(draws.EVALUATION, 1 + seed, game))
-            slots.tally[:], slots.returns[:] = 0.0, 0.0
-            length, over = 0, False
-            action = turn(kernel.DEAL)
+            adapter.reset(self._seed(draws.EVALUATION, 1 + seed, game))
+            slots.real[kernel.RETURNS] = 0.0
+            action, over = turn(kernel.DEAL), False
             while not over:
                 terminated, truncated = adapter.step(action)
                 over = terminated or truncated
-                length += 1
                 action = turn(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.STEP)
-                if length > 1_000_000:
+                if slots.clock[kernel.GAME_TURN] > _LONGEST_GAME:
                     raise BadInput(
-                        f"a game of {self.task.name!r} did not end in a million steps: wrap the environment in a "
+                        f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: wrap the environment in a "
                         "TimeLimit"
                     )
-            played.score[game], played.turns[game] = slots.tally[kernel.GAME_SCORE], length
-            played.finished[game], played.returns[game] = int(terminated), slots.returns
+            played.score[game], played.turns[game] = slots.tally[kernel.GAME_SCORE], slots.clock[kernel.GAME_TURN]
+            played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS]
         return played
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] for an observation."""
         adapter = self.adapter
-        adapter.look(state)
-        self._grow()
         self._displaced = True
-        advisors = np.flatnonzero(adapter.flags[0])
+        active = np.zeros(self.task.n, np.int64)
+        adapter.bind(active, np.zeros(self.task.n, np.int64))
+        adapter.look(state)
+        if adapter.rows > len(self.table):
+            self._grow()
+        advisors = np.flatnonzero(active)
         return advisors, adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
 
     def values(self, j: int) -> np.ndarray:
@@ -322,12 +322,13 @@ class AdapterLearner:
         counted = json.dumps(self.adapter.counted()).encode()
         return {
             "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally,
+            "seeded_at": self.seeded_at,
             "trail": np.array(self.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
         }  # fmt: skip
 
     def restore(self, tensors: dict[str, np.ndarray]) -> None:
         """Take up what `tensors` gave."""
-        fixed = {"clock": self.slots.clock, "tally": self.slots.tally}
+        fixed = {"clock": self.slots.clock, "tally": self.slots.tally, "seeded_at": self.seeded_at}
         for name in ("table", "trail", "counted"):
             if name not in tensors:
                 raise BadInput(f"the checkpoint has no {name!r}: it was made for another task")

@@ -68,7 +68,7 @@ class View:
 
 
 class Adapter:
-    """Reads one environment for n advisors. It holds no values: `firsts`, `signals` and `flags` are what it fills."""
+    """Reads one environment for n advisors. It holds no values: it fills `firsts`, `signals`, and who is active or has ended."""
 
     def __init__(self, env: gymnasium.Env, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
         from gymnasium import spaces
@@ -95,13 +95,16 @@ class Adapter:
             self.source[j] = self._reward_source(j, focus)
         size = max(self.components, 1)
         self.firsts = np.zeros(len(self.views), np.int64)
+        self._looks = [
+            (k, view.phi, view.seen.get if view.states is None else None, view) for k, view in enumerate(self.views)
+        ]
         self.signals = np.zeros(size + n)
-        self.flags = np.zeros((2, n), np.int64)
-        self.flags[0] = 1
+        self._vector = self.signals[: self.components]
         self._active = [(j, focus.active) for j, focus in enumerate(self.foci) if focus.active is not None]
         self._ended = [(j, focus.ended) for j, focus in enumerate(self.foci) if focus.ended is not None]
         self._plain = not (self._rewards or self._ended)
         self.observation: Any = None
+        self.bind(np.ones(n, np.int64), np.zeros(n, np.int64))
 
     def _whole_observation(
         self, space: Any, discretise: Callable[[Any], Hashable] | None
@@ -202,28 +205,30 @@ class Adapter:
         return size + j
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
-    def reset(self, seed: int) -> None:
-        """Start a game with this seed and look around."""
-        self.observation, _ = self.env.reset(seed=seed)
+    def bind(self, active: np.ndarray, ended: np.ndarray) -> None:
+        """Where to write who is active [n] and whose own part has ended [n]."""
+        active[:], ended[:] = 1, 0
+        self.now_active, self.has_ended = active, ended
+
+    def reset(self, seed: int | None) -> None:
+        """Start a game, with this seed where one is given, and look around."""
+        self.observation, _ = self.env.reset() if seed is None else self.env.reset(seed=seed)
         self.look(self.observation)
-        if self._ended:
-            self.flags[1] = 0
 
     def step(self, action: int) -> tuple[bool, bool]:
-        """Make a step, fill the signals and flags: terminated, truncated."""
-        observation, reward, terminated, truncated, info = self.env.step(action + self.first_action)
+        """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
+        action += self.first_action
+        observation, reward, terminated, truncated, info = self.env.step(action)
         if self.components:
-            self.signals[: self.components] = reward
+            self._vector[:] = reward
         else:
             self.signals[0] = reward
         if not self._plain:
-            transition = Transition(
-                self.observation, action + self.first_action, reward, observation, terminated, truncated, info
-            )
+            transition = Transition(self.observation, action, reward, observation, terminated, truncated, info)
             for place, focus in self._rewards:
                 self.signals[place] = focus.reward(transition)  # type: ignore[operator, misc]
             for j, ended in self._ended:
-                self.flags[1, j] = 1 if ended(transition) else 0
+                self.has_ended[j] = 1 if ended(transition) else 0
         self.observation = observation
         self.look(observation)
         return terminated, truncated
@@ -231,22 +236,20 @@ class Adapter:
     def look(self, observation: Any) -> None:
         """The first row of every view's local state, and who is active."""
         firsts = self.firsts
-        for k, view in enumerate(self.views):
-            state = view.phi(observation)
-            if view.states is None:
-                first = view.seen.get(state)
-                if first is None:
-                    first = self._count(view, state)
-                firsts[k] = first
-            else:
-                if not 0 <= state < view.states:
-                    raise BadInput(
-                        f"focus {view.owner!r} gave the local state {state}, but it has {view.states} states "
-                        f"(0 to {view.states - 1}): correct its state function or `states`"
-                    )
+        for k, phi, get, view in self._looks:
+            state = phi(observation)
+            if get is not None:
+                first = get(state)
+                firsts[k] = self._count(view, state) if first is None else first
+            elif 0 <= state < view.states:
                 firsts[k] = view.first + state * view.width
+            else:
+                raise BadInput(
+                    f"focus {view.owner!r} gave the local state {state}, but it has {view.states} states "
+                    f"(0 to {view.states - 1}): correct its state function or `states`"
+                )
         for j, active in self._active:
-            self.flags[0, j] = 1 if active(observation) else 0
+            self.now_active[j] = 1 if active(observation) else 0
 
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""

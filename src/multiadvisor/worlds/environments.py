@@ -1,0 +1,375 @@
+"""The compiled worlds as Gymnasium environments: one game or many, with a scalar or a vector reward.
+
+    gymnasium.make("multiadvisor/PacBoy-v0", rules="hra", observation="image")
+    gymnasium.make("multiadvisor/mo-PacBoy-v0", rewards="groups")
+    gymnasium.make_vec("multiadvisor/PacBoy-v0", num_envs=64)
+
+What is not an option of the environment (`observation`, `render_mode`, `rewards`) is one of the task.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from multiadvisor.draws import ENVIRONMENT, stream_key
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.task import Task
+from multiadvisor.worlds import render
+from multiadvisor.worlds.board import DIRECTIONS, Board
+from multiadvisor.worlds.builtin import TASKS, make
+from multiadvisor.worlds.finite import FiniteConstants
+from multiadvisor.worlds.game import Games
+
+OBSERVATIONS = ("compact", "image")
+REWARDS = ("advisors", "groups")
+RENDER_MODES = ["ansi", "rgb_array"]
+RENDER_FPS = 8
+
+
+def planes(board: Board, x: np.ndarray) -> np.ndarray:
+    """States x [B, size] as images [B, 4, height, width] uint8 of ones and zeros: walls, ghosts, fruits, Pac-Boy.
+
+    >>> from multiadvisor.worlds.board import parse_maze
+    >>> planes(parse_maze("PF#"), np.array([[1, 0]]))[0].tolist()
+    [[[0, 0, 1]], [[0, 0, 0]], [[0, 0, 0]], [[0, 1, 0]]]
+    """
+    batch, ghosts = np.arange(len(x)), x.shape[1] - 1 - len(board.fruit)
+    row, column = board.place.T
+    image = np.zeros((len(x), 4, *board.shape), np.uint8)
+    image[:, 0] = board.walls
+    for cell in x[:, 1 : 1 + ghosts].T:
+        image[batch, 1, row[cell], column[cell]] = 1
+    image[:, 2, row[board.fruit], column[board.fruit]] = x[:, 1 + ghosts :]
+    image[batch, 3, row[x[:, 0]], column[x[:, 0]]] = 1
+    return image
+
+
+class _Payment(NamedTuple):
+    """How the advisors' rewards become the environment's: advisor j pays scale[j] times its reward into column[j]."""
+
+    names: tuple[str, ...]  # [d]
+    column: np.ndarray  # [n]
+    scale: np.ndarray  # [n]
+    scalar: bool = False  # all into one number
+
+    def __call__(self, games: Games) -> np.ndarray:
+        """The rewards [B, d], or [B] where they are numbers; summed in the advisors' order, whatever the batch."""
+        batch, width = len(games.keys), len(self.names)
+        game, slot = np.nonzero(games.reward)
+        advisor = games.advisors[game, slot]
+        paid = self.scale[advisor] * games.reward[game, slot]
+        total = np.bincount(game * width + self.column[advisor], paid, batch * width)
+        return total if self.scalar else total.reshape(batch, width)
+
+    def space(self, task: Task) -> spaces.Box:
+        """The rewards that can be paid."""
+        bounds = self.scale[:, None] * _reward_bounds(task)  # [n, 2]
+        low, high = (np.bincount(self.column, part) for part in (bounds.min(axis=1), bounds.max(axis=1)))
+        return spaces.Box(low, high, dtype=np.float64)
+
+
+def _each_advisor(task: Task) -> _Payment:
+    return _Payment(task.names, np.arange(task.n), np.ones(task.n))
+
+
+def _each_group(task: Task) -> _Payment:
+    """Weighted, so that the components sum to the scalar reward; an advisor without a group stands for itself."""
+    groups = [focus.group or focus.name for focus in task.foci]
+    names = tuple(dict.fromkeys(groups))
+    return _Payment(names, np.array([names.index(group) for group in groups]), task.weights)
+
+
+def _together(task: Task) -> _Payment:
+    return _Payment(("reward",), np.zeros(task.n, np.int64), task.weights, scalar=True)
+
+
+def _reward_bounds(task: Task) -> np.ndarray:
+    """The least and the greatest reward of each advisor [n, 2]; not paying counts."""
+    assert task.world is not None
+    constants = task.world.constants
+    if isinstance(constants, FiniteConstants):
+        paid = constants.reward.reshape(-1, task.n)
+        least, most = paid.min(axis=0), paid.max(axis=0)
+    else:
+        ghosts = len(constants.ghost_start)
+        least = most = np.where(np.arange(task.n) < ghosts, constants.touch_reward, constants.fruit_reward)
+    return np.stack([np.minimum(least, 0.0), np.maximum(most, 0.0)], axis=1)
+
+
+def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task:
+    """The task with its options; `own` are the environment's, for the hint."""
+    if isinstance(task, Task):
+        if options:
+            raise BadInput(f"a task that is given whole takes no option, and so no {next(iter(options))!r}")
+    else:
+        known = inspect.signature(TASKS[task]).parameters if task in TASKS else options
+        for option in options:
+            if option not in known:
+                raise unknown(f"option of the environment of task {task!r}", option, [*known, *own])
+        task = make(task, **options)
+    if task.world is None:
+        raise BadInput(f"task {task.name!r} has no compiled world: use its own environment")
+    return task
+
+
+class _Play:
+    """What the environments share: a batch of games with their spaces, seeds, observations and rewards."""
+
+    def __init__(self, task: Task, batch: int, observation: str, render_mode: str | None) -> None:
+        if observation not in OBSERVATIONS:
+            raise unknown("observation", observation, OBSERVATIONS)
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise unknown("render mode", render_mode, RENDER_MODES)
+        self.task, self.image, self.render_mode = task, observation == "image", render_mode
+        self.advisors, self.payment = _each_advisor(task), _together(task)
+        self.actions = spaces.Discrete(len(task.actions))
+        self.observations = self._observations()
+        self.games = Games(task, np.zeros(batch, np.uint64))
+        self.over = np.ones(batch, bool)
+        self.seeded = False
+        self._last = np.full(batch, -1)  # the last actions, for which way Pac-Boy faces
+
+    def _observations(self) -> spaces.Space:
+        board, world = self.task.board, self.task.world
+        assert world is not None
+        if self.image:
+            if board is None:
+                raise BadInput(f"task {self.task.name!r} has no board to make an image of: use observation='compact'")
+            return spaces.Box(0, 1, (4, *board.shape), np.uint8)
+        if isinstance(world.constants, FiniteConstants):
+            return spaces.Discrete(len(world.constants.start))
+        if board is None:
+            raise BadInput(f"the states of task {self.task.name!r} are neither a board nor a number: no space fits")
+        movers = world.size - len(board.fruit)
+        return spaces.MultiDiscrete([len(board.place)] * movers + [2] * len(board.fruit))
+
+    def look(self) -> np.ndarray:
+        """The observations [B, ...], a fresh array."""
+        x = self.games.x
+        if self.image:
+            return planes(self.task.board, x)
+        return x[:, 0].copy() if isinstance(self.observations, spaces.Discrete) else x.copy()
+
+    def seed(self, seeds: Sequence[int]) -> None:
+        """Game b is determined by seeds[b] and the actions."""
+        self.games.keys[:] = [stream_key(seed, ENVIRONMENT) for seed in seeds]
+        self.games.turn[:] = 0
+        self.seeded = True
+
+    def deal(self, again: bool) -> np.ndarray:
+        """Start every game anew; `again`: the next one of the stream."""
+        games = self.games
+        if again:
+            # A game is known by the turns before it: one that was not played still has to count.
+            games.turn[:, 0] += games.turn[:, 1] == 0
+        games.fresh[:] = 1
+        self._play(np.zeros(len(games.keys), np.int64))
+        self._last[:] = -1
+        return self.look()
+
+    def step(self, actions: Any) -> None:
+        """One turn of every game; those that are over are dealt anew."""
+        actions = self._checked(actions)
+        self.games.fresh[:] = self.over
+        self._last = np.where(self.over, -1, actions)
+        self._play(actions)
+
+    def _play(self, actions: np.ndarray) -> None:
+        self.games.step(actions)
+        self.over = self.games.over.copy()
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        """The compiled loop looks actions up unchecked, so nothing else may get there."""
+        given, count = np.asarray(actions), int(self.actions.n)
+        if given.shape != self.over.shape:
+            raise BadInput(f"actions of shape {given.shape} were given for {len(self.over)} games: give one for each")
+        if given.dtype.kind not in "iu":
+            raise BadInput(f"action {given[0]} is not a whole number: choose one from 0 to {count - 1}")
+        wrong = (given < 0) | (given >= count)
+        if wrong.any():
+            raise BadInput(f"action {given[wrong][0]} does not exist: choose one from 0 to {count - 1}")
+        return given.astype(np.int64)
+
+    def draw(self, b: int) -> Any:
+        """Game b as the render mode wants it."""
+        x = self.games.x[b]
+        if self.render_mode == "ansi":
+            return render.text(self.task, x)
+        if self.render_mode == "rgb_array":
+            action = self.task.actions[self._last[b]]
+            facing = action if self._last[b] >= 0 and action in DIRECTIONS else "E"
+            return render.picture(self.task, x, facing=facing)
+        return None
+
+
+def _refuse_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise BadInput(f"reset takes no options, and so no {next(iter(options))!r}: leave it out")
+
+
+class WorldEnv(gymnasium.Env[Any, Any]):
+    """One game of a compiled world; the reward is the weighted sum of the advisors' rewards.
+
+    `info["rewards"]` has every advisor's own reward by name, unweighted, 0 for one that is not active.
+
+    >>> env = WorldEnv("three-fruits", render_mode="ansi")
+    >>> env.reset(seed=0)
+    (array([12,  1,  1,  1]), {})
+    >>> env.step(1)[1:4]
+    (0.0, False, False)
+    """
+
+    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
+    _own: tuple[str, ...] = ("observation", "render_mode")
+
+    def __init__(
+        self, task: str | Task, *, observation: str = "compact", render_mode: str | None = None, **options: Any
+    ) -> None:
+        self.task = _task(task, options, self._own)
+        self._play = _Play(self.task, 1, observation, render_mode)
+        self.render_mode = render_mode
+        self.observation_space, self.action_space = self._play.observations, self._play.actions
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start a game: the first one of the seed's stream, or without a seed the next one of the same stream."""
+        _refuse_options(options)
+        super().reset(seed=seed)
+        again = self._play.seeded and seed is None
+        if not again:
+            self._play.seed([int(self.np_random.integers(2**62)) if seed is None else seed])
+        return self._single(self._play.deal(again)), {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play one turn."""
+        play = self._play
+        if play.over[0]:
+            raise BadInput("no game is on: call reset() first")
+        play.step([action])
+        terminated, over = bool(play.games.terminated[0]), bool(play.over[0])
+        info = {"rewards": dict(zip(play.advisors.names, play.advisors(play.games)[0].tolist(), strict=True))}
+        reward = play.payment(play.games)[0]
+        return (
+            self._single(play.look()), reward if reward.shape else float(reward), terminated, over and not terminated,
+            info,
+        )  # fmt: skip
+
+    def _single(self, observations: np.ndarray) -> Any:
+        return int(observations[0]) if observations.ndim == 1 else observations[0]
+
+    def render(self) -> Any:
+        """The state as text or as a picture [height, width, 3], by the render mode; None without one."""
+        return self._play.draw(0)
+
+
+class _VectorReward:
+    """Mixed in before an environment, it makes the reward a vector."""
+
+    task: Task
+    _play: _Play
+
+    def __init__(self, task: str | Task, *, rewards: str = "advisors", **options: Any) -> None:
+        super().__init__(task, **options)  # type: ignore[call-arg]
+        if rewards not in REWARDS:
+            raise unknown("rewards", rewards, REWARDS)
+        payment = _each_advisor(self.task) if rewards == "advisors" else _each_group(self.task)
+        self._play.payment = payment
+        self.reward_space = payment.space(self.task)
+        self.reward_names = payment.names
+        self.reward_dim = len(payment.names)
+
+
+class MOWorldEnv(_VectorReward, WorldEnv):
+    """One game with a vector reward [d], by MO-Gymnasium's convention: `reward_space`, `reward_dim`, `reward_names`.
+
+    rewards: "advisors", each one's own reward; or "groups", the weighted sum of each group: they add up to the scalar.
+
+    >>> env = MOWorldEnv("pac-boy", rewards="groups")
+    >>> env.reward_names, env.reward_space.shape
+    (('ghosts', 'fruits'), (2,))
+    """
+
+    _own = (*WorldEnv._own, "rewards")
+
+
+class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
+    """Many games of a compiled world, stepped together in one compiled call.
+
+    Game b of `reset(seed=s)` is the game of the single environment with seed s + b, turn for turn. A game that is over
+    is dealt anew by the next step, whatever its action (autoreset mode NEXT_STEP). `infos["rewards"]` [B, n] has every
+    advisor's own reward in the task's order, and `infos["_rewards"]` [B] is false for games that were just dealt.
+
+    >>> envs = WorldVectorEnv("pac-boy", num_envs=3)
+    >>> envs.reset(seed=0)[0].shape
+    (3, 78)
+    >>> envs.step(np.array([0, 1, 2]))[1].shape
+    (3,)
+    """
+
+    metadata = {  # noqa: RUF012
+        "render_modes": RENDER_MODES, "render_fps": RENDER_FPS, "autoreset_mode": AutoresetMode.NEXT_STEP
+    }  # fmt: skip
+    _own: tuple[str, ...] = (*WorldEnv._own, "num_envs")
+
+    def __init__(
+        self, task: str | Task, *, num_envs: int = 1, observation: str = "compact", render_mode: str | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        if num_envs < 1:
+            raise BadInput(f"num_envs is {num_envs}: ask for at least 1 game")
+        self.task = _task(task, options, self._own)
+        self._play = _Play(self.task, num_envs, observation, render_mode)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.single_observation_space, self.single_action_space = self._play.observations, self._play.actions
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start every game: with seed, seed + 1, ..., with seeds of their own, or the next ones of the same streams."""
+        _refuse_options(options)
+        seeds = self._seeds(seed)
+        super().reset(seed=seeds[0] if seeds else None)
+        again = self._play.seeded and seeds is None
+        if not again:
+            self._play.seed(seeds or self._seeds(int(self.np_random.integers(2**62))) or [])
+        return self._play.deal(again), {}
+
+    def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
+        if seed is None:
+            return None
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + b for b in range(self.num_envs)]
+        seeds = [int(one) for one in seed]
+        if len(seeds) != self.num_envs:
+            raise BadInput(f"{len(seeds)} seeds were given for {self.num_envs} games: give one number, or one for each")
+        return seeds
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play one turn of every game, or deal it anew where it was over."""
+        play = self._play
+        if not play.seeded:
+            raise BadInput("no game is on: call reset() first")
+        dealt = play.over
+        play.step(actions)
+        terminated = play.games.terminated.copy()
+        infos = {"rewards": play.advisors(play.games), "_rewards": ~dealt}
+        return play.look(), play.payment(play.games), terminated, play.over & ~terminated, infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Every game as text or as a picture, by the render mode; None without one."""
+        return None if self.render_mode is None else tuple(self._play.draw(b) for b in range(self.num_envs))
+
+
+class MOWorldVectorEnv(_VectorReward, WorldVectorEnv):
+    """Many games with a vector reward: `step` returns [B, d]; see `MOWorldEnv`."""
+
+    _own = (*WorldVectorEnv._own, "rewards")

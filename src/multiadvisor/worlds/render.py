@@ -1,0 +1,242 @@
+"""States as text and as pictures: pure functions, a state in, a string or an array [height, width, 3] out.
+
+Shapes are drawn on a finer grid and averaged, so their edges are smooth; each is drawn once and then kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.task import Task
+from multiadvisor.worlds.board import DIRECTIONS, Board
+from multiadvisor.worlds.finite import FiniteConstants
+
+CELL = 24  # pixels
+LARGEST = 4096  # pixels a side: beyond it cells shrink
+_FINE = 6  # points to a pixel, each way
+
+FLOOR = (17, 19, 31)
+WALL = (96, 103, 122)
+EDGE = (133, 141, 163)
+FRUIT = (250, 250, 245)
+GHOST = (229, 57, 53)
+EYE = (255, 255, 255)
+PUPIL = (25, 32, 90)
+PAC_BOY = (255, 214, 10)
+
+Colour = tuple[int, int, int]
+
+
+def text(task: Task, x: np.ndarray | Sequence[int]) -> str:
+    """A state as text: walls █, fruit ·, ghosts G and Pac-Boy P, two characters to a cell so that cells look square.
+
+    >>> import multiadvisor as mad
+    >>> print(text(mad.make("three-fruits"), [12, 1, 1, 1]))
+    ██████████████
+    ██    ·     ██
+    ██          ██
+    ██·   P   · ██
+    ██████████████
+    """
+    state = np.asarray(x)
+    if task.board is None:
+        states = _states(task)
+        return f"{task.name}: state {state.tolist()}" if states is None else f"{task.name}: state {state[0]} of {states}"
+    board: Board = task.board
+    pac_boy, ghosts, fruits = _who_is_where(board, state)
+    rows = []
+    for row in board.cell.tolist():
+        cells = ["██" if c < 0 else _symbols(c == pac_boy, ghosts.count(c), c in fruits) for c in row]
+        rows.append("██" + "".join(cells) + "██")
+    rim = "██" * (board.shape[1] + 2)
+    return "\n".join([rim, *rows, rim])
+
+
+def picture(
+    task: Task, x: np.ndarray | Sequence[int], *, cell: int | None = None, facing: str = "E"
+) -> np.ndarray:  # fmt: skip
+    """A state as a picture [height, width, 3] uint8.
+
+    cell: pixels to a cell; None: 24, or fewer where the picture would be beyond 4096 a side.
+    facing: N, W, S or E, the way Pac-Boy looks.
+
+    >>> import multiadvisor as mad
+    >>> picture(mad.make("three-fruits"), [12, 1, 1, 1]).shape
+    (72, 120, 3)
+    """
+    if facing not in DIRECTIONS:
+        raise unknown("direction", facing, DIRECTIONS)
+    if cell is not None and cell < 1:
+        raise BadInput(f"a cell of {cell} pixels cannot be drawn: choose at least 1")
+    state = np.asarray(x)
+    if task.board is not None:
+        return _board_picture(task.board, state, cell or _fitting(task.board.shape), facing)
+    states = _states(task)
+    if states is None:
+        raise BadInput(f"task {task.name!r} has no board and no numbered states: nothing is known of how it looks")
+    return _states_picture(int(state[0]), states, cell)
+
+
+def _states(task: Task) -> int | None:
+    """The number of states where the world lists them."""
+    constants = task.world.constants if task.world is not None else None
+    return len(constants.start) if isinstance(constants, FiniteConstants) else None
+
+
+def _who_is_where(board: Board, x: np.ndarray) -> tuple[int, list[int], set[int]]:
+    """The cells of Pac-Boy, the ghosts and the fruits that are left."""
+    movers = len(x) - len(board.fruit)
+    return int(x[0]), x[1:movers].tolist(), set(board.fruit[x[movers:] == 1].tolist())
+
+
+def _symbols(pac_boy: bool, ghosts: int, fruit: bool) -> str:
+    return ("P" * pac_boy + "G" * ghosts + "·" * fruit)[:2].ljust(2)
+
+
+def _fitting(shape: tuple[int, int]) -> int:
+    return max(1, min(CELL, LARGEST // max(shape)))
+
+
+# ---- boards ----------------------------------------------------------------------------------------------------------
+def _board_picture(board: Board, x: np.ndarray, cell: int, facing: str) -> np.ndarray:
+    image = _maze_picture(board, cell).copy()
+    tiles = image.reshape(board.shape[0], cell, board.shape[1], cell, 3).swapaxes(1, 2)  # a view: [row, column]
+    pac_boy, ghosts, fruits = _who_is_where(board, x)
+    dot = _fruit(cell)
+    for c in fruits:
+        _lay(tiles[tuple(board.place[c])], dot)
+    _lay(tiles[tuple(board.place[pac_boy])], _pac_boy(cell, facing))
+    for c in ghosts:
+        # seen through where both stand on one cell, or a touch would hide Pac-Boy
+        _lay(tiles[tuple(board.place[c])], _ghost(cell), 0.6 if c == pac_boy else 1.0)
+    return image
+
+
+def _lay(tile: np.ndarray, sprite: np.ndarray, opacity: float = 1.0) -> None:
+    """Lay a sprite [cell, cell, 4] (colour times cover, cover) over a tile [cell, cell, 3]."""
+    tile[:] = np.rint(tile * (1.0 - opacity * sprite[..., 3:]) + opacity * sprite[..., :3])
+
+
+@functools.lru_cache(maxsize=8)
+def _maze_picture(board: Board, cell: int) -> np.ndarray:
+    """Floor and walls, the same in every state."""
+    height, width = board.shape
+    image = np.empty((height, cell, width, cell, 3), np.uint8)
+    image[:] = FLOOR
+    padded = np.pad(board.walls, 1)
+    for row, column in np.argwhere(board.walls):
+        around = padded[row : row + 3, column : column + 3]
+        _lay(image[row, :, column], _wall(tuple(around.ravel().tolist()), cell))
+    return image.reshape(height * cell, width * cell, 3)
+
+
+# ---- shapes, in a cell from (0, 0) to (1, 1), y downwards ------------------------------------------------------------
+def _points(cell: int) -> tuple[np.ndarray, np.ndarray]:
+    at = (np.arange(cell * _FINE) + 0.5) / (cell * _FINE)
+    return at[None, :], at[:, None]
+
+
+def _disc(x: np.ndarray, y: np.ndarray, at: tuple[float, float], radius: float) -> np.ndarray:
+    return (x - at[0]) ** 2 + (y - at[1]) ** 2 <= radius**2
+
+
+def _sprite(layers: Sequence[tuple[np.ndarray, Colour]]) -> np.ndarray:
+    """Layers of (fine mask, colour), the later over the earlier, averaged to pixels: [cell, cell, 4]."""
+    size = len(layers[0][0])
+    fine = np.zeros((size, size, 4))
+    for mask, colour in layers:
+        fine[mask] = (*colour, 1.0)
+    return fine.reshape(size // _FINE, _FINE, size // _FINE, _FINE, 4).mean(axis=(1, 3))
+
+
+@functools.lru_cache(maxsize=1024)
+def _wall(around: tuple[bool, ...], cell: int) -> np.ndarray:
+    """A wall that grows together with the walls among its eight neighbours; its free edges are lighter."""
+    x, y = _points(cell)
+    return _sprite([(_block(x, y, around, 0.05), EDGE), (_block(x, y, around, 0.12), WALL)])
+
+
+def _block(x: np.ndarray, y: np.ndarray, around: tuple[bool, ...], margin: float) -> np.ndarray:
+    """The part of the cell that is `margin` away from free neighbours, with rounded corners."""
+    near = np.array(around).reshape(3, 3)
+    mask = np.ones(np.broadcast_shapes(x.shape, y.shape), bool)
+    rounding = 0.22
+    for down in (0, 2):
+        for right in (0, 2):
+            # distances from this corner's two sides
+            u, v = (x if right == 0 else 1.0 - x), (y if down == 0 else 1.0 - y)
+            beside, above, across = near[1, right], near[down, 1], near[down, right]
+            if not beside and not above:
+                r = rounding - margin
+                inner = (u < rounding) & (v < rounding)
+                mask &= ~(inner & ((u - rounding) ** 2 + (v - rounding) ** 2 > r**2))
+            if beside and above and not across:
+                mask &= ~((u < margin) & (v < margin) & _beyond(u, v, margin))
+            if not beside:
+                mask &= ~((u < margin) & (v < 0.5))
+            if not above:
+                mask &= ~((v < margin) & (u < 0.5))
+    return mask
+
+
+def _beyond(u: np.ndarray, v: np.ndarray, margin: float) -> np.ndarray:
+    """Inside the quarter disc that a free neighbour across the corner cuts out."""
+    return u**2 + v**2 < margin**2
+
+
+@functools.lru_cache(maxsize=16)
+def _fruit(cell: int) -> np.ndarray:
+    x, y = _points(cell)
+    return _sprite([(_disc(x, y, (0.5, 0.5), 0.14), FRUIT)])
+
+
+@functools.lru_cache(maxsize=64)
+def _pac_boy(cell: int, facing: str) -> np.ndarray:
+    """A disc with its mouth open towards `facing`."""
+    x, y = _points(cell)
+    down, right = DIRECTIONS[facing]
+    ahead, aside = (x - 0.5) * right + (y - 0.5) * down, (x - 0.5) * down + (y - 0.5) * right
+    mouth = np.abs(aside) < np.tan(np.radians(36)) * (ahead + 0.06)
+    return _sprite([(_disc(x, y, (0.5, 0.5), 0.41) & ~mouth, PAC_BOY)])
+
+
+@functools.lru_cache(maxsize=16)
+def _ghost(cell: int) -> np.ndarray:
+    """A round head, a straight body with a wavy hem, and two eyes."""
+    x, y = _points(cell)
+    half, top = 0.35, 0.45
+    hem = 0.83 + 0.06 * np.cos((x - 0.5) / half * 3 * np.pi)
+    body = (np.abs(x - 0.5) <= half) & (y > top) & (y < hem)
+    head = _disc(x, y, (0.5, top), half) & (y <= top)
+    layers: list[tuple[np.ndarray, Colour]] = [(body | head, GHOST)]
+    for side in (-0.14, 0.14):
+        layers += [
+            (_disc(x, y, (0.5 + side, 0.44), 0.105), EYE),
+            (_disc(x, y, (0.53 + side, 0.46), 0.055), PUPIL),
+        ]
+    return _sprite(layers)
+
+
+# ---- numbered states -------------------------------------------------------------------------------------------------
+def _states_picture(state: int, states: int, cell: int | None) -> np.ndarray:
+    """A circle for each state in rows, the current one filled."""
+    columns = min(states, max(16, math.isqrt(states - 1) + 1))
+    rows = math.ceil(states / columns)
+    cell = cell or _fitting((rows, columns))
+    image = np.empty((rows, cell, columns, cell, 3), np.uint8)
+    image[:] = FLOOR
+    for s in range(states):
+        _lay(image[s // columns, :, s % columns], _state(cell, s == state))
+    return image.reshape(rows * cell, columns * cell, 3)
+
+
+@functools.lru_cache(maxsize=32)
+def _state(cell: int, current: bool) -> np.ndarray:
+    x, y = _points(cell)
+    inside = _disc(x, y, (0.5, 0.5), 0.33)
+    return _sprite([(_disc(x, y, (0.5, 0.5), 0.41), EDGE), (inside, PAC_BOY if current else FLOOR)])
