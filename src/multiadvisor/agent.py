@@ -73,6 +73,7 @@ class MultiAdvisor:
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = learner_for(task, self.settings)
+        self._piece = 2000
 
     # ---- what was learned --------------------------------------------------------------------------------------------
     @property
@@ -111,6 +112,11 @@ class MultiAdvisor:
         return int(greedy(self.preferences(state), draw))
 
     # ---- learning and playing ----------------------------------------------------------------------------------------
+    def prepare(self) -> MultiAdvisor:
+        """Compile for this machine, where that has not been done yet; `learn` and `evaluate` do it by themselves."""
+        self._learner.prepare()
+        return self
+
     def learn(self, turns: int, *, progress: bool | None = None) -> MultiAdvisor:
         """Learn from this many transitions more; returns self.
 
@@ -118,10 +124,11 @@ class MultiAdvisor:
         """
         if turns < 0:
             raise BadInput(f"cannot learn for {turns} turns: give a number of at least 0")
-        learner, left, piece = self._learner, turns, 2000
+        self.prepare()
+        learner, left = self._learner, turns
         with deferred_interrupt() as stop, LearningBar(turns, progress) as bar:
             while left > 0 and not stop.requested:
-                size = min(left, piece)
+                size = min(left, self._piece)
                 games, score = learner.clock[kernel.GAMES], learner.tally[kernel.SCORE_SUM]
                 start = time.perf_counter()
                 learner.run(size)
@@ -130,15 +137,16 @@ class MultiAdvisor:
                 played = learner.clock[kernel.GAMES] - games
                 bar.advance(size, (learner.tally[kernel.SCORE_SUM] - score) / played if played else None)
                 if taken < _PIECE_SECONDS:
-                    piece = min(piece * 4, 5_000_000)
+                    self._piece = min(self._piece * 4, 5_000_000) if size == self._piece else self._piece
                 elif taken > 4 * _PIECE_SECONDS:
-                    piece = max(piece // 4, 1)
+                    self._piece = max(size // 4, 1)
         return self
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
         """Play `games` greedy games for each seed, without learning."""
         if games < 1 or not seeds:
             raise BadInput(f"cannot evaluate {games} games with {len(seeds)} seeds: give at least one of each")
+        self.prepare()
         parts = [self._learner.evaluate(games, seed) for seed in seeds]
         played = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
         measures = self.task.measures(played.returns) if self.task.measures else {}

@@ -75,7 +75,9 @@ def _add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: 
     if kind is bool:
         parser.add_argument(flag, dest=name, action=argparse.BooleanOptionalAction, default=default, help=text + shown)
     else:
-        parser.add_argument(flag, dest=name, type=kind, default=default, metavar=kind.__name__.upper(), help=text + shown)
+        parser.add_argument(
+            flag, dest=name, type=kind, default=default, metavar=kind.__name__.upper(), help=text + shown
+        )
 
 
 def _from(namespace: argparse.Namespace, kind: type) -> Any:
@@ -246,7 +248,9 @@ def check(arguments: Sequence[str]) -> int:
     from multiadvisor.worlds.builtin import make
 
     if given.turns < 1 or given.seed < 0:
-        raise BadInput(f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0")
+        raise BadInput(
+            f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0"
+        )
     report = check_task(make(given.task, **given.task_options), turns=given.turns, seed=given.seed)
     _print(report.as_dict(), given.json, str(report))
     return 0 if report.ok else 1
@@ -261,7 +265,9 @@ def reproduce(arguments: Sequence[str]) -> int:
         "multiadvisor reproduce --seeds 5 --out report",
     )
     parser.add_argument("--seeds", type=int, default=5, metavar="INT", help="runs of each setting (default 5)")
-    parser.add_argument("--epochs", type=int, default=50, metavar="INT", help="epochs of 20,000 transitions (default 50)")
+    parser.add_argument(
+        "--epochs", type=int, default=50, metavar="INT", help="epochs of 20,000 transitions (default 50)"
+    )
     parser.add_argument("--rules", default="paper", metavar="STR", help='"paper" or "hra" (default paper)')
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -294,7 +300,9 @@ def benchmark(arguments: Sequence[str]) -> int:
         "  advisors   the cost of a turn against the number of advisors, active and not",
         "multiadvisor benchmark kernel --json",
     )
-    parser.add_argument("what", choices=("kernel", "gymnasium", "advisors"), metavar="WHAT", help="kernel, gymnasium or advisors")
+    parser.add_argument(
+        "what", choices=("kernel", "gymnasium", "advisors"), metavar="WHAT", help="kernel, gymnasium or advisors"
+    )
     parser.add_argument("--rounds", type=int, default=9, metavar="INT", help="alternating rounds (default 9)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse(parser, arguments)

@@ -11,8 +11,10 @@ import functools
 import hashlib
 import inspect
 import os
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +115,20 @@ def cached(function: Callable[..., Any]) -> Any:
     return _njit(function, _folder())
 
 
-def is_cached(dispatcher: Any) -> bool:
+@contextmanager
+def first_use(dispatcher: Any) -> Iterator[None]:
+    """Around the first call of a function: say so where it has to be compiled, and let four sums share a register."""
+    if not _is_cached(dispatcher):
+        print("compiling for this machine, once (about 10 s) ...", file=sys.stderr, flush=True)
+    config: Any = numba.config
+    before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+    try:
+        yield
+    finally:
+        config.SLP_VECTORIZE = before
+
+
+def _is_cached(dispatcher: Any) -> bool:
     """Whether machine code for this function is ready, in memory or on disk."""
     if dispatcher.signatures:
         return True

@@ -57,7 +57,7 @@ def pac_boy(curves: Curves, transitions: int) -> Figure:
     learning_curves(noisy, axes[1]).set(title="noisy rewards", ylabel="score of a game", ylim=(-20, 40))
     learning_curves(plain, axes[2], "turns").set(title="no noise", ylabel="turns of a game", ylim=(0, 310))
     for axis in axes:
-        axis.legend(fontsize=8, loc="lower right" if axis is not axes[2] else "center right")
+        axis.legend(fontsize=8, loc="lower right")
     figure.suptitle(
         f"Pac-Boy: greedy games after each epoch of {transitions:,} transitions, mean of {seeds} seeds, 95% bands"
     )
@@ -69,6 +69,8 @@ def save(figure: Figure, path: Path) -> None:
     for kind in ("png", "svg"):
         content = io.BytesIO()
         with matplotlib.rc_context({"svg.hashsalt": "multiadvisor"}):
-            figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else {"Software": None})
+            figure.savefig(
+                content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else {"Software": None}
+            )
         write_atomically(path.with_suffix(f".{kind}"), content.getvalue())
     plt.close(figure)

@@ -7,14 +7,13 @@ the same bytes.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor import draws
-from multiadvisor.compiled import is_cached, specialise
+from multiadvisor.compiled import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel
@@ -32,11 +31,6 @@ class Played(NamedTuple):
     turns: np.ndarray  # [games]
     finished: np.ndarray  # [games] 1 where the game terminated, 0 where it was cut off
     returns: np.ndarray  # [games, n] each advisor's sum of rewards, before weights
-
-
-def _say_compiling(dispatcher: Any) -> None:
-    if not is_cached(dispatcher):
-        print("compiling for this machine, once (about 10 s) ...", file=sys.stderr, flush=True)
 
 
 def shared_advisors(task: Task) -> int:
@@ -78,7 +72,6 @@ class CompiledLearner:
         played = Played(
             np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, task.n))
         )
-        _say_compiling(self._loop)
         self._loop(
             task.world.constants, x, self.table, np.zeros(self.table.shape[1]), whole, real, self.layout, self.focus,
             clock, tally, key, kernel.PLANNING_CODES[settings.planning], float(settings.alpha),
@@ -86,6 +79,11 @@ class CompiledLearner:
             self._shared, learning, turns, *played,
         )  # fmt: skip
         return played
+
+    def prepare(self) -> None:
+        """Compile, where that has not been done: nothing is played."""
+        with first_use(self._loop):
+            self._play(self.x, self.clock, self.tally, self.key, turns=0, games=0, learning=True)
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
@@ -253,9 +251,25 @@ class AdapterLearner:
         if not over:
             turn(kernel.RETURN)
 
+    def prepare(self) -> None:
+        """Compile, where that has not been done: a call on empty slots that nobody looks at."""
+        slots = self._slots(np.uint64(0), learning=False)
+        firsts, signals = np.zeros_like(self.adapter.firsts), np.zeros_like(self.adapter.signals)
+        with first_use(kernel.adapter_turn):
+            kernel.adapter_turn(
+                self.table,
+                slots.total,
+                slots.whole,
+                slots.real,
+                firsts,
+                signals,
+                slots.clock,
+                slots.tally,
+                kernel.RETURN,
+            )
+
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
-        _say_compiling(kernel.adapter_turn)
         turn, step, trail = self._turn(self.slots), self.adapter.step, self.trail
         if self._displaced and trail:
             self._return(turn)
@@ -273,7 +287,6 @@ class AdapterLearner:
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
-        _say_compiling(kernel.adapter_turn)
         self._displaced = True
         adapter, n = self.adapter, self.task.n
         played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))

@@ -52,6 +52,19 @@ def planes(board: Board, x: np.ndarray) -> np.ndarray:
     return image
 
 
+class _Earned(NamedTuple):
+    """The rewards of a turn that are not zero, which are few; game by game, the advisors in order."""
+
+    game: np.ndarray  # [k]
+    advisor: np.ndarray  # [k]
+    reward: np.ndarray  # [k]
+
+
+def _earned(games: Games) -> _Earned:
+    flat = np.flatnonzero(games.reward != 0.0)  # far faster on booleans than on floats
+    return _Earned(flat // games.reward.shape[1], games.advisors.ravel()[flat], games.reward.ravel()[flat])
+
+
 class _Payment(NamedTuple):
     """How the advisors' rewards become the environment's: advisor j pays scale[j] times its reward into column[j]."""
 
@@ -60,14 +73,11 @@ class _Payment(NamedTuple):
     scale: np.ndarray  # [n]
     scalar: bool = False  # all into one number
 
-    def __call__(self, games: Games) -> np.ndarray:
+    def __call__(self, earned: _Earned, batch: int) -> np.ndarray:
         """The rewards [B, d], or [B] where they are numbers; summed in the advisors' order, whatever the batch."""
-        batch, width = len(games.keys), len(self.names)
-        game, slot = np.nonzero(games.reward)
-        advisor = games.advisors[game, slot]
-        paid = self.scale[advisor] * games.reward[game, slot]
-        total = np.bincount(game * width + self.column[advisor], paid, batch * width)
-        return total if self.scalar else total.reshape(batch, width)
+        total = np.zeros((batch, len(self.names)))
+        np.add.at(total, (earned.game, self.column[earned.advisor]), self.scale[earned.advisor] * earned.reward)
+        return total[:, 0] if self.scalar else total
 
     def space(self, task: Task) -> spaces.Box:
         """The rewards that can be paid."""
@@ -186,6 +196,11 @@ class _Play:
         self.games.step(actions)
         self.over = self.games.over.copy()
 
+    def rewards(self) -> tuple[np.ndarray, np.ndarray]:
+        """The environment's rewards [B] or [B, d] of the last turn, and the advisors' own [B, n]."""
+        earned, batch = _earned(self.games), len(self.over)
+        return self.payment(earned, batch), self.advisors(earned, batch)
+
     def _checked(self, actions: Any) -> np.ndarray:
         """The compiled loop looks actions up unchecked, so nothing else may get there."""
         given, count = np.asarray(actions), int(self.actions.n)
@@ -254,12 +269,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             raise BadInput("no game is on: call reset() first")
         play.step([action])
         terminated, over = bool(play.games.terminated[0]), bool(play.over[0])
-        info = {"rewards": dict(zip(play.advisors.names, play.advisors(play.games)[0].tolist(), strict=True))}
-        reward = play.payment(play.games)[0]
-        return (
-            self._single(play.look()), reward if reward.shape else float(reward), terminated, over and not terminated,
-            info,
-        )  # fmt: skip
+        (reward,), (own,) = play.rewards()
+        info = {"rewards": dict(zip(self.task.names, own.tolist(), strict=True))}
+        reward = reward if reward.shape else float(reward)
+        return self._single(play.look()), reward, terminated, over and not terminated, info
 
     def _single(self, observations: np.ndarray) -> Any:
         return int(observations[0]) if observations.ndim == 1 else observations[0]
@@ -361,8 +374,9 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         dealt = play.over
         play.step(actions)
         terminated = play.games.terminated.copy()
-        infos = {"rewards": play.advisors(play.games), "_rewards": ~dealt}
-        return play.look(), play.payment(play.games), terminated, play.over & ~terminated, infos
+        rewards, own = play.rewards()
+        infos = {"rewards": own, "_rewards": ~dealt}
+        return play.look(), rewards, terminated, play.over & ~terminated, infos
 
     def render(self) -> tuple[Any, ...] | None:
         """Every game as text or as a picture, by the render mode; None without one."""

@@ -19,6 +19,7 @@ from multiadvisor.worlds.finite import FiniteConstants
 CELL = 24  # pixels
 LARGEST = 4096  # pixels a side: beyond it cells shrink
 _FINE = 6  # points to a pixel, each way
+_ROUNDING = 0.22  # of walls, in cells
 
 FLOOR = (17, 19, 31)
 WALL = (96, 103, 122)
@@ -46,7 +47,9 @@ def text(task: Task, x: np.ndarray | Sequence[int]) -> str:
     state = np.asarray(x)
     if task.board is None:
         states = _states(task)
-        return f"{task.name}: state {state.tolist()}" if states is None else f"{task.name}: state {state[0]} of {states}"
+        return (
+            f"{task.name}: state {state.tolist()}" if states is None else f"{task.name}: state {state[0]} of {states}"
+        )
     board: Board = task.board
     pac_boy, ghosts, fruits = _who_is_where(board, state)
     rows = []
@@ -163,30 +166,22 @@ def _wall(around: tuple[bool, ...], cell: int) -> np.ndarray:
 
 def _block(x: np.ndarray, y: np.ndarray, around: tuple[bool, ...], margin: float) -> np.ndarray:
     """The part of the cell that is `margin` away from free neighbours, with rounded corners."""
-    near = np.array(around).reshape(3, 3)
-    mask = np.ones(np.broadcast_shapes(x.shape, y.shape), bool)
-    rounding = 0.22
+    wall = np.array(around).reshape(3, 3)
+    mask = np.ones((y.size, x.size), bool)
     for down in (0, 2):
         for right in (0, 2):
-            # distances from this corner's two sides
-            u, v = (x if right == 0 else 1.0 - x), (y if down == 0 else 1.0 - y)
-            beside, above, across = near[1, right], near[down, 1], near[down, right]
-            if not beside and not above:
-                r = rounding - margin
-                inner = (u < rounding) & (v < rounding)
-                mask &= ~(inner & ((u - rounding) ** 2 + (v - rounding) ** 2 > r**2))
-            if beside and above and not across:
-                mask &= ~((u < margin) & (v < margin) & _beyond(u, v, margin))
+            u, v = (x if right == 0 else 1.0 - x), (y if down == 0 else 1.0 - y)  # from this corner's two sides
+            beside, above, across = wall[1, right], wall[down, 1], wall[down, right]
             if not beside:
-                mask &= ~((u < margin) & (v < 0.5))
+                mask &= (u >= margin) | (v > 0.5)
             if not above:
-                mask &= ~((v < margin) & (u < 0.5))
+                mask &= (v >= margin) | (u > 0.5)
+            if not (beside or above):
+                corner = (u < _ROUNDING) & (v < _ROUNDING)
+                mask &= ~corner | ((u - _ROUNDING) ** 2 + (v - _ROUNDING) ** 2 <= (_ROUNDING - margin) ** 2)
+            if beside and above and not across:
+                mask &= u**2 + v**2 >= margin**2
     return mask
-
-
-def _beyond(u: np.ndarray, v: np.ndarray, margin: float) -> np.ndarray:
-    """Inside the quarter disc that a free neighbour across the corner cuts out."""
-    return u**2 + v**2 < margin**2
 
 
 @functools.lru_cache(maxsize=16)

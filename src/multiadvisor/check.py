@@ -1,0 +1,423 @@
+"""`check_task`: does a task keep the promises that learning relies on?
+
+A task under check is played with random actions while everything it returns is looked at; its first games are then
+played again, to see whether seeds are honoured. Each defect has a stable name, listed with its meaning in `DEFECTS`.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from multiadvisor import draws
+from multiadvisor.errors import BadInput
+from multiadvisor.task import Task
+
+DEFECTS: dict[str, str] = {
+    # seeds and games
+    "reset-not-seeded": "the same seed gives another first state",
+    "unseeded-randomness": "the same seed and actions give another course of the game",
+    "leaks-between-games": "a game depends on the one that was played before it",
+    "never-ends": "no game ends or is cut off, so that none can be evaluated",
+    "endless-task-ends": "the task is declared endless, but a game ended",
+    # the environment
+    "reset-raises": "reset raises an exception",
+    "reset-protocol": "reset does not return (observation, info)",
+    "step-raises": "step raises an exception",
+    "step-protocol": "step does not return (observation, reward, terminated, truncated, info)",
+    "flag-not-boolean": "terminated or truncated is neither true nor false",
+    "observation-outside-space": "an observation is not in the declared observation space",
+    "reused-observation": "step overwrites the observation that was handed out before",
+    "vector-reward-shape": "the environment's reward has another shape than its reward space",
+    # rewards
+    "nan-reward": "a reward is NaN",
+    "infinite-reward": "a reward is infinite",
+    "reward-not-a-number": "a reward is not a single number",
+    "reward-not-repeatable": "a reward function gives another value for the same transition",
+    "reward-raises": "a reward function raises an exception",
+    "rewards-do-not-sum": "the advisors' weighted rewards do not add up to the environment's reward",
+    "inactive-advisor-paid": "an advisor gets reward in a state where it is inactive, and it is lost",
+    "ended-advisor-paid": "an advisor gets reward after its own part has ended, and it is lost",
+    # local states
+    "state-raises": "the function that gives the local state raises an exception",
+    "states-not-given": "a focus of a compiled world does not say how many local states it has",
+    "local-state-out-of-range": "a local state is not among those that the focus declares",
+    "local-state-not-whole": "a local state is not a whole number, though their number is declared",
+    "local-state-not-hashable": "a local state cannot be counted, because it is not hashable",
+    "local-state-not-repeatable": "the same state gives another local state when asked again",
+    "local-state-not-saveable": "a local state is of a type that no checkpoint can keep",
+    # who has a say
+    "never-active": "an advisor was not active in any state that was met",
+    "activity-not-boolean": "whether an advisor is active is answered with neither true nor false",
+    "activity-not-repeatable": "the same state gives other active advisors when asked again",
+    "activity-raises": "the function that says who is active raises an exception",
+    "activity-changes-silently": "advisors of a compiled world join in mid-game, or leave without ending",
+    "advisors-not-rising": "begin does not write the active advisors in rising order, each once",
+    "end-not-boolean": "whether an advisor's part has ended is answered with neither true nor false",
+    "end-not-repeatable": "the same transition ends an advisor's part or not, by chance",
+    "end-raises": "the function that says whether an advisor's part has ended raises an exception",
+    "ended-advisor-stays-active": "an advisor is active in the state in which its own part has just ended",
+    # what a function may not change
+    "mutated-observation": "a state or activity function changes the observation",
+    "mutated-transition": "a reward or end function changes the transition",
+    "mutated-state": "begin or local_states of a compiled world changes the state x",
+    "mutated-constants": "a compiled world changes its constants",
+    "mutated-advisors": "step or local_states of a compiled world changes the list of active advisors",
+    "writes-past-active": "step of a compiled world writes a reward or an end beyond the active advisors",
+    "index-out-of-bounds": "a function of a compiled world reaches beyond an array",
+    "not-compiled": "a function of a compiled world is not compiled",
+}
+
+_DEALS = 64  # further games that are dealt where some advisor was not yet active
+_PATIENCE = 20  # times `turns`: how long the end of a game is awaited
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect, where it was met first, and what to do about it."""
+
+    defect: str
+    """Its name in `DEFECTS`."""
+    advisor: str | None
+    """Whose focus it is; None: the task's own."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.defect}{f' ({self.advisor})' if self.advisor is not None else ''}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check_task` found; each defect is named once for each advisor."""
+
+    task: str
+    findings: tuple[Finding, ...]
+    games: int
+    turns: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether no defect was found."""
+        return not self.findings
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """The names of the defects, each once, in the order they were met."""
+        return tuple(dict.fromkeys(finding.defect for finding in self.findings))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"ok": self.ok, **dataclasses.asdict(self), "findings": [dataclasses.asdict(f) for f in self.findings]}
+
+    def __str__(self) -> str:
+        played = f"task {self.task!r} ({self.turns} turns in {self.games} games)"
+        if self.ok:
+            return f"no defect found in {played}"
+        return "\n".join([f"{len(self.findings)} found in {played}", *(f"  {finding}" for finding in self.findings)])
+
+
+class Broken(Exception):
+    """The task cannot be played any further; the reason is among the findings."""
+
+
+class Findings:
+    """Collects defects, each once for each advisor."""
+
+    def __init__(self) -> None:
+        self._met: dict[tuple[str, str | None], Finding] = {}
+
+    def add(self, defect: str, message: str, advisor: str | None = None) -> None:
+        """Note a defect, unless it was met before."""
+        assert defect in DEFECTS, defect
+        self._met.setdefault((defect, advisor), Finding(defect, advisor, message))
+
+    def all(self) -> tuple[Finding, ...]:
+        """In the order they were met."""
+        return tuple(self._met.values())
+
+
+class Subject(abc.ABC):
+    """A task under check, played turn by turn; what is amiss goes to `findings`."""
+
+    checking = True
+    """Off while a game is merely played again."""
+    must_end = True
+    """Whether a game has to end by itself."""
+
+    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
+        self.task, self.findings, self.seed = task, findings, seed
+        self.game = self.turns = 0
+        self.first_active: dict[int, int] = {}  # the game in which an advisor was first seen active
+
+    @abc.abstractmethod
+    def deal(self, game: int) -> Any:
+        """Start a game: a print of its first state. Raises Broken."""
+
+    @abc.abstractmethod
+    def turn(self, action: int) -> tuple[bool, Any]:
+        """One turn: whether the game is over, and a print of what happened. Raises Broken."""
+
+    @abc.abstractmethod
+    def where(self) -> str:
+        """The game and turn, for a message."""
+
+    def spoilt(self) -> bool:
+        """Whether the task has changed under our hands, so that playing games again would say nothing new."""
+        return False
+
+    @abc.abstractmethod
+    def leave(self) -> None:
+        """Put the task back into a state in which it can be used."""
+
+    def present(self, advisors: Iterable[int]) -> None:
+        """Note who is active."""
+        for j in advisors:
+            self.first_active.setdefault(j, self.game)
+
+    def judge_number(self, value: float, advisor: str | None, whose: str) -> bool:
+        """Whether a reward is finite."""
+        if math.isnan(value):
+            self.findings.add(
+                "nan-reward", f"{whose} is NaN {self.where()}: look for 0 / 0 or a missing value", advisor
+            )
+        elif math.isinf(value):
+            self.findings.add("infinite-reward", f"{whose} is {value} {self.where()}: give finite numbers", advisor)
+        return math.isfinite(value)
+
+
+@dataclass
+class _Record:
+    """A game, or the beginning of one."""
+
+    game: int
+    actions: list[int] = field(default_factory=list)
+    trace: list[Any] = field(default_factory=list)
+    over: bool = False
+
+
+def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0) -> Report:
+    """Play a task with random actions and name what would spoil learning on it; `DEFECTS` lists the names.
+
+    At least `games` games are begun (none goes on for more than its share of the `turns`), and the first `games` of
+    them are played again, three times. Nothing that the task does makes the check itself fail. The environment of a
+    Gymnasium task is used: check it before an agent learns on it, not in the middle.
+
+    >>> import multiadvisor as mad
+    >>> mad.check_task(mad.make("two-goal"), turns=200).ok
+    True
+    """
+    if games < 1 or turns < 1:
+        raise BadInput(f"cannot check a task in {games} games and {turns} turns: give at least one of each")
+    findings, records = Findings(), list[_Record]()
+    subject = _subject(task, findings, seed)
+    with contextlib.suppress(Broken):
+        _play_games(subject, records, games, turns)
+        subject.checking = False
+        if not subject.spoilt():
+            _repeat_games(subject, records[:games])
+        _seek_end(subject, records, turns)
+        _seek_absent(subject, len(records))
+    subject.leave()
+    return Report(task.name, findings.all(), len(records), sum(len(record.actions) for record in records))
+
+
+def _subject(task: Task, findings: Findings, seed: int) -> Subject:
+    if task.adapter is not None:
+        from multiadvisor.check_adapter import EnvironmentSubject
+
+        return EnvironmentSubject(task, findings, seed)
+    from multiadvisor.check_world import WorldSubject
+
+    return WorldSubject(task, findings, seed)
+
+
+# ---- the plan of a check ---------------------------------------------------------------------------------------------
+def _wander(subject: Subject, game: int) -> Iterator[int]:
+    """Random actions, half of them repeated: this gets further than a walk that turns at every step."""
+    generator = np.random.default_rng(int(draws.stream_key(subject.seed, draws.TRAINING, game)))
+    action = 0
+    for turn in itertools.count():
+        if turn == 0 or generator.random() < 0.5:
+            action = int(generator.integers(len(subject.task.actions)))
+        yield action
+
+
+def _play(subject: Subject, record: _Record, actions: Iterable[int], turns: int, *, keep: bool = True) -> None:
+    """Play a game to its end, or for so many turns."""
+    first = subject.deal(record.game)
+    record.trace.append(first)
+    for action in itertools.islice(actions, turns):
+        record.actions.append(action)
+        record.over, happened = subject.turn(action)
+        if keep:
+            record.trace.append(happened)
+        if record.over:
+            break
+
+
+def _play_games(subject: Subject, records: list[_Record], games: int, turns: int) -> None:
+    share, left = max(turns // games, 1), turns
+    while left > 0:
+        record = _Record(len(records))
+        records.append(record)
+        _play(subject, record, _wander(subject, record.game), min(share, left), keep=len(records) <= games)
+        left -= len(record.actions)
+
+
+def _difference(one: list[Any], other: list[Any]) -> int | None:
+    """The first turn in which two courses of a game differ (0: the first state), or None."""
+    for turn, (a, b) in enumerate(itertools.zip_longest(one, other)):
+        if a != b:
+            return turn
+    return None
+
+
+def _repeat_games(subject: Subject, records: list[_Record]) -> None:
+    """Play games again: what differs although the same game went before is random, what else differs is a leak."""
+    add = subject.findings.add
+    leak, random = "", False
+    for record in records:
+        once, twice, thrice = (_again(subject, record) for _ in range(3))
+        turn = _difference(twice, thrice)
+        if turn == 0:
+            random = True
+            add(
+                "reset-not-seeded",
+                f"game {record.game} began twice with the same seed and its first states differ: draw them from the "
+                "generator that the seed sets",
+            )
+        elif turn is not None:
+            random = True
+            add(
+                "unseeded-randomness",
+                f"game {record.game} was played twice with the same seed and actions and differs in turn {turn}: draw "
+                "all chance from what the seed sets (env.np_random, or the key of a compiled world)",
+            )
+        elif not leak and (_difference(record.trace, twice) is not None or _difference(once, twice) is not None):
+            leak = (
+                f"game {record.game} with the same seed and actions went another way after another game: let reset "
+                "set everything anew"
+            )
+    if leak and not random:
+        add("leaks-between-games", leak)
+
+
+def _again(subject: Subject, record: _Record) -> list[Any]:
+    copy = _Record(record.game)
+    _play(subject, copy, record.actions, len(record.actions))
+    return copy.trace
+
+
+def _seek_end(subject: Subject, records: list[_Record], turns: int) -> None:
+    """Random actions may need long to end a game: one more, with patience, before the end is missed."""
+    if not subject.must_end or any(record.over for record in records):
+        return
+    last = _Record(len(records))
+    _play(subject, last, _wander(subject, last.game), _PATIENCE * turns, keep=False)
+    if not last.over:
+        subject.findings.add(
+            "never-ends",
+            f"no game ended or was cut off, one of them in {_PATIENCE * turns} turns: terminate somewhere, or set a "
+            "limit (gymnasium.wrappers.TimeLimit, or `limit` of a compiled task)",
+        )
+
+
+def _seek_absent(subject: Subject, dealt: int) -> None:
+    """Advisors that never were active; where others still turn up late, the absent ones may just be rare."""
+    n = subject.task.n
+    subject.checking = True
+    for game in range(dealt, dealt + _DEALS):
+        if len(subject.first_active) == n:
+            return
+        subject.deal(game)
+    if all(2 * first < dealt + _DEALS for first in subject.first_active.values()):
+        for j in sorted(set(range(n)) - set(subject.first_active)):
+            subject.findings.add(
+                "never-active",
+                f"it had no say in any state of {dealt + _DEALS} games: correct when it is active, or check with more "
+                "turns",
+                subject.task.names[j],
+            )
+
+
+# ---- looking at values of any kind -----------------------------------------------------------------------------------
+def snapshot(value: Any, depth: int = 0) -> Any:
+    """A print of a value that equals another one where the contents do, and does not change with the value."""
+    if value is None or isinstance(value, str | bytes | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if value == value else "nan"
+    if isinstance(value, np.generic):
+        return snapshot(value.item(), depth + 1) if not isinstance(value, np.void) else value.tobytes()
+    if depth > 20:  # a structure that contains itself
+        return type(value).__name__
+    if isinstance(value, dict):
+        return "dict", tuple(sorted(((repr(key), snapshot(part, depth + 1)) for key, part in value.items()), key=repr))
+    if isinstance(value, tuple | list):
+        return type(value).__name__, tuple(snapshot(part, depth + 1) for part in value)
+    if isinstance(value, set | frozenset):
+        return "set", frozenset(snapshot(part, depth + 1) for part in value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.dtype.str, value.shape, hashlib.blake2b(np.ascontiguousarray(value).tobytes()).digest()
+    if isinstance(value, np.ndarray):
+        return snapshot(value.tolist(), depth + 1)
+    return _print_of_object(value, depth)
+
+
+def _print_of_object(value: Any, depth: int) -> Any:
+    if hasattr(value, "__array__"):
+        return snapshot(np.asarray(value), depth + 1)
+    if hasattr(value, "__dict__"):
+        return type(value).__name__, snapshot(vars(value), depth + 1)
+    # the inherited repr is an address, which a copy does not share
+    own = getattr(type(value), "__repr__", None) is not object.__repr__
+    return repr(value) if own else type(value).__name__
+
+
+def scalar(value: Any) -> Any:
+    """What an array without axes holds; other values as they are."""
+    return (
+        value.item() if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim) else value
+    )
+
+
+def as_number(value: Any) -> float | None:
+    """A real number, or None for what is not one."""
+    value = scalar(value)
+    try:
+        return float(value) if isinstance(value, bool | int | float) else None
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def as_flag(value: Any) -> bool | None:
+    """True or false (1 and 0 will do), or None for what is neither."""
+    value = scalar(value)
+    return bool(value) if isinstance(value, bool | int) and value in (0, 1) else None
+
+
+def told(error: Exception) -> str:
+    """An exception in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{': ' if text else ''}{text[:157] + '...' if len(text) > 160 else text}"
+
+
+def attempt(call: Callable[[], Any], failed: Callable[[Exception], None]) -> Any:
+    """What a call gives, or NOTHING where it raised."""
+    try:
+        return call()
+    except Exception as error:
+        failed(error)
+        return NOTHING
+
+
+NOTHING: Any = object()

@@ -1,0 +1,200 @@
+"""The part of `check_task` for compiled worlds.
+
+The world's functions are compiled anew with checks of every index, so that one which reaches beyond an array is named
+and does not take the process down. They work on a copy of the world's constants.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import numba
+import numpy as np
+
+from multiadvisor import draws
+from multiadvisor.check import Broken, Findings, Subject, as_flag, attempt, snapshot, told
+from multiadvisor.task import Task
+
+_RAISES = {
+    "reset": "reset-raises", "begin": "activity-raises", "local_states": "state-raises", "step": "step-raises",
+}  # fmt: skip
+_UNWRITTEN = np.iinfo(np.int64).min
+
+
+@functools.lru_cache(maxsize=64)
+def _bounds_checked(function: Any) -> Any:
+    return numba.njit(getattr(function, "py_func", function), boundscheck=True, error_model="numpy")
+
+
+class WorldSubject(Subject):
+    """Plays a compiled world by calling its four functions, as the compiled loop would."""
+
+    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
+        super().__init__(task, findings, seed)
+        assert task.world is not None
+        self.world = task.world
+        self.constants = copy.deepcopy(self.world.constants)
+        self.x = np.zeros(self.world.size, np.int64)  # one for all games, as in the compiled loop
+        self.advisors = np.zeros(0, np.int64)
+        self.must_end = task.limit is None and not task.endless
+        for name in _RAISES:
+            if not hasattr(getattr(self.world, name), "py_func"):
+                findings.add("not-compiled", f"{name} is a plain function: decorate it with multiadvisor.compiled")
+        for focus in task.foci:
+            if focus.states is None:
+                message = "the compiled loop needs its number of local states: give `states`"
+                findings.add("states-not-given", message, focus.name)
+
+    def where(self) -> str:
+        """The game and the turn."""
+        return f"in game {self.game}, turn {self.turns} (seed {self.seed})"
+
+    def leave(self) -> None:
+        """Nothing of the task was touched."""
+
+    def spoilt(self) -> bool:
+        """Whether the world has changed its constants."""
+        if snapshot(self.constants) == snapshot(self.world.constants):
+            return False
+        message = f"the constants differ after {self.game + 1} games: keep what changes in the state x"
+        self.findings.add("mutated-constants", message)
+        return True
+
+    # ---- playing -----------------------------------------------------------------------------------------------------
+    def _call(self, name: str, *arguments: Any) -> Any:
+        def failed(error: Exception) -> None:
+            defect = "index-out-of-bounds" if isinstance(error, IndexError) else _RAISES[name]
+            self.findings.add(defect, f"{name} raised {told(error)} {self.where()}: correct it")
+            raise Broken from error
+
+        function = _bounds_checked(getattr(self.world, name))
+        return attempt(lambda: function(self.constants, self.x, *arguments), failed)
+
+    def _key(self) -> np.uint64:
+        return draws.stream_key(self.seed, draws.ENVIRONMENT, (self.game << 32) + self.turns)
+
+    def deal(self, game: int) -> Any:
+        """Reset with the game's key."""
+        self.game, self.turns = game, 0
+        self._call("reset", self._key())
+        first = self.x.tobytes()
+        self.advisors = self._look()
+        return first
+
+    def turn(self, action: int) -> tuple[bool, Any]:
+        """One step, as the compiled loop makes it."""
+        self.turns += 1
+        m, n = len(self.advisors), self.task.n
+        slots = np.zeros(n, np.int64)
+        slots[:m] = self.advisors
+        reward, ended = np.zeros(n), np.zeros(n, np.int64)
+        terminated = self._call("step", action, self._key(), slots, m, reward, ended)
+        over = bool(terminated)
+        if self.checking:
+            self._judge(m, slots, reward, ended, terminated)
+        happened = (self.x.tobytes(), reward.tobytes(), ended.tobytes(), over)
+        if over:
+            self._local_states(self.advisors[:0])  # the compiled loop asks even when nobody is left
+        else:
+            arrived = self._look()
+            self._judge_activity(self.advisors, ended[:m] != 0, arrived)
+            self.advisors = arrived
+        return over or self.turns == self.task.limit, happened
+
+    # ---- judging what it wrote ---------------------------------------------------------------------------------------
+    def _judge(self, m: int, slots: np.ndarray, reward: np.ndarray, ended: np.ndarray, terminated: Any) -> None:
+        add, where = self.findings.add, self.where()
+        if as_flag(terminated) is None:
+            add("flag-not-boolean", f"step returned {terminated!r} {where}: return whether the game has terminated")
+        if terminated and self.task.endless:
+            add("endless-task-ends", f"a game terminated {where}: build the task with endless=False")
+        self._judge_slots("step", slots[:m], self.advisors)
+        if reward[m:].any() or ended[m:].any():
+            slot = m + int(np.flatnonzero((reward[m:] != 0) | (ended[m:] != 0))[0])
+            add("writes-past-active", f"step wrote into slot {slot} of {m} active advisors {where}: write below m only")
+        for i, j in enumerate(self.advisors):
+            if reward[i] != 0.0:
+                self.judge_number(reward[i], self.task.names[j], "the reward")
+            if ended[i] not in (0, 1):
+                add("end-not-boolean", f"step wrote {ended[i]} into ended {where}: write 1 or 0", self.task.names[j])
+
+    def _judge_slots(self, name: str, slots: np.ndarray, advisors: np.ndarray) -> None:
+        if not np.array_equal(slots, advisors):
+            message = f"{name} changed the list of active advisors {self.where()}: leave that to begin"
+            self.findings.add("mutated-advisors", message)
+
+    def _judge_activity(self, before: np.ndarray, ended: np.ndarray, after: np.ndarray) -> None:
+        names = self.task.names
+        over, stay, now = set(before[ended]), set(before[~ended]), set(after)
+        for j in sorted(over & now):
+            self.findings.add(
+                "ended-advisor-stays-active",
+                f"its part ended {self.where()}, but begin lists it in the state arrived in: leave it out there",
+                names[j],
+            )
+        for j in sorted((stay ^ now) - over):
+            self.findings.add(
+                "activity-changes-silently",
+                f"begin {'adds' if j in now else 'drops'} it {self.where()}, but a list of active advisors changes in "
+                "mid-game only by those that step says have ended: set ended, or let it be active throughout",
+                names[j],
+            )
+
+    # ---- looking around ----------------------------------------------------------------------------------------------
+    def _unchanged(self, name: str, before: np.ndarray) -> None:
+        if not np.array_equal(self.x, before):
+            self.findings.add("mutated-state", f"{name} changed the state x {self.where()}: only reset and step may")
+            self.x[:] = before
+
+    def _look(self) -> np.ndarray:
+        """The active advisors; their local states are judged on the way."""
+        advisors = self._begin()
+        if self.checking:
+            if not np.array_equal(advisors, self._begin()):
+                message = f"begin gave two lists for the same state {self.where()}: let it depend on x alone"
+                self.findings.add("activity-not-repeatable", message)
+            self.present(advisors.tolist())
+            self._judge_local(advisors, self._local_states(advisors), self._local_states(advisors))
+        return advisors
+
+    def _begin(self) -> np.ndarray:
+        n, before = self.task.n, self.x.copy()
+        slots = np.full(n, _UNWRITTEN)
+        m = self._call("begin", slots)
+        self._unchanged("begin", before)
+        whole = isinstance(m, int) and 0 <= m <= n
+        advisors = slots[:m] if whole else slots[:0]
+        if not whole or (np.diff(advisors) <= 0).any() or (m and not 0 <= advisors[0] <= advisors[-1] < n):
+            shown = f"begin returned {m!r} and wrote {advisors.tolist()!s:.60}".replace(str(_UNWRITTEN), "nothing")
+            self.findings.add(
+                "advisors-not-rising",
+                f"{shown} {self.where()}: write advisors 0 to {n - 1} in rising order, each once, and return how many",
+            )
+            raise Broken
+        return advisors
+
+    def _local_states(self, advisors: np.ndarray) -> np.ndarray:
+        before, m = self.x.copy(), len(advisors)
+        slots, local = np.zeros(self.task.n, np.int64), np.full(self.task.n, _UNWRITTEN)
+        slots[:m] = advisors
+        self._call("local_states", slots, m, local)
+        self._unchanged("local_states", before)
+        self._judge_slots("local_states", slots[:m], advisors)
+        return local[:m]
+
+    def _judge_local(self, advisors: np.ndarray, local: np.ndarray, again: np.ndarray) -> None:
+        for i, j in enumerate(advisors):
+            focus = self.task.foci[j]
+            if focus.states is not None and not 0 <= local[i] < focus.states:
+                shown = "not written" if local[i] == _UNWRITTEN else str(local[i])
+                self.findings.add(
+                    "local-state-out-of-range",
+                    f"the local state {self.where()} is {shown}, but there are {focus.states} (0 to "
+                    f"{focus.states - 1}): correct local_states or `states`",
+                    focus.name,
+                )
+            if local[i] != again[i]:
+                message = f"local_states gave {local[i]} and {again[i]} {self.where()}: let it depend on x alone"
+                self.findings.add("local-state-not-repeatable", message, focus.name)
