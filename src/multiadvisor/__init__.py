@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from multiadvisor.version import VERSION as __version__
+from multiadvisor.worlds.registration import register as _register
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation as Evaluation
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from multiadvisor.task import World as World
     from multiadvisor.worlds.adapter import Bins as Bins
     from multiadvisor.worlds.builtin import make as make
+
+_register()  # gymnasium.make("multiadvisor/PacBoy-v0") and the others
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,9 +34,9 @@ def machine() -> str:
         return platform.processor() or platform.machine()
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def _seconds(work: Callable[..., Any], *arguments: Any) -> float:
     start = time.process_time()
-    work()
+    work(*arguments)
     return time.process_time() - start
 
 
@@ -111,9 +112,7 @@ def kernel(rounds: int = 9) -> dict[str, Any]:
             pairs = []
             for _ in range(rounds + 1):
                 agent = MultiAdvisor(task, planning=planning, gamma=gamma, noise=noise, seed=0).prepare()
-                pairs.append(
-                    (_seconds(lambda n=native: n.run(_BLOCK)), _seconds(lambda a=agent: a._learner.run(_BLOCK)))
-                )
+                pairs.append((_seconds(native.run, _BLOCK), _seconds(agent._learner.run, _BLOCK)))
             if noise == 0 and not np.array_equal(native.table, agent._learner.table):
                 raise BadInput(f"the C loop and the kernel differ for {name}: their speeds cannot be compared")
             c, own = np.array(pairs[1:]).T  # the first round only warms up
@@ -164,9 +163,7 @@ def gymnasium(rounds: int = 9) -> dict[str, Any]:
     for name in ENVIRONMENTS:
         env = mo_gymnasium.make(name)
         agent = MultiAdvisor(Task.from_gymnasium(env), gamma=0.95, epsilon=0.1).prepare()
-        runs: dict[str, tuple[Any, Callable[[], None]]] = {
-            "multiadvisor": (env, lambda a=agent: a._learner.run(_STEPS))
-        }
+        runs: dict[str, tuple[Any, Callable[[], None]]] = {"multiadvisor": (env, partial(agent._learner.run, _STEPS))}
         if peer is not None:
             other = mo_gymnasium.make(name)
             runs["moqlearning"] = (other, peer(other))
@@ -178,10 +175,10 @@ def gymnasium(rounds: int = 9) -> dict[str, Any]:
                 recorded[key].clear()
                 whole = _seconds(work)
                 actions = list(recorded[key])
-                alone = _seconds(lambda w=world, a=actions: _replay(w, a))
+                alone = _seconds(_replay, world, actions)
                 if key == "multiadvisor":
-                    agent._learner._displaced = True
-                    agent._learner.run(1)  # back to its own game, outside the clock
+                    agent.evaluate(1)  # whereupon it goes back to its own game, outside the clock
+                    agent.learn(1, progress=False)
                     bare.append(alone / len(actions) * 1e6)
                 added[key].append((whole - alone) / len(actions) * 1e6)
         entry = {f"{key}_us": float(np.median(values[1:])) for key, values in added.items()}
@@ -263,7 +260,7 @@ def advisors(rounds: int = 9) -> dict[str, Any]:
     for _ in range(rounds + 1):
         for (n, active), agent in cases.items():
             turns = max(15_000_000 // active // 10, 300)
-            times[n, active].append(_seconds(lambda a=agent, t=turns: a._learner.run(t)) / turns * 1e9)
+            times[n, active].append(_seconds(agent._learner.run, turns) / turns * 1e9)
     rows = [
         {"n": n, "active": active, "ns_per_turn": float(np.median(values[1:])),
          "ns_per_turn_and_active_advisor": float(np.median(values[1:])) / active}

@@ -350,34 +350,41 @@ def _seek_absent(subject: Subject, dealt: int) -> None:
 
 
 # ---- looking at values of any kind -----------------------------------------------------------------------------------
-def snapshot(value: Any, depth: int = 0) -> Any:
+def snapshot(value: Any) -> Any:
     """A print of a value that equals another one where the contents do, and does not change with the value."""
+    try:
+        return _print(value, 0)
+    except Exception:  # an object that cannot even be looked at
+        return type(value).__name__
+
+
+def _print(value: Any, depth: int) -> Any:
     if value is None or isinstance(value, str | bytes | bool | int):
         return value
     if isinstance(value, float):
         return value if value == value else "nan"
     if isinstance(value, np.generic):
-        return snapshot(value.item(), depth + 1) if not isinstance(value, np.void) else value.tobytes()
+        return _print(value.item(), depth + 1) if not isinstance(value, np.void) else value.tobytes()
     if depth > 20:  # a structure that contains itself
         return type(value).__name__
     if isinstance(value, dict):
-        return "dict", tuple(sorted(((repr(key), snapshot(part, depth + 1)) for key, part in value.items()), key=repr))
+        return "dict", tuple(sorted(((repr(key), _print(part, depth + 1)) for key, part in value.items()), key=repr))
     if isinstance(value, tuple | list):
-        return type(value).__name__, tuple(snapshot(part, depth + 1) for part in value)
+        return type(value).__name__, tuple(_print(part, depth + 1) for part in value)
     if isinstance(value, set | frozenset):
-        return "set", frozenset(snapshot(part, depth + 1) for part in value)
+        return "set", frozenset(_print(part, depth + 1) for part in value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.dtype.str, value.shape, hashlib.blake2b(np.ascontiguousarray(value).tobytes()).digest()
     if isinstance(value, np.ndarray):
-        return snapshot(value.tolist(), depth + 1)
+        return _print(value.tolist(), depth + 1)
     return _print_of_object(value, depth)
 
 
 def _print_of_object(value: Any, depth: int) -> Any:
     if hasattr(value, "__array__"):
-        return snapshot(np.asarray(value), depth + 1)
+        return _print(np.asarray(value), depth + 1)
     if hasattr(value, "__dict__"):
-        return type(value).__name__, snapshot(vars(value), depth + 1)
+        return type(value).__name__, _print(vars(value), depth + 1)
     # the inherited repr is an address, which a copy does not share
     own = getattr(type(value), "__repr__", None) is not object.__repr__
     return repr(value) if own else type(value).__name__
@@ -396,13 +403,21 @@ def as_number(value: Any) -> float | None:
     try:
         return float(value) if isinstance(value, bool | int | float) else None
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def as_flag(value: Any) -> bool | None:
     """True or false (1 and 0 will do), or None for what is neither."""
     value = scalar(value)
     return bool(value) if isinstance(value, bool | int) and value in (0, 1) else None
+
+
+def shown(value: Any) -> str:
+    """A value in a message; objects are free to fail at this, too."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def told(error: Exception) -> str:

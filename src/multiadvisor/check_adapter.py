@@ -21,10 +21,10 @@ from multiadvisor.check import (
     as_flag,
     as_number,
     attempt,
+    shown,
     snapshot,
     told,
 )
-from multiadvisor.errors import BadInput
 from multiadvisor.task import Task, Transition
 from multiadvisor.worlds.adapter import View, _encode
 
@@ -152,7 +152,7 @@ class EnvironmentSubject(Subject):
 
     def _flag(self, name: str, value: Any) -> bool:
         if as_flag(value) is None:
-            self.findings.add("flag-not-boolean", f"{name} is {value!r:.60} {self.where()}: return True or False")
+            self.findings.add("flag-not-boolean", f"{name} is {shown(value)} {self.where()}: return True or False")
         return attempt(lambda: bool(value), lambda _: None) is True
 
     def _arrive(self, observation: Any) -> None:
@@ -160,7 +160,7 @@ class EnvironmentSubject(Subject):
         if self.checking and not self._inside(observation):
             self.findings.add(
                 "observation-outside-space",
-                f"the observation {self.where()} is {observation!r:.60}, which {self.env.observation_space!r:.120} "
+                f"the observation {self.where()} is {shown(observation)}, which {self.env.observation_space!r:.120} "
                 "does not contain: correct the space or the observation, its type included",
             )
 
@@ -178,7 +178,7 @@ class EnvironmentSubject(Subject):
             if answer is not NOTHING and again is not NOTHING and not self._alike(question, answer, again):
                 self.findings.add(
                     question.kind.changes,
-                    f"asked twice for {question.kind.what} {self.where()}, it said {answer!r:.60} and {again!r:.60}: "
+                    f"asked twice for {question.kind.what} {self.where()}, it said {shown(answer)} and {shown(again)}: "
                     "make it a function of its argument alone",
                     question.advisor,
                 )
@@ -220,7 +220,7 @@ class EnvironmentSubject(Subject):
         if answer is NOTHING:
             return otherwise
         if as_flag(answer) is None:
-            message = f"asked {question.kind.what} {self.where()}, it said {answer!r:.60}: return True or False"
+            message = f"asked {question.kind.what} {self.where()}, it said {shown(answer)}: return True or False"
             self.findings.add(defect, message, question.advisor)
         return attempt(lambda: bool(answer), lambda _: None) is True
 
@@ -238,32 +238,33 @@ class EnvironmentSubject(Subject):
         return active
 
     def _judge_state(self, view: View, state: Any) -> None:
-        shown = f"the local state {self.where()} is {state!r:.60}"
+        said = f"the local state {self.where()} is {shown(state)}"
         if view.states is None:
-            self._judge_counted(view, state, shown)
+            self._judge_counted(view, state, said)
             return
         number = as_number(state)
         if number is None or not math.isfinite(number) or number != math.floor(number):
-            self.findings.add("local-state-not-whole", f"{shown}: return a whole number", view.owner)
+            self.findings.add("local-state-not-whole", f"{said}: return a whole number", view.owner)
         elif not 0 <= number < view.states:
             self.findings.add(
                 "local-state-out-of-range",
-                f"{shown}, but there are {view.states} (0 to {view.states - 1}): correct its function or `states`",
+                f"{said}, but there are {view.states} (0 to {view.states - 1}): correct its function or `states`",
                 view.owner,
             )
 
-    def _judge_counted(self, view: View, state: Any, shown: str) -> None:
+    def _judge_counted(self, view: View, state: Any, said: str) -> None:
         try:
             hash(state)
         except Exception:
             self.findings.add(
-                "local-state-not-hashable", f"{shown}: return a number, a string or a tuple of them", view.owner
+                "local-state-not-hashable", f"{said}: return a number, a string or a tuple of them", view.owner
             )
             return
         try:
             _encode(state)
-        except BadInput as error:
-            self.findings.add("local-state-not-saveable", f"{shown}; {error}", view.owner)
+        except Exception:
+            message = f"{said}, a {type(state).__name__}: return a number, a string or a tuple of them"
+            self.findings.add("local-state-not-saveable", message, view.owner)
 
     def _judge(self, transition: Transition) -> None:
         answers = self._ask(self._judging, transition)
@@ -321,7 +322,7 @@ class EnvironmentSubject(Subject):
             return None
         number = as_number(value)
         if number is None:
-            message = f"{whose} {self.where()} is {value!r:.60}: return a single number"
+            message = f"{whose} {self.where()} is {shown(value)}: return a single number"
             self.findings.add("reward-not-a-number", message, advisor)
             return None
         return number if self.judge_number(number, advisor, whose) else None
@@ -336,13 +337,13 @@ class EnvironmentSubject(Subject):
         if shape != (components,):
             self.findings.add(
                 "vector-reward-shape",
-                f"the environment pays {paid!r:.60} {self.where()}, but its reward space says "
+                f"the environment pays {shown(paid)} {self.where()}, but its reward space says "
                 + (f"a vector of {components}" if components else "nothing of a vector: declare reward_space"),
             )
             return None
         numbers = [as_number(part) for part in paid]
         if None in numbers:
-            message = f"the environment pays {paid!r:.60} {self.where()}: pay numbers"
+            message = f"the environment pays {shown(paid)} {self.where()}: pay numbers"
             self.findings.add("reward-not-a-number", message)
             return None
         return [number for number in numbers if number is not None]

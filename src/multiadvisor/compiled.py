@@ -27,8 +27,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 
 @functools.cache
 def _package_digest() -> str:
-    parts = [_PACKAGE / "compiled.py", _PACKAGE / "draws.py"]
-    parts += sorted((_PACKAGE / "tabular").glob("*.py")) + sorted((_PACKAGE / "worlds").glob("*.py"))
+    # whatever may be inlined into a compiled loop, and nothing else: each edit of these costs a compilation
+    names = ("compiled", "draws", "tabular/kernel", "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game")
+    parts = [_PACKAGE / f"{name}.py" for name in names]
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
     for part in parts:
         digest.update(part.read_bytes())

@@ -90,6 +90,14 @@ def stream_key(seed: int, stream: int, index: int = 0) -> np.uint64:
     return np.uint64(word)
 
 
+STRETCH = 1000  # turns after which the next game of a Python environment is seeded anew
+
+
+def environment_seed(seed: int, stream: int, index: int) -> int:
+    """A seed for `reset` of a Python environment, which takes 31 bits gladly."""
+    return int(stream_key(seed, stream, index)) >> 33
+
+
 def _mix_python(word: int) -> int:
     """`mix` on Python's whole numbers: a key is needed before anything is compiled."""
     mask = (1 << 64) - 1

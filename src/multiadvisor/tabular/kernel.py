@@ -287,8 +287,8 @@ def play(
 
 
 # ---- the same learning step, once per step of a Python environment ---------------------------------------------------
-# Each array passed from Python costs some 30 ns, so that all there is fits into eight: the rows of the adapter's `whole`
-# and `real` go on after those above, and `clock` and `tally` hold the settings as well.
+# Each array passed from Python costs some 30 ns, so that all there is fits into eight: the rows of the adapter's
+# `whole` and `real` go on after those above, and `clock` and `tally` hold the settings as well.
 DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has just done
 ARRIVED, ARRIVED_ROW, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, HAS_ENDED = range(5, 13)
 WEIGHT_OF, GAMMA_OF, RETURNS = range(2, 5)

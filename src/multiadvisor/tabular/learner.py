@@ -19,8 +19,6 @@ from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel
 from multiadvisor.task import Task
 
-
-_STRETCH = 1000  # turns after which the next game of a Python environment is seeded anew
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 
 
@@ -220,22 +218,22 @@ class AdapterLearner:
         bigger[: len(self.table)] = self.table
         self.table = bigger
 
-    def _seed(self, stream: int, index: int, game: int = 0) -> int:
-        return int(draws.stream_key(self.settings.seed, stream, index * (1 << 40) + game)) >> 33
+    def _stretch_seed(self) -> int:
+        return draws.environment_seed(self.settings.seed, draws.ENVIRONMENT, int(self.seeded_at[0]))
 
     def _deal(self, turn: Callable[[int], int]) -> int:
         """Start the next training game."""
-        if not self.trail or len(self.trail) >= _STRETCH:
+        if not self.trail or len(self.trail) >= draws.STRETCH:
             self.seeded_at[0] = self.clock[kernel.TURN]
             self.trail.clear()
-            self.adapter.reset(self._seed(draws.ENVIRONMENT, 0, int(self.seeded_at[0])))
+            self.adapter.reset(self._stretch_seed())
         else:
             self.adapter.reset(None)
         return turn(kernel.DEAL)
 
     def _return(self, turn: Callable[[int], int]) -> None:
         """Play the current stretch again up to where it was."""
-        self.adapter.reset(self._seed(draws.ENVIRONMENT, 0, int(self.seeded_at[0])))
+        self.adapter.reset(self._stretch_seed())
         over = False
         for action in self.trail:
             if over:
@@ -293,7 +291,7 @@ class AdapterLearner:
         slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)
         turn = self._turn(slots)
         for game in range(games):
-            adapter.reset(self._seed(draws.EVALUATION, 1 + seed, game))
+            adapter.reset(draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game))
             slots.real[kernel.RETURNS] = 0.0
             action, over = turn(kernel.DEAL), False
             while not over:

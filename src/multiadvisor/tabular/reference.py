@@ -11,7 +11,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from multiadvisor.aggregation import epsilon_greedy, greedy, weighted_sum
-from multiadvisor.draws import CHOICE, FORESIGHT, NOISE, draw, high_half, low_half, normal, turn_key
+from multiadvisor.draws import (
+    CHOICE, ENVIRONMENT, FORESIGHT, NOISE, STRETCH, draw, environment_seed, high_half, low_half, normal, turn_key,
+)  # fmt: skip
 from multiadvisor.planning import Planning
 from multiadvisor.tabular.kernel import TINY
 from multiadvisor.task import Task
@@ -68,8 +70,8 @@ class Reference:
         for _ in range(turns):
             if self.frame is None:
                 self.frame = self.source.deal()
-            key = turn_key(self.key, self.turn)
-            word = draw(key, CHOICE)
+            key = np.uint64(turn_key(self.key, self.turn))
+            word = np.uint64(draw(key, CHOICE))
             preferences = weighted_sum(self.table[self.frame.rows], self.weights[self.frame.advisors])  # [A]
             action = int(epsilon_greedy(preferences, self.epsilon, high_half(word), low_half(word)))
             outcome = self.source.step(action)
@@ -83,14 +85,14 @@ class Reference:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
         reward = outcome.reward
         if self.sigma > 0:
-            reward = reward + self.sigma * np.array([normal(draw(key, NOISE + int(j))) for j in before.advisors])
+            reward = reward + self.sigma * np.array([normal(np.uint64(draw(key, NOISE + int(j)))) for j in before.advisors])
         gone = outcome.gone | outcome.terminated
         self.nudge(before.rows[gone], action, reward[gone])
         if outcome.terminated:
             return
         after = outcome.frame
         preferences = weighted_sum(self.table[after.rows], self.weights[after.advisors])  # Q_Sigma(x', .) [A]
-        ahead = int(greedy(preferences, low_half(draw(key, FORESIGHT))))  # f_Sigma(x')
+        ahead = int(greedy(preferences, low_half(np.uint64(draw(key, FORESIGHT)))))  # f_Sigma(x')
         values = self.planning(self.table[outcome.rows[~gone]], ahead)  # [those who stay]
         self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[before.advisors[~gone]] * values)
 
@@ -122,3 +124,41 @@ class CompiledSource:
         stay = ~now.ended
         left = Frame(here.advisors[stay], here.rows[stay])
         return Outcome(now.reward, now.ended, here.rows, left, now.terminated, now.truncated)
+
+
+class AdapterSource:
+    """A Gymnasium environment for the reference learner, seeded as the compiled learner seeds it."""
+
+    def __init__(self, task: Task, seed: int) -> None:
+        assert task.adapter is not None
+        self.adapter, self.seed = task.adapter, seed
+        self.turn, self.since = 0, STRETCH
+        self.active, self.ended = np.ones(task.n, np.int64), np.zeros(task.n, np.int64)
+        self.adapter.bind(self.active, self.ended)
+
+    def _rows(self, advisors: np.ndarray) -> np.ndarray:
+        adapter = self.adapter
+        return adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+
+    def _frame(self) -> Frame:
+        advisors = np.flatnonzero(self.active)
+        return Frame(advisors, self._rows(advisors))
+
+    def deal(self) -> Frame:
+        """Start a game; after a stretch of turns, from a new seed."""
+        new = self.since >= STRETCH
+        self.since = 0 if new else self.since
+        self.adapter.reset(environment_seed(self.seed, ENVIRONMENT, self.turn) if new else None)
+        self.before = self._frame()
+        return self.before
+
+    def step(self, action: int) -> Outcome:
+        """Play a turn."""
+        advisors = self.before.advisors
+        terminated, truncated = self.adapter.step(action)
+        self.turn += 1
+        self.since += 1
+        self.before = self._frame()
+        gone = (self.ended[advisors] == 1) | (self.active[advisors] == 0)
+        reward = self.adapter.signals[self.adapter.source[advisors]]
+        return Outcome(reward, gone, self._rows(advisors), self.before, terminated, truncated)

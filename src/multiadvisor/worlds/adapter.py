@@ -68,7 +68,10 @@ class View:
 
 
 class Adapter:
-    """Reads one environment for n advisors. It holds no values: it fills `firsts`, `signals`, and who is active or has ended."""
+    """Reads one environment for n advisors; it holds no values.
+
+    It fills `firsts`, the first rows of the local states, `signals`, the rewards, and who is active or has ended.
+    """
 
     def __init__(self, env: gymnasium.Env, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
         from gymnasium import spaces
@@ -245,8 +248,8 @@ class Adapter:
                 firsts[k] = view.first + state * view.width
             else:
                 raise BadInput(
-                    f"focus {view.owner!r} gave the local state {state}, but it has {view.states} states "
-                    f"(0 to {view.states - 1}): correct its state function or `states`"
+                    f"focus {view.owner!r} gave the local state {state}, but its {view.states} states are counted from 0: "
+                    "correct its state function or `states`"
                 )
         for j, active in self._active:
             self.now_active[j] = 1 if active(observation) else 0

@@ -112,7 +112,7 @@ def _maze_task(
     world = World(constants, 1 + g + len(board.fruit), maze.reset, maze.begin, maze.local_states, maze.step)
     return Task(
         name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=world, limit=limit, options=options,
-        board=board, measures=touches,
+        board=board, measures=touches if g else None,
     )  # fmt: skip
 
 

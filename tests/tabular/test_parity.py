@@ -1,0 +1,170 @@
+"""The readable reference and the compiled kernel: the same actions and the same bytes, transition by transition."""
+
+import dataclasses
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import multiadvisor as mad
+from multiadvisor import draws
+from multiadvisor.planning import PLANNINGS
+from multiadvisor.tabular.reference import AdapterSource, CompiledSource, Reference
+from multiadvisor.worlds.builtin import finite_task
+
+
+def reference_of(agent, source, table):
+    s = agent.settings
+    return Reference(
+        source, table, PLANNINGS[s.planning], agent.task.weights, agent.task.gammas(s.gamma), s.alpha, s.epsilon,
+        s.noise, draws.stream_key(s.seed, draws.TRAINING),
+    )  # fmt: skip
+
+
+def assert_compiled_parity(task, turns, **how):
+    agent = mad.MultiAdvisor(task, **how)
+    source = CompiledSource(task, draws.stream_key(agent.settings.seed, draws.TRAINING))
+    reference = reference_of(agent, source, np.zeros_like(agent._learner.table))
+    for _ in range(10):
+        reference.learn(turns // 10)
+        agent._learner.run(turns // 10)
+        assert np.array_equal(agent._learner.table, reference.table)
+    assert agent.turns == reference.turn
+    assert np.count_nonzero(reference.table) > 3
+
+
+def varied(task):
+    """The same task with weights of both signs and discounts of their own."""
+    foci = [
+        dataclasses.replace(f, weight=(-0.5, 1.0, 2.25)[j % 3], gamma=(None, 0.5, 0.97)[j % 3])
+        for j, f in enumerate(task.foci)
+    ]
+    return dataclasses.replace(task, foci=tuple(foci))
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("rules", ["paper", "hra"])
+def test_pac_boy(planning, noise, rules):
+    assert_compiled_parity(mad.make("pac-boy", rules=rules), 1500, planning=planning, noise=noise, seed=7)
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+def test_pac_boy_with_weights_and_gammas_of_their_own(planning):
+    assert_compiled_parity(varied(mad.make("pac-boy")), 1000, planning=planning, epsilon=0.3, seed=1)
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+@pytest.mark.parametrize("name", ["fruit-grid", "three-fruits", "four-fruits", "two-goal", "dollars-and-euros"])
+def test_other_tasks(planning, name):
+    assert_compiled_parity(varied(mad.make(name)), 1000, planning=planning, epsilon=0.3, noise=0.01, gamma=0.8)
+
+
+def test_a_corner_where_ghosts_meet(tmp_path):
+    """Three ghosts in a corridor: they stand on each other's rows of the shared table all the time."""
+    maze = tmp_path / "maze.txt"
+    maze.write_text("GGG.P\n####.\n")
+    for planning in PLANNINGS:
+        assert_compiled_parity(mad.make("pac-boy", maze=str(maze)), 1500, planning=planning, epsilon=0.5, seed=3)
+
+
+def random_mdp(states, actions, advisors, seed):
+    generator = np.random.default_rng(seed)
+    outcomes = 3
+    probability = generator.dirichlet(np.ones(outcomes), (states, actions))
+    final = generator.random((states, actions, outcomes)) < 0.1
+    final[0, 0, 0] = True
+    return finite_task(
+        "random", tuple(f"a{a}" for a in range(actions)), tuple(f"j{j}" for j in range(advisors)),
+        generator.dirichlet(np.ones(states)), probability, generator.integers(states, size=probability.shape),
+        generator.normal(size=(*probability.shape, advisors)), final, limit=40,
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 8), st.integers(1, 7), st.integers(1, 9), st.integers(0, 10_000), st.sampled_from(list(PLANNINGS)),
+    st.sampled_from([0.0, 0.2]),
+)  # fmt: skip
+def test_random_finite_mdps(states, actions, advisors, seed, planning, noise):
+    task = random_mdp(states, actions, advisors, seed)
+    agent = mad.MultiAdvisor(task, planning=planning, noise=noise, epsilon=0.2, seed=seed)
+    source = CompiledSource(task, draws.stream_key(seed, draws.TRAINING))
+    reference = reference_of(agent, source, np.zeros_like(agent._learner.table))
+    reference.learn(200)
+    agent._learner.run(200)
+    assert agent._learner.table == pytest.approx(reference.table, abs=1e-6, rel=0)
+
+
+class Errands(gymnasium.Env):
+    """A ring of 12 places with errands that come and go; observation (place, errand A open, errand B open)."""
+
+    def __init__(self):
+        self.observation_space = spaces.MultiDiscrete([12, 2, 2])
+        self.action_space = spaces.Discrete(3, start=1)
+
+    def _look(self):
+        return np.array([self.place, *self.open], np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.open, self.turn = int(self.np_random.integers(12)), [1, 1], 0
+        return self._look(), {}
+
+    def step(self, action):
+        self.turn += 1
+        self.place = (self.place + action - 2) % 12
+        paid = [0.0, 0.0]
+        for k, goal in enumerate((3, 8)):
+            if self.open[k] and self.place == goal:
+                self.open[k], paid[k] = 0, 1.0
+            elif not self.open[k] and self.np_random.random() < 0.1:
+                self.open[k] = 1  # an errand comes back: its advisor joins in mid-game
+        over = self.np_random.random() < 0.02
+        return self._look(), sum(paid) - 0.1, bool(over), self.turn >= 60, {"paid": paid}
+
+
+def errand_foci():
+    def near(observation):
+        return int(observation[0])
+
+    return [
+        mad.Focus("here A", reward=lambda t: t.info["paid"][0], state=near, states=12, table="errands",
+                  active=lambda o: bool(o[1]), ended=lambda t: t.info["paid"][0] > 0),
+        mad.Focus("here B", reward=lambda t: t.info["paid"][1], state=lambda o: (int(o[0]) - 5) % 12, states=12,
+                  table="errands", active=lambda o: bool(o[2]), ended=lambda t: t.info["paid"][1] > 0),
+        mad.Focus("time", reward=lambda t: -0.1, state=0, weight=0.5, gamma=0.6),
+        mad.Focus("whole", weight=-0.25),
+        mad.Focus("again", weight=0.25),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_adapter(planning, noise):
+    how = {"planning": planning, "noise": noise, "epsilon": 0.2, "seed": 5}
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
+    twin = mad.Task.from_gymnasium(Errands(), errand_foci())
+    table = np.zeros((4000, 3))
+    reference = reference_of(agent, AdapterSource(twin, 5), table)
+    for _ in range(8):
+        agent._learner.run(400)
+        reference.learn(400)
+        rows = twin.adapter.rows
+        assert rows == agent.task.adapter.rows
+        assert np.array_equal(agent._learner.table[:rows], table[:rows])
+    assert np.count_nonzero(table) > 200
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+def test_adapter_on_a_vector_reward(planning):
+    make = lambda: mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0))  # noqa: E731
+    agent, twin, table = mad.MultiAdvisor(make(), planning=planning), make(), np.zeros((64, 3))
+    reference = reference_of(agent, AdapterSource(twin, 0), table)
+    agent._learner.run(3000)
+    reference.learn(3000)
+    assert np.array_equal(agent._learner.table, table[: len(agent._learner.table)])
+    assert agent.task.n == 2
