@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multiadvisor.aggregation import greedy as greedy
     from multiadvisor.aggregation import weighted_sum as weighted_sum
     from multiadvisor.check import check_task as check_task
-    from multiadvisor.compiled import compiled as compiled
+    from multiadvisor.compiling import compiled as compiled
     from multiadvisor.errors import BadInput as BadInput
     from multiadvisor.planning import agnostic as agnostic
     from multiadvisor.planning import egocentric as egocentric
@@ -41,7 +41,7 @@ _register()  # gymnasium.make("multiadvisor/PacBoy-v0") and the others
 _HOME = {
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
     "epsilon_greedy": "aggregation", "greedy": "aggregation", "weighted_sum": "aggregation",
-    "check_task": "check", "compiled": "compiled", "BadInput": "errors",
+    "check_task": "check", "compiled": "compiling", "BadInput": "errors",
     "agnostic": "planning", "egocentric": "planning", "empathic": "planning",
     "Settings": "settings", "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "worlds.adapter", "make": "worlds.builtin",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.compiled import compiled
+from multiadvisor.compiling import compiled
 from multiadvisor.draws import TRAINING, WORLD, below, draw, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.tabular.kernel import PLANNING_CODES
@@ -290,9 +290,8 @@ def describe(what: str, result: dict[str, Any]) -> str:
     elif what == "gymnasium":
         for name, entry in result["environments"].items():
             other = f", MOQLearning {entry['moqlearning_us']:.1f} us" if "moqlearning_us" in entry else ""
-            lines.append(
-                f"  {name:22} {entry['environment_us']:.1f} us a step; learning adds {entry['multiadvisor_us']:.2f} us{other}"
-            )
+            own = f"learning adds {entry['multiadvisor_us']:.2f} us"
+            lines.append(f"  {name:22} {entry['environment_us']:.1f} us a step; {own}{other}")
         lines += [f"  {result['note']}"] if "note" in result else []
     else:
         for row in result["rows"]:

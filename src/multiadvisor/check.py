@@ -25,6 +25,7 @@ from multiadvisor.task import Task
 DEFECTS: dict[str, str] = {
     # seeds and games
     "reset-not-seeded": "the same seed gives another first state",
+    "reset-forgets-seed": "a reset without a seed does not draw from the generator that the last seed set",
     "unseeded-randomness": "the same seed and actions give another course of the game",
     "leaks-between-games": "a game depends on the one that was played before it",
     "never-ends": "no game ends or is cut off, so that none can be evaluated",
@@ -152,6 +153,8 @@ class Subject(abc.ABC):
     """Off while a game is merely played again."""
     must_end = True
     """Whether a game has to end by itself."""
+    unseeded_resets = False
+    """Whether games may also be dealt without a seed of their own, from what the last seed left."""
 
     def __init__(self, task: Task, findings: Findings, seed: int) -> None:
         self.task, self.findings, self.seed = task, findings, seed
@@ -159,7 +162,7 @@ class Subject(abc.ABC):
         self.first_active: dict[int, int] = {}  # the game in which an advisor was first seen active
 
     @abc.abstractmethod
-    def deal(self, game: int) -> Any:
+    def deal(self, game: int, *, seeded: bool = True) -> Any:
         """Start a game: a print of its first state. Raises Broken."""
 
     @abc.abstractmethod
@@ -208,8 +211,8 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0) 
     """Play a task with random actions and name what would spoil learning on it; `DEFECTS` lists the names.
 
     At least `games` games are begun (none goes on for more than its share of the `turns`), and the first `games` of
-    them are played again, three times. Nothing that the task does makes the check itself fail. The environment of a
-    Gymnasium task is used: check it before an agent learns on it, not in the middle.
+    them are played again, a few times. Nothing that the task does makes the check itself fail, and the task can be
+    used as before: an agent in the middle of a game goes on with it.
 
     >>> import multiadvisor as mad
     >>> mad.check_task(mad.make("two-goal"), turns=200).ok
@@ -222,8 +225,8 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0) 
     with contextlib.suppress(Broken):
         _play_games(subject, records, games, turns)
         subject.checking = False
-        if not subject.spoilt():
-            _repeat_games(subject, records[:games])
+        if not subject.spoilt() and _repeat_games(subject, records[:games]) and subject.unseeded_resets:
+            _repeat_pairs(subject, records[:games])
         _seek_end(subject, records, turns)
         _seek_absent(subject, len(records))
     subject.leave()
@@ -251,9 +254,11 @@ def _wander(subject: Subject, game: int) -> Iterator[int]:
         yield action
 
 
-def _play(subject: Subject, record: _Record, actions: Iterable[int], turns: int, *, keep: bool = True) -> None:
+def _play(
+    subject: Subject, record: _Record, actions: Iterable[int], turns: int, *, keep: bool = True, seeded: bool = True
+) -> None:
     """Play a game to its end, or for so many turns."""
-    first = subject.deal(record.game)
+    first = subject.deal(record.game, seeded=seeded)
     record.trace.append(first)
     for action in itertools.islice(actions, turns):
         record.actions.append(action)
@@ -281,8 +286,11 @@ def _difference(one: list[Any], other: list[Any]) -> int | None:
     return None
 
 
-def _repeat_games(subject: Subject, records: list[_Record]) -> None:
-    """Play games again: what differs although the same game went before is random, what else differs is a leak."""
+def _repeat_games(subject: Subject, records: list[_Record]) -> bool:
+    """Play games again: what differs although the same game went before is random, what else differs is a leak.
+
+    Returns whether all was the same.
+    """
     add = subject.findings.add
     leak, random = "", False
     for record in records:
@@ -309,11 +317,25 @@ def _repeat_games(subject: Subject, records: list[_Record]) -> None:
             )
     if leak and not random:
         add("leaks-between-games", leak)
+    return not (leak or random)
 
 
-def _again(subject: Subject, record: _Record) -> list[Any]:
+def _repeat_pairs(subject: Subject, records: list[_Record]) -> None:
+    """Learning seeds an environment now and then, not for every game: the games after a seeded one follow from it."""
+    for record in records:
+        once, twice = (_again(subject, record) + _again(subject, record, seeded=False) for _ in range(2))
+        if _difference(once, twice) is not None:
+            subject.findings.add(
+                "reset-forgets-seed",
+                f"after game {record.game} was played twice with the same seed and actions, reset() without a seed "
+                "led to two different games: make a new generator only where a seed is given, as gymnasium.Env.reset "
+                "does with self.np_random",
+            )
+
+
+def _again(subject: Subject, record: _Record, *, seeded: bool = True) -> list[Any]:
     copy = _Record(record.game)
-    _play(subject, copy, record.actions, len(record.actions))
+    _play(subject, copy, record.actions, len(record.actions), seeded=seeded)
     return copy.trace
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import math
 import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +71,13 @@ def _contents(argument: Any) -> Any:
 class EnvironmentSubject(Subject):
     """Plays the environment itself, and asks the foci beside it: the adapter and its counted states are not touched."""
 
+    unseeded_resets = True
+
     def __init__(self, task: Task, findings: Findings, seed: int) -> None:
         super().__init__(task, findings, seed)
         assert task.adapter is not None
         self.adapter, self.env = task.adapter, task.adapter.env
+        self.adapter.user = self  # so that an agent in the middle of a game finds back to it
         foci = list(enumerate(task.foci))
         views = enumerate(self.adapter.views)
         self._looking = [_Question(_STATE, k, view.owner, view.phi) for k, view in views]
@@ -94,7 +97,7 @@ class EnvironmentSubject(Subject):
         return f"in game {self.game} (seed {self._game_seed()}), turn {self.turns}"
 
     def _game_seed(self) -> int:
-        return int(draws.stream_key(self.seed, draws.ENVIRONMENT, self.game)) >> 33
+        return draws.environment_seed(self.seed, draws.ENVIRONMENT, self.game)
 
     def leave(self) -> None:
         """Leave the environment at the start of a game."""
@@ -114,11 +117,11 @@ class EnvironmentSubject(Subject):
             self.findings.add(defect, message)
             raise Broken
 
-    def deal(self, game: int) -> Any:
-        """Reset with the game's seed."""
+    def deal(self, game: int, *, seeded: bool = True) -> Any:
+        """Reset, with the game's seed or without one."""
         self.game, self.turns = game, 0
         seed = self._game_seed()
-        result = self._demand("reset-raises", lambda: self.env.reset(seed=seed))
+        result = self._demand("reset-raises", lambda: self.env.reset(seed=seed) if seeded else self.env.reset())
         good = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
         self._insist("reset-protocol", good, f"reset gave {_form(result)}: return (observation, a dict of info)")
         self._ended.clear()
@@ -242,8 +245,8 @@ class EnvironmentSubject(Subject):
         if view.states is None:
             self._judge_counted(view, state, said)
             return
-        number = as_number(state)
-        if number is None or not math.isfinite(number) or number != math.floor(number):
+        number = attempt(lambda: index(state), lambda _: None)
+        if number is NOTHING:
             self.findings.add("local-state-not-whole", f"{said}: return a whole number", view.owner)
         elif not 0 <= number < view.states:
             self.findings.add(

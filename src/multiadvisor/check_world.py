@@ -75,7 +75,7 @@ class WorldSubject(Subject):
     def _key(self) -> np.uint64:
         return draws.stream_key(self.seed, draws.ENVIRONMENT, (self.game << 32) + self.turns)
 
-    def deal(self, game: int) -> Any:
+    def deal(self, game: int, *, seeded: bool = True) -> Any:
         """Reset with the game's key."""
         self.game, self.turns = game, 0
         self._call("reset", self._key())

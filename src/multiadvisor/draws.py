@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from multiadvisor.compiled import compiled
+from multiadvisor.compiling import compiled
 
 # Streams of a run: training and evaluation never share a draw.
 TRAINING, EVALUATION, ENVIRONMENT = 1, 2, 3

@@ -112,7 +112,8 @@ def reproduce(seeds: int, epochs: int, rules: str, out: Path) -> dict[str, Any]:
             seconds += sum(training.seconds for training in runs)
     result = {
         "version": VERSION, "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-        "rules": rules, "epochs": epochs, "transitions_per_epoch": schedule.transitions, "games_per_epoch": schedule.games,
+        "rules": rules, "epochs": epochs, "transitions_per_epoch": schedule.transitions,
+        "games_per_epoch": schedule.games,
         "table": [random_player(task, 1000), *(score(name, runs) for name, runs in curves.items())],
         "transitions_per_second": total / seconds, "seconds": time.perf_counter() - start,
     }  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multiadvisor.compiled import cached, compiled
+from multiadvisor.compiling import cached, compiled
 from multiadvisor.draws import CHOICE, FORESIGHT, GAME, NOISE, below, draw, high_half, normal, turn_key
 
 PLANNING_CODES = {"egocentric": 0, "agnostic": 1, "empathic": 2}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
-from multiadvisor.compiled import first_use, specialise
+from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel
@@ -163,12 +163,12 @@ class AdapterLearner:
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.adapter is not None
-        self.task, self.settings, self.adapter = task, settings, task.adapter
+        self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
+        self._shared_environment = task.adapter
         self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []
         self.seeded_at = np.zeros(1, np.int64)
-        self._displaced = False
 
     def _slots(self, key: np.uint64, learning: bool) -> _Slots:
         task, settings, adapter = self.task, self.settings, self.adapter
@@ -245,7 +245,6 @@ class AdapterLearner:
                 f"task {self.task.name!r} did not repeat itself from the same seed and actions, so that its run "
                 "cannot go on: run check_task on it"
             )
-        self._displaced = False
         if not over:
             turn(kernel.RETURN)
 
@@ -269,8 +268,9 @@ class AdapterLearner:
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
         turn, step, trail = self._turn(self.slots), self.adapter.step, self.trail
-        if self._displaced and trail:
+        if self._shared_environment.user is not self and trail:
             self._return(turn)
+        self._shared_environment.user = self
         action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
         for _ in range(turns):
             if action < 0:
@@ -285,7 +285,7 @@ class AdapterLearner:
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
-        self._displaced = True
+        self._shared_environment.user = None
         adapter, n = self.adapter, self.task.n
         played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))
         slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)
@@ -310,7 +310,6 @@ class AdapterLearner:
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] for an observation."""
         adapter = self.adapter
-        self._displaced = True
         active = np.zeros(self.task.n, np.int64)
         adapter.bind(active, np.zeros(self.task.n, np.int64))
         adapter.look(state)
@@ -350,7 +349,6 @@ class AdapterLearner:
         self.adapter.recount(json.loads(tensors["counted"].tobytes()), len(table))
         self.table = np.array(table)
         self.trail = [int(action) for action in tensors["trail"]]
-        self._displaced = True
 
     def close(self) -> None:
         """Close the environment."""

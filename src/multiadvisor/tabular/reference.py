@@ -12,7 +12,17 @@ import numpy as np
 
 from multiadvisor.aggregation import epsilon_greedy, greedy, weighted_sum
 from multiadvisor.draws import (
-    CHOICE, ENVIRONMENT, FORESIGHT, NOISE, STRETCH, draw, environment_seed, high_half, low_half, normal, turn_key,
+    CHOICE,
+    ENVIRONMENT,
+    FORESIGHT,
+    NOISE,
+    STRETCH,
+    draw,
+    environment_seed,
+    high_half,
+    low_half,
+    normal,
+    turn_key,
 )  # fmt: skip
 from multiadvisor.planning import Planning
 from multiadvisor.tabular.kernel import TINY
@@ -85,7 +95,9 @@ class Reference:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
         reward = outcome.reward
         if self.sigma > 0:
-            reward = reward + self.sigma * np.array([normal(np.uint64(draw(key, NOISE + int(j)))) for j in before.advisors])
+            reward = reward + self.sigma * np.array(
+                [normal(np.uint64(draw(key, NOISE + int(j)))) for j in before.advisors]
+            )
         gone = outcome.gone | outcome.terminated
         self.nudge(before.rows[gone], action, reward[gone])
         if outcome.terminated:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +77,8 @@ class Adapter:
     def __init__(self, env: gymnasium.Env, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
         from gymnasium import spaces
 
-        self.env, self.foci = env, tuple(foci)
+        self.env, self.foci, self.discretise = env, tuple(foci), discretise
+        self.user: object = None  # who stepped the environment last: nobody else knows where it is
         if not isinstance(env.action_space, spaces.Discrete):
             raise BadInput(
                 f"the environment's actions are {type(env.action_space).__name__}, but advisors need Discrete ones: "
@@ -106,6 +108,7 @@ class Adapter:
         self._active = [(j, focus.active) for j, focus in enumerate(self.foci) if focus.active is not None]
         self._ended = [(j, focus.ended) for j, focus in enumerate(self.foci) if focus.ended is not None]
         self._plain = not (self._rewards or self._ended)
+        self._reward_seen = False
         self.observation: Any = None
         self.bind(np.ones(n, np.int64), np.zeros(n, np.int64))
 
@@ -154,18 +157,18 @@ class Adapter:
 
     def _lay_out(self) -> None:
         """A view for each distinct phi; advisors of one view side by side, those of one table on the same rows."""
-        index: dict[Any, int] = {}
+        numbers: dict[Any, int] = {}
         tables: dict[str, View] = {}
         self.rows = 0
         for j, focus in enumerate(self.foci):
             phi, states = self._phi(focus)
             given = focus.state if not isinstance(phi, _Components) else tuple(phi.picked)
             key = (given if isinstance(given, tuple) else id(given), focus.table, states)
-            if key not in index:
-                index[key] = len(self.views)
+            if key not in numbers:
+                numbers[key] = len(self.views)
                 self.views.append(View(phi, states, 0, 0, focus.name))
-            view = self.views[index[key]]
-            self.view_of[j] = index[key]
+            view = self.views[numbers[key]]
+            self.view_of[j] = numbers[key]
             if focus.table is None:
                 self.position[j] = view.width
                 view.width += 1
@@ -207,6 +210,10 @@ class Adapter:
         self._rewards.append((size + j, focus))
         return size + j
 
+    def fresh(self) -> Adapter:
+        """Another one on the same environment that has counted nothing yet."""
+        return Adapter(self.env, self.foci, self.discretise)
+
     # ---- stepping ----------------------------------------------------------------------------------------------------
     def bind(self, active: np.ndarray, ended: np.ndarray) -> None:
         """Where to write who is active [n] and whose own part has ended [n]."""
@@ -222,6 +229,8 @@ class Adapter:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
         action += self.first_action
         observation, reward, terminated, truncated, info = self.env.step(action)
+        if not self._reward_seen:
+            self._check_reward(reward)
         if self.components:
             self._vector[:] = reward
         else:
@@ -236,19 +245,35 @@ class Adapter:
         self.look(observation)
         return terminated, truncated
 
+    def _check_reward(self, reward: Any) -> None:
+        """Once: a wrapper may have made a number of a vector, or the environment may not have declared its vector."""
+        size = np.size(reward) if np.ndim(reward) else 0
+        if size != self.components:
+            kinds = [f"a vector of {count}" if count else "a number" for count in (self.components, size)]
+            raise BadInput(
+                f"the environment's reward_space promises {kinds[0]} but it pays {kinds[1]}: declare reward_space, or "
+                "take off the wrapper that changes the reward"
+            )
+        self._reward_seen = True
+
     def look(self, observation: Any) -> None:
         """The first row of every view's local state, and who is active."""
         firsts = self.firsts
         for k, phi, get, view in self._looks:
             state = phi(observation)
-            if get is not None:
-                first = get(state)
-                firsts[k] = self._count(view, state) if first is None else first
-            elif 0 <= state < view.states:
+            try:
+                if get is not None:
+                    first = get(state)
+                    firsts[k] = self._count(view, state) if first is None else first
+                    continue
+                state = index(state)
+            except TypeError:
+                raise _wrong_kind(view, state) from None
+            if 0 <= state < (view.states or 0):
                 firsts[k] = view.first + state * view.width
             else:
                 raise BadInput(
-                    f"focus {view.owner!r} gave the local state {state}, but its {view.states} states are counted from 0: "
+                    f"focus {view.owner!r} gave the local state {state}, but it has {view.states}, counted from 0: "
                     "correct its state function or `states`"
                 )
         for j, active in self._active:
@@ -256,14 +281,9 @@ class Adapter:
 
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""
+        _encode(state)  # what could not be saved is refused now and not after hours
         first = self.rows
-        try:
-            view.seen[state] = first
-        except TypeError:
-            raise BadInput(
-                f"focus {view.owner!r} gave a local state of type {type(state).__name__}, which cannot be counted: "
-                "return a number, a string or a tuple of them"
-            ) from None
+        view.seen[state] = first
         self.rows += view.width
         return first
 
@@ -285,6 +305,11 @@ class Adapter:
         for k, state, first in met:
             self.views[k].seen[_decode(state)] = first
         self.rows = rows
+
+
+def _wrong_kind(view: View, state: Any) -> BadInput:
+    way_out = "return a number, a string or a tuple of them" if view.states is None else "return a whole number"
+    return BadInput(f"focus {view.owner!r} gave a local state of type {type(state).__name__}: {way_out}")
 
 
 def _encode(state: Hashable) -> Any:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multiadvisor.compiled import compiled
+from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, draw, uniform
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.compiled import specialise
+from multiadvisor.compiling import specialise
 from multiadvisor.draws import GAME, draw, turn_key
 from multiadvisor.task import Task
 
@@ -128,6 +128,6 @@ class Game:
         games.step(np.array([action]))
         m = games.active[0]
         return Happening(
-            games.advisors[0, :m].copy(), games.reward[0, :m].copy(), games.ended[0, :m] == 1,
+            games.advisors[0, :m].copy(), games.reward[0, :m].copy(), games.ended[0, :m] != 0,
             games.local[0, :m].copy(), bool(games.terminated[0]), bool(games.over[0] and not games.terminated[0]),
         )  # fmt: skip

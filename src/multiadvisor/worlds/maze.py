@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multiadvisor.compiled import compiled
+from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, below, draw, low_half
 from multiadvisor.worlds.slots import slot_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multiadvisor.compiled import compiled
+from multiadvisor.compiling import compiled
 
 
 @compiled

@@ -1,0 +1,224 @@
+"""What agents learn, against closed forms of the paper; and that a run depends on its seed alone."""
+
+import dataclasses
+import signal
+import threading
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.worlds.builtin import finite_task
+
+
+def trained(task, turns=60_000, **how):
+    return mad.MultiAdvisor(task, epsilon=how.pop("epsilon", 0.5), **how).learn(turns, progress=False)
+
+
+@pytest.mark.parametrize(("gamma", "r1", "r2"), [(0.4, 1.0, 1.0), (0.7, 1.0, 2.0), (0.9, 1.0, 1.0), (0.6, 1.0, 2.0)])
+def test_two_goal_closed_form(gamma, r1, r2):
+    agent = trained(mad.make("two-goal", r1=r1, r2=r2), planning="egocentric", gamma=gamma)
+    assert agent.preferences([0]) == pytest.approx([gamma * (r1 + r2), r1, r2], abs=1e-9)
+    waits = gamma > max(r1, r2) / (r1 + r2)
+    assert (agent.act([0]) == 0) == waits
+    assert agent.evaluate(5).turns == (50 if waits else 1)
+
+
+def start_of(task):
+    from multiadvisor.worlds.game import Game
+
+    game = Game(task, np.uint64(1))
+    game.deal()
+    return game.x
+
+
+@pytest.mark.parametrize("gamma", [0.45, 0.55, 0.9])
+def test_three_fruits_closed_form(gamma):
+    task = mad.make("three-fruits")
+    agent = trained(task, 200_000, planning="egocentric", gamma=gamma)
+    towards, south = gamma + 2 * gamma**3, 3 * gamma**2
+    assert agent.preferences(start_of(task)) == pytest.approx([towards, towards, south, towards], abs=1e-6)
+    assert (task.actions[agent.act(start_of(task))] == "S") == (gamma > 0.5)
+
+
+def test_empathic_advisors_leave_the_three_fruit_attractor():
+    agent = trained(mad.make("three-fruits"), 200_000, planning="empathic", gamma=0.9, epsilon=0.1)
+    assert agent.evaluate(20).finished == 1.0
+
+
+def test_four_fruits_closed_form():
+    task = mad.make("four-fruits")
+    agent = trained(task, 300_000, planning="egocentric", gamma=0.6)
+    assert agent.preferences(start_of(task)) == pytest.approx([0.6 + 3 * 0.6**3] * 4, abs=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.55, 0.75])
+def test_dollars_and_euros_threshold(gamma):
+    failure = 0.1
+    task = mad.make("dollars-and-euros", failure=failure)
+    agent = trained(task, 400_000, planning="egocentric", gamma=gamma, alpha=0.002)
+    value = (1 - failure) / (1 - failure * gamma)
+    up, noop = 2 * ((1 - failure) * 0.6 + failure * gamma * value), 2 * gamma * value
+    assert agent.preferences([0])[2:] == pytest.approx([up, noop], abs=0.03)
+    assert (noop > up) == (gamma * (1 - failure) / (1 - failure * gamma) > 0.6)
+
+
+def chain(end):
+    """Two states, one action: a reward of 1 on leaving the second, and then the end, or the limit."""
+    return finite_task(
+        "chain", ("on", "on too"), ("all",), np.array([1.0, 0.0]), np.ones((2, 2, 1)),
+        np.array([[[1], [1]], [[0], [0]]]), np.array([[[[0.0]], [[0.0]]], [[[1.0]], [[1.0]]]]),
+        np.array([[[0], [0]], [[end], [end]]]), limit=2,
+    )  # fmt: skip
+
+
+def test_an_end_stops_bootstrapping_and_a_cut_does_not():
+    gamma = 0.8
+    ended, cut = trained(chain(1), gamma=gamma), trained(chain(0), gamma=gamma)
+    assert ended.values("all")[:, 0] == pytest.approx([gamma, 1.0], abs=1e-9)
+    # without an end: V(1) = 1 + gamma V(0), V(0) = gamma V(1)
+    assert cut.values("all")[:, 0] == pytest.approx([gamma / (1 - gamma**2), 1 / (1 - gamma**2)], abs=1e-6)
+
+
+def test_values_die_out_and_leave_no_denormals():
+    agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.0, epsilon=1.0)
+    agent._learner.table[:] = 1.0
+    agent.learn(20_000, progress=False)
+    assert agent.values("goal 1").tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_agnostic_sums_to_the_global_agnostic_values():
+    task = mad.make("two-goal", r2=3.0)
+    agent = trained(task, planning="agnostic", gamma=0.9)
+    # V = (0.9 V + 1 + 3) / 3 for the sum of both advisors
+    assert agent.preferences([0]) == pytest.approx([0.9 * 4 / 2.1, 1.0, 3.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_run_depends_on_its_seed_alone(planning, seed):
+    task = mad.make("pac-boy")
+    whole = mad.MultiAdvisor(task, planning=planning, seed=seed).learn(5000, progress=False)
+    cut = mad.MultiAdvisor(task, planning=planning, seed=seed)
+    for piece in (1, 7, 992, 3000, 1000):
+        cut.learn(piece, progress=False)
+        cut.evaluate(1)
+    assert whole._learner.table.tobytes() == cut._learner.table.tobytes()
+    assert whole.evaluate(3).played.score.tobytes() == cut.evaluate(3).played.score.tobytes()
+
+
+def test_seeds_differ():
+    tables = {
+        mad.MultiAdvisor(mad.make("pac-boy"), seed=s).learn(500, progress=False)._learner.table.tobytes()
+        for s in range(4)
+    }
+    assert len(tables) == 4
+
+
+def test_a_gymnasium_run_depends_on_its_seed_alone():
+    def agent():
+        return mad.MultiAdvisor(mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1")), gamma=0.95, seed=4)
+
+    whole, cut = agent().learn(5000, progress=False), agent()
+    for piece in (1, 700, 299, 2000, 2000):
+        cut.learn(piece, progress=False)
+        cut.evaluate(2)
+        cut.act(3)
+    assert whole._learner.table.tobytes() == cut._learner.table.tobytes()
+
+
+def test_two_agents_may_share_an_environment():
+    task = mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"))
+    alone = mad.MultiAdvisor(task, seed=1).learn(3000, progress=False)
+    one, other = mad.MultiAdvisor(task, seed=1), mad.MultiAdvisor(task, seed=2, planning="agnostic")
+    for _ in range(6):
+        one.learn(500, progress=False)
+        other.learn(77, progress=False)
+    assert one._learner.table.tobytes() == alone._learner.table.tobytes()
+
+
+def test_learns_frozen_lake():
+    task = mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False))
+    agent = mad.MultiAdvisor(task, gamma=0.95, epsilon=0.3, seed=0).learn(40_000, progress=False)
+    seen = agent.evaluate(5)
+    assert (seen.score, seen.turns, seen.finished) == (1.0, 6.0, 1.0)
+
+
+def test_evaluation_figures_agree_with_its_games():
+    task = mad.make("pac-boy").with_weights(ghosts=0.5)
+    seen = mad.MultiAdvisor(task).learn(20_000, progress=False).evaluate(50, seeds=(1, 2))
+    assert seen.games == 100
+    assert seen.played.score == pytest.approx(seen.played.returns @ task.weights)
+    assert seen.score_interval[0] < seen.score < seen.score_interval[1]
+    assert seen.advisors["ghost 1"] == pytest.approx(seen.played.returns[:, 0].mean())
+    assert seen.touches == pytest.approx(-seen.played.returns[:, :2].sum(axis=1).mean() / 10)
+    assert "touches" in str(seen)
+
+
+def test_noise_changes_learning_and_not_the_games_played():
+    plain, noisy = (trained(mad.make("two-goal"), 20_000, gamma=0.5, noise=noise) for noise in (0.0, 0.5))
+    assert np.std(plain.preferences([0]) - [1.0, 1.0, 1.0][:3]) < 0.6
+    assert not np.allclose(plain.values(0), noisy.values(0))
+    assert noisy.evaluate(20).score == 1.0
+
+
+def test_weights_decide():
+    task = mad.make("two-goal").with_weights(**{"goal 2": -1.0})
+    assert trained(task, 5000, gamma=0.3).act([0]) == 1
+    with pytest.raises(mad.BadInput, match="no advisor or group"):
+        task.with_weights(goal3=1.0)
+
+
+def test_interrupting_loses_nothing():
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=9).prepare()
+    threading.Timer(0.4, signal.raise_signal, [signal.SIGINT]).start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(2_000_000_000, progress=False)
+    assert time.monotonic() - begun < 10
+    done = agent.turns
+    twin = mad.MultiAdvisor(mad.make("pac-boy"), seed=9).learn(done, progress=False)
+    assert twin._learner.table.tobytes() == agent._learner.table.tobytes()
+    agent.learn(10, progress=False)
+    assert agent.turns == done + 10
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"planning": "selfish"}, "unknown planning 'selfish'"),
+        ({"gamma": 1.5}, "gamma is 1.5"),
+        ({"gamma": float("nan")}, "gamma is nan"),
+        ({"alpha": 0.0}, "alpha is 0"),
+        ({"epsilon": -0.1}, "epsilon is -0.1"),
+        ({"noise": -1.0}, "noise is -1.0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 0.5}, "seed is 0.5"),
+    ],
+)
+def test_bad_settings(how, message):
+    with pytest.raises(mad.BadInput, match=message):
+        mad.MultiAdvisor(mad.make("two-goal"), **how)
+
+
+def test_gamma_one_needs_an_end():
+    mad.MultiAdvisor(chain(1), gamma=1.0)
+    with pytest.raises(mad.BadInput, match="no game of 'chain' ever ends"):
+        mad.MultiAdvisor(chain(0), gamma=1.0)
+    foci = (dataclasses.replace(chain(0).foci[0], gamma=1.0),)
+    with pytest.raises(mad.BadInput, match="choose it below 1"):
+        mad.MultiAdvisor(dataclasses.replace(chain(0), foci=foci), gamma=0.5)
+
+
+def test_wrong_calls():
+    agent = mad.MultiAdvisor(mad.make("two-goal"))
+    for call, message in (
+        (lambda: agent.learn(-1), "-1 turns"),
+        (lambda: agent.evaluate(0), "0 games"),
+        (lambda: agent.act([0, 0]), "has 1 numbers"),
+        (lambda: agent.values("goal 9"), "no advisor is called 'goal 9'"),
+    ):
+        with pytest.raises(mad.BadInput, match=message):
+            call()

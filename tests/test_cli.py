@@ -1,0 +1,190 @@
+"""The command: its JSON contract, its help, and bad input in one line with exit code 2."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from multiadvisor.cli import COMMANDS, main
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    out, error = capsys.readouterr()
+    return code, out, error
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli") / "a"
+    short = ["--epochs", "3", "--transitions", "2000", "--games", "5"]
+    assert main(["train", "pac-boy", *short, "--out", str(folder)]) == 0
+    return folder
+
+
+def test_train_json(capsys, tmp_path):
+    flags = [
+        "--planning",
+        "empathic",
+        "--gamma",
+        "0.9",
+        "--epochs",
+        "3",
+        "--transitions",
+        "2000",
+        "--games",
+        "5",
+        "--seed",
+        "4",
+        "--json",
+    ]
+    code, out, _ = run(capsys, "train", "pac-boy", *flags, "--seed", "4", "--json", "--out", str(tmp_path / "a"))
+    result = json.loads(out)
+    assert code == 0
+    assert {"task", "planning", "gamma", "seed", "transitions", "transitions_per_second", "epochs"} <= set(result)
+    assert (result["task"], result["planning"], result["gamma"], result["seed"]) == ("pac-boy", "empathic", 0.9, 4)
+    assert result["transitions"] == 6000
+    assert [set(e) for e in result["epochs"]] == [{"epoch", "score", "turns", "finished", "touches"}] * 3
+    assert [e["epoch"] for e in result["epochs"]] == [1, 2, 3]
+
+
+def test_evaluate_json(capsys, trained):
+    code, out, _ = run(capsys, "evaluate", str(trained), "--games", "7", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert {"games", "score", "turns", "finished", "touches", "advisors"} <= set(result)
+    assert result["games"] == 7
+    assert len(result["advisors"]) == 77
+    again = json.loads(run(capsys, "evaluate", str(trained), "--games", "7", "--json")[1])
+    other = json.loads(run(capsys, "evaluate", str(trained), "--games", "7", "--seed", "1", "--json")[1])
+    assert again == result != other
+
+
+def test_resume_and_text_output(capsys, trained):
+    short = ["--epochs", "4", "--transitions", "2000", "--games", "5"]
+    code, out, _ = run(capsys, "train", "pac-boy", *short, "--out", str(trained), "--resume")
+    assert code == 0
+    assert "8,000 transitions" in out
+
+
+def test_text_outputs_are_readable(capsys, trained):
+    assert "mean return of the advisors" in run(capsys, "evaluate", str(trained))[1]
+    listing = run(capsys, "tasks")[1]
+    assert "pac-boy" in listing
+    assert "--rules" in listing
+    assert json.loads(run(capsys, "tasks", "--json")[1])["pac-boy"]["options"]["rules"]["default"] == "paper"
+
+
+def test_check(capsys):
+    code, out, _ = run(capsys, "check", "two-goal", "--json")
+    assert code == 0
+    assert json.loads(out)["ok"] is True
+
+
+def test_train_without_ghosts_has_no_touches(capsys):
+    flags = ["--no-ghosts", "--epochs", "1", "--transitions", "500", "--games", "2", "--json"]
+    code, out, _ = run(capsys, "train", "pac-boy", *flags)
+    assert code == 0
+    assert json.loads(out)["epochs"][0]["touches"] is None
+
+
+def test_train_a_gymnasium_environment(capsys, tmp_path):
+    flags = ["--epochs", "2", "--transitions", "300", "--games", "2", "--out", str(tmp_path / "a"), "--json"]
+    code, out, _ = run(capsys, "train", "gymnasium:multiadvisor/mo-ThreeFruits-v0", *flags)
+    assert code == 0
+    assert len(json.loads(out)["epochs"]) == 2
+    code, out, _ = run(capsys, "evaluate", str(tmp_path / "a"), "--games", "3", "--json")
+    assert (code, len(json.loads(out)["advisors"])) == (0, 3)
+
+
+def test_benchmark_kernel_json(capsys):
+    code, out, _ = run(capsys, "benchmark", "kernel", "--rounds", "1", "--json")
+    result = json.loads(out)
+    assert code == 0
+    for key in ("transitions_per_second", "ratio_to_native"):
+        assert set(result[key]) == {"egocentric", "agnostic", "empathic", "noisy"}
+    assert result["identical_tables"]
+
+
+def test_reproduce(capsys, tmp_path):
+    code, out, _ = run(
+        capsys, "reproduce", "--seeds", "2", "--epochs", "2", "--out", str(tmp_path / "report"), "--json"
+    )
+    assert code == 0
+    rows = {row["setting"]: row for row in json.loads(out)["table"]}
+    assert -90 < rows["random player"]["score"] < -70
+    assert "empathic 0.9, noise 0.1" in rows
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"pac-boy.json", "pac-boy.png", "pac-boy.svg"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("sing", "unknown command 'sing'"),
+        ("trian", "did you mean 'train'"),
+        ("train", "required: TASK"),
+        ("train pacboy", "did you mean 'pac-boy'"),
+        ("train pac-boy --planning selfish", "unknown planning 'selfish'"),
+        ("train pac-boy --plannin empathic", "did you mean '--planning'"),
+        ("train pac-boy --gama 0.3", "did you mean '--gamma'"),
+        ("train pac-boy --gamma 1.5", "gamma is 1.5"),
+        ("train pac-boy --gamma -0.1", "gamma is -0.1"),
+        ("train pac-boy --gamma nan", "gamma is nan"),
+        ("train pac-boy --gamma 1e999", "gamma is inf"),
+        ("train pac-boy --gamma high", "invalid float value: 'high'"),
+        ("train pac-boy --seed -3", "seed is -3"),
+        ("train pac-boy --seed 1.5", "invalid int value"),
+        ("train pac-boy --epochs 0", "epochs is 0"),
+        ("train pac-boy --rules chess", "unknown rules 'chess'"),
+        ("train pac-boy --rule hra", "did you mean '--rules'"),
+        ("train pac-boy --maze no-such-file.txt", "No such file"),
+        ("train pac-boy extra", "one word too many"),
+        ("train three-fruits --width 3", "unknown flag '--width'"),
+        ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
+        ("train gymnasium:Pendulum-v1", "actions are Box"),
+        ("train pac-boy --out .", "holds no run"),
+        ("evaluate no-such-run", "no run in 'no-such-run'"),
+        ("evaluate", "required: RUN"),
+        ("evaluate . --games 3", "no run in '.'"),
+        ("check nothing", "unknown task 'nothing'"),
+        ("check two-goal --turns 0", "0 turns"),
+        ("benchmark stairs", "invalid choice: 'stairs'"),
+        ("reproduce --seeds 0", "0 seeds"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, arguments, message):
+    (tmp_path / "something").write_text("of somebody's")
+    monkeypatch.chdir(tmp_path)
+    code, out, error = run(capsys, *arguments.split())
+    assert code == 2
+    assert out == ""
+    assert len(error.splitlines()) == 1
+    assert error.startswith("multiadvisor")
+    assert message in error
+    assert [path.name for path in tmp_path.iterdir()] == ["something"]
+
+
+def test_negative_evaluations_are_refused(capsys, trained):
+    code, _, error = run(capsys, "evaluate", str(trained), "--games", "0")
+    assert (code, len(error.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command):
+    done = subprocess.run(
+        [sys.executable, "-m", "multiadvisor", command, "--help"], capture_output=True, text=True, check=True
+    )
+    assert "example:" in done.stdout
+    assert done.stderr == ""
+
+
+def test_help_loads_nothing_heavy():
+    """What makes --help answer in a tenth of a second: none of the slow modules is imported for it."""
+    program = (
+        "import sys\nfrom multiadvisor.cli import main\nmain(['--help'])\n"
+        "print([m for m in ('numba', 'matplotlib', 'jax', 'rich', 'torch', 'safetensors') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert all(command in done.stdout for command in COMMANDS)

@@ -1,0 +1,128 @@
+"""The documents cannot go stale: their programs run, print what they say, and their links lead somewhere.
+
+A block of Python that is followed at once by a block of text prints exactly that text. The blocks of one document are
+one program, as a reader would type them one after the other.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = {
+    "01_pac_boy.py": ["77 advisors", "bit for bit? True"],
+    "02_own_environment.py": ["no defect found in task 'courier'", "100% finished", "121"],
+    "03_attractor.py": ["0.49  0.7253  0.7253  0.7203  0.7253   N      100%",
+                        "0.51  0.7753  0.7753  0.7803  0.7753   S        0%"],
+    "04_compiled_world.py": ["no defect found in task 'warehouse'", "100% finished"],
+}  # fmt: skip
+MARK = "---- end of a block ----"
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+class Block(NamedTuple):
+    """A program, and what it should print (None: not said)."""
+
+    line: int
+    code: str
+    output: str | None
+
+
+def blocks(document: str) -> list[Block]:
+    fences = [(match.group(1), match.group(2), match.start(), match.end()) for match in _FENCE.finditer(document)]
+    found = []
+    for k, (language, body, start, end) in enumerate(fences):
+        if language == "python":
+            follows = (
+                k + 1 < len(fences) and fences[k + 1][0] == "text" and not document[end : fences[k + 1][2]].strip()
+            )
+            found.append(Block(document.count("\n", 0, start) + 1, body, fences[k + 1][1] if follows else None))
+    return found
+
+
+def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    # Gymnasium warns about its own spaces; one thread, as the tests share the machine
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONIOENCODING": "utf-8", "NUMBA_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, str(script)], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
+        timeout=240, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_example_runs(name: str, tmp_path: Path) -> None:
+    done = run(ROOT / "examples" / name, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for part in EXAMPLES[name]:
+        assert part in done.stdout
+
+
+@pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d.read_text("utf-8"))], ids=lambda path: path.name)
+def test_programs_print_what_the_document_says(path: Path, tmp_path: Path) -> None:
+    programs = blocks(path.read_text("utf-8"))
+    if importlib.util.find_spec("mo_gymnasium") is None:
+        programs = [
+            b._replace(code="import multiadvisor as mad\n", output=None) if "mo_gymnasium" in b.code else b
+            for b in programs
+        ]
+    script = tmp_path / "document.py"
+    script.write_text("".join(f"{b.code}\nprint({MARK!r})\n" for b in programs), "utf-8")
+    done = run(script, tmp_path)
+    assert done.returncode == 0, f"a program of {path.name} fails:\n{done.stderr}"
+    printed = done.stdout.split(MARK + "\n")
+    assert len(printed) == len(programs) + 1
+    for block, output in zip(programs, printed, strict=False):
+        if block.output is not None:
+            assert output == block.output, f"{path.name}, line {block.line}: the program prints something else"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    document = _FENCE.sub("", path.read_text("utf-8"))
+    for target in _LINK.findall(document):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        assert file.is_file(), f"{path.name} links to {target}, which does not exist"
+        assert file.is_relative_to(ROOT)
+        if anchor:
+            assert anchor in anchors(file.read_text("utf-8")), f"{path.name}: {name} has no heading for #{anchor}"
+
+
+def anchors(document: str) -> set[str]:
+    """The headings' anchors, as they are made where the documents are shown."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", document), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_images_are_small() -> None:
+    images = list((ROOT / "docs" / "images").iterdir())
+    assert images
+    for image in images:
+        assert image.suffix == ".png"
+        assert image.stat().st_size < 300_000
+
+
+def test_documents_name_no_place_of_one_machine() -> None:
+    for path in [*DOCUMENTS, *(ROOT / "examples").glob("*.py")]:
+        found = re.findall(r"(?<![\w.:])/(?:work|tmp|home|root|Users)/\S*", path.read_text("utf-8"))
+        assert not found, f"{path.name} names {found[0]}"
+
+
+def test_every_command_is_explained() -> None:
+    from multiadvisor.cli import COMMANDS
+
+    text = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    for command in COMMANDS:
+        assert f"\n## {command}\n" in text

@@ -1,0 +1,95 @@
+"""Rules of the house that a reader would otherwise have to remember."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import multiadvisor
+
+SOURCE = Path(multiadvisor.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+# Each layer may import itself and what stands before it.
+LAYERS = [
+    {"errors", "version", "statistics"},
+    {"compiling", "progress"},
+    {"draws"},
+    {"planning", "aggregation", "settings"},
+    {"task"},
+    {"worlds"},
+    {"tabular"},
+    {"runs.files", "runs.interrupt", "runs.checkpoint"},
+    {"agent"},
+    {"check_adapter", "check_world", "check"},
+    {"runs.training", "plots"},
+    {"experiments", "benchmark"},
+    {"cli"},
+]
+HEAVY = {"matplotlib": {"plots.py"}, "jax": set(), "torch": set(), "pickle": set(), "yaml": set(), "marshal": set()}
+
+
+def imports(path):
+    """(module, at the top of the file) of every import outside TYPE_CHECKING."""
+    tree = ast.parse(path.read_text())
+    hidden = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            if node.module == "multiadvisor":
+                yield from (f"multiadvisor.{alias.name}" for alias in node.names)
+
+
+def layer(name):
+    parts = name.removeprefix("multiadvisor.").split(".")
+    for depth, names in enumerate(LAYERS):
+        if parts[0] in names or ".".join(parts[:2]) in names:
+            return depth
+    return None
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    own = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    if own in ("__init__", "__main__") or own.endswith(".__init__"):
+        return
+    # `Task.from_gymnasium` is a convenience that looks upwards, lazily.
+    allowed = {"task": {"multiadvisor.worlds.adapter"}}.get(own, set())
+    for name in imports(path):
+        if name and name.startswith("multiadvisor.") and name not in allowed:
+            assert layer(own) is not None, f"{own} stands in no layer"
+            assert layer(name) <= layer(own), f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_nothing_that_runs_foreign_code(path):
+    text = path.read_text()
+    for name in imports(path):
+        top = (name or "").split(".")[0]
+        assert top not in HEAVY or path.name in HEAVY[top], f"{path.name} imports {top}"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"eval", "exec", "compile", "__import__"}, f"{path.name} calls {node.func.id}"
+    assert not re.search(r"https?://", text), f"{path.name} holds an address"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_files_have_one_purpose(path):
+    assert len(path.read_text().splitlines()) <= 600
+
+
+def test_public_names_are_about_twenty_and_documented():
+    assert len(multiadvisor.__all__) <= 25
+    for name in multiadvisor.__all__:
+        assert name == "__version__" or getattr(multiadvisor, name).__doc__
+    with pytest.raises(AttributeError):
+        multiadvisor.nothing_of_the_kind  # noqa: B018

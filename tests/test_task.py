@@ -1,0 +1,218 @@
+"""Tasks and foci: mazes that are refused, layouts, and environments of one's own."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+
+import multiadvisor as mad
+from multiadvisor.worlds.board import parse_maze
+from multiadvisor.worlds.builtin import PAC_BOY, TASKS
+
+
+def test_pac_boy_has_the_papers_counts():
+    task = mad.make("pac-boy")
+    board = parse_maze(PAC_BOY)
+    assert board.shape == (11, 11)
+    assert (int(board.walls.sum()), len(board.place), len(board.fruit), len(board.ghosts)) == (45, 76, 75, 2)
+    assert sum(focus.states for focus in task.foci) == 17_252
+    assert task.layout().rows * len(task.actions) == 45_904  # the two ghosts share a table
+    assert task.actions == ("N", "W", "S", "E")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_layouts_give_every_local_state_a_row_of_its_own(name):
+    task = mad.make(name)
+    layout = task.layout()
+    rows = {}
+    for j, focus in enumerate(task.foci):
+        mine = layout.offset[j] + layout.stride[j] * np.arange(focus.states)
+        rows.setdefault(focus.table or j, set()).update(mine.tolist())
+    taken = [row for group in rows.values() for row in group]
+    assert sorted(taken) == list(range(layout.rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("..P\n..", "not rectangular: line 2 has 2 characters"),
+        ("...\n...", "has no start"),
+        ("P.P", "2 starts"),
+        ("P_#", "no place for fruit"),
+        ("P.#.", r"out of reach at \(0, 3\)"),
+        ("P.x", "'x' in line 1"),
+        ("P" + "." * 5000, "at most 4096"),
+    ],
+)
+def test_bad_mazes(text, message, tmp_path):
+    path = tmp_path / "maze.txt"
+    path.write_text(text)
+    with pytest.raises(mad.BadInput, match=message):
+        mad.make("pac-boy", maze=str(path))
+
+
+def test_unreadable_mazes(tmp_path):
+    with pytest.raises(mad.BadInput, match="No such file"):
+        mad.make("pac-boy", maze=str(tmp_path / "none.txt"))
+    binary = tmp_path / "maze.bin"
+    binary.write_bytes(bytes(range(256)))
+    with pytest.raises(mad.BadInput, match="not a text file"):
+        mad.make("pac-boy", maze=str(binary))
+
+
+@given(st.text(alphabet="#.PGF_x\n", max_size=60))
+def test_any_text_is_a_maze_or_one_sentence(text):
+    try:
+        board = parse_maze(text)
+    except mad.BadInput as error:
+        refusal = str(error)
+    else:
+        refusal = "" if board.start >= 0 and len(board.fruit) > 0 else "neither\nnor"
+    assert "\n" not in refusal
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("pacboy", {}, "did you mean 'pac-boy'"),
+        ("pac-boy", {"rule": "hra"}, "did you mean 'rules'"),
+        ("pac-boy", {"rules": "chess"}, "choose one of hra, paper"),
+        ("pac-boy", {"limit": 0}, "limit is 0"),
+        ("three-fruits", {"limit": 5}, "takes no option"),
+        ("fruit-grid", {"fruits": 25}, "25 fruits do not fit"),
+        ("fruit-grid", {"width": 0}, "cannot be"),
+        ("two-goal", {"r1": -1.0}, "finite numbers above 0"),
+        ("dollars-and-euros", {"failure": 1.0}, "failure is 1.0"),
+        ("gymnasium:NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
+        ("gymnasium:Pendulum-v1", {}, "actions are Box"),
+        ("gymnasium:CartPole-v1", {}, "discretise"),
+    ],
+)
+def test_bad_tasks(name, options, message):
+    with pytest.raises(mad.BadInput, match=message):
+        mad.make(name, **options)
+
+
+class Walk(gymnasium.Env):
+    """A walk on 5 places; observation chosen by the test."""
+
+    def __init__(self, space, look, reward=None):
+        self.observation_space, self.look, self.reward = space, look, reward
+        self.action_space = spaces.Discrete(2)
+        if reward is not None:
+            self.reward_space = spaces.Box(-1, 1, (2,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 2
+        return self.look(self.place), {}
+
+    def step(self, action):
+        self.place = min(max(self.place + 2 * action - 1, 0), 4)
+        pay = float(self.place == 4)
+        return self.look(self.place), pay if self.reward is None else self.reward(pay), self.place == 4, False, {}
+
+
+LOOKS = {
+    "discrete": (spaces.Discrete(5, start=3), lambda p: p + 3),
+    "multi-discrete": (spaces.MultiDiscrete([5, 2]), lambda p: np.array([p, 1])),
+    "multi-binary": (spaces.MultiBinary(5), lambda p: np.eye(5, dtype=np.int8)[p]),
+    "whole box": (spaces.Box(0, 9, (2, 2), np.int32), lambda p: np.full((2, 2), p, np.int32)),
+    "tuple": (spaces.Tuple((spaces.Discrete(5), spaces.Discrete(2))), lambda p: (p, 0)),
+}
+
+
+@pytest.mark.parametrize("kind", LOOKS)
+def test_whole_observations(kind):
+    task = mad.Task.from_gymnasium(Walk(*LOOKS[kind]))
+    agent = mad.MultiAdvisor(task, gamma=0.5, epsilon=0.5).learn(3000, progress=False)
+    # a reward of 1 at the right end, two steps away
+    assert agent.preferences(LOOKS[kind][1](2))[1] == pytest.approx(0.5, abs=1e-6)
+    assert agent.evaluate(2).turns == 2
+
+
+def test_discretisers():
+    env = Walk(spaces.Box(0.0, 4.0, (1,)), lambda p: np.array([p + 0.3], np.float32))
+    task = mad.Task.from_gymnasium(env, discretise=mad.Bins([0], [5], [5]))
+    assert task.adapter.rows == 5
+    agent = mad.MultiAdvisor(task, gamma=0.5, epsilon=0.5).learn(2000, progress=False)
+    assert agent.values(0)[2, 1] == pytest.approx(0.5, abs=1e-6)
+    with pytest.raises(mad.BadInput, match="finite range"):
+        mad.Bins([0], [float("inf")], [3])
+
+
+def test_components_functions_and_shared_tables():
+    env = Walk(*LOOKS["multi-discrete"], reward=lambda pay: np.array([pay, -0.1], np.float32))
+    task = mad.Task.from_gymnasium(env, [
+        mad.Focus("place", reward=0, state=0),
+        mad.Focus("cost", reward=1, state=[0, 1]),
+        mad.Focus("mirror", reward=lambda t: 1.0 - t.action, state=lambda o: 4 - int(o[0]), states=5, table="t"),
+        mad.Focus("plain", reward=lambda t: 0.0, state=lambda o: int(o[0]), states=5, table="t"),
+    ])  # fmt: skip
+    agent = mad.MultiAdvisor(task, gamma=0.5, epsilon=0.5).learn(4000, progress=False)
+    assert agent.values("place").shape == (5, 2)  # counted as they were met
+    assert np.array_equal(agent.values("mirror"), agent.values("plain"))
+    names, advice = agent.advice(np.array([2, 1]))
+    assert names == task.names
+    assert advice.shape == (4, 2)
+
+
+def box():
+    return Walk(*LOOKS["multi-discrete"])
+
+
+@pytest.mark.parametrize(
+    ("foci", "message"),
+    [
+        ([], "at least one focus"),
+        ([mad.Focus("a"), mad.Focus("a")], "two foci are called 'a'"),
+        ([mad.Focus("a", weight=float("inf"))], "weight of focus 'a'"),
+        ([mad.Focus("a", gamma=2.0)], "gamma of focus 'a'"),
+        ([mad.Focus("a", states=0, state=len)], "0 local states"),
+        ([mad.Focus("a", reward=0)], "pays a scalar"),
+        ([mad.Focus("a", reward="x")], "an index or a function"),
+        ([mad.Focus("a", state="place")], "is the name 'place'"),
+        ([mad.Focus("a", state=7)], "picks components 7"),
+        ([mad.Focus("a", table="t", state=len, states=3), mad.Focus("b", table="t", state=len, states=4)], "share"),
+    ],
+)
+def test_bad_foci(foci, message):
+    with pytest.raises(mad.BadInput, match=message):
+        mad.Task.from_gymnasium(box(), foci)
+
+
+def test_a_vector_reward_needs_an_index():
+    env = Walk(*LOOKS["discrete"], reward=lambda pay: np.array([pay, 0.0]))
+    assert mad.Task.from_gymnasium(env).names == ("reward 0", "reward 1")
+    for focus in (mad.Focus("a"), mad.Focus("a", reward=2)):
+        with pytest.raises(mad.BadInput, match="vector of 2"):
+            mad.Task.from_gymnasium(env, [focus])
+
+
+def test_a_reward_that_is_not_what_was_promised():
+    promised = Walk(*LOOKS["discrete"], reward=lambda pay: pay)
+    undeclared = Walk(*LOOKS["discrete"], reward=lambda pay: np.array([pay, 0.0]))
+    del undeclared.reward_space
+    for env, message in ((promised, "promises a vector of 2 but it pays a number"), (undeclared, "pays a vector of 2")):
+        with pytest.raises(mad.BadInput, match=message):
+            mad.MultiAdvisor(mad.Task.from_gymnasium(env)).learn(10, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("focus", "message"),
+    [
+        (mad.Focus("far", state=lambda o: int(o[0]), states=3), "'far' gave the local state 3"),
+        (mad.Focus("below", state=lambda o: -1, states=3), "'below' gave the local state -1"),
+        (mad.Focus("nan", reward=lambda t: float("nan")), "reward of focus 'nan' is not finite"),
+        (mad.Focus("half", state=lambda o: 1.5, states=3), "'half' gave a local state of type float"),
+        (mad.Focus("set", state=lambda o: frozenset([1])), "type frozenset cannot be saved"),
+        (mad.Focus("list", state=lambda o: [1]), "'list' gave a local state of type list"),
+    ],
+)
+def test_defects_are_named_while_learning(focus, message):
+    task = mad.Task.from_gymnasium(box(), [mad.Focus("honest"), focus])
+    with pytest.raises(mad.BadInput, match=message):
+        mad.MultiAdvisor(task, epsilon=1.0).learn(100, progress=False)
