@@ -26,21 +26,13 @@ def test_two_goal_closed_form(gamma, r1, r2):
     assert agent.evaluate(5).turns == (50 if waits else 1)
 
 
-def start_of(task):
-    from multiadvisor.worlds.game import Game
-
-    game = Game(task, np.uint64(1))
-    game.deal()
-    return game.x
-
-
 @pytest.mark.parametrize("gamma", [0.45, 0.55, 0.9])
 def test_three_fruits_closed_form(gamma):
     task = mad.make("three-fruits")
     agent = trained(task, 200_000, planning="egocentric", gamma=gamma)
     towards, south = gamma + 2 * gamma**3, 3 * gamma**2
-    assert agent.preferences(start_of(task)) == pytest.approx([towards, towards, south, towards], abs=1e-6)
-    assert (task.actions[agent.act(start_of(task))] == "S") == (gamma > 0.5)
+    assert agent.preferences(task.deal()) == pytest.approx([towards, towards, south, towards], abs=1e-6)
+    assert (task.actions[agent.act(task.deal())] == "S") == (gamma > 0.5)
 
 
 def test_empathic_advisors_leave_the_three_fruit_attractor():
@@ -51,7 +43,7 @@ def test_empathic_advisors_leave_the_three_fruit_attractor():
 def test_four_fruits_closed_form():
     task = mad.make("four-fruits")
     agent = trained(task, 300_000, planning="egocentric", gamma=0.6)
-    assert agent.preferences(start_of(task)) == pytest.approx([0.6 + 3 * 0.6**3] * 4, abs=1e-6)
+    assert agent.preferences(task.deal()) == pytest.approx([0.6 + 3 * 0.6**3] * 4, abs=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.55, 0.75])
@@ -212,12 +204,25 @@ def test_gamma_one_needs_an_end():
         mad.MultiAdvisor(dataclasses.replace(chain(0), foci=foci), gamma=0.5)
 
 
+def test_numpy_numbers_and_planning_functions_are_welcome():
+    agent = mad.MultiAdvisor(mad.make("two-goal"), planning=mad.agnostic, gamma=np.float32(0.5), seed=np.int64(3))
+    assert (agent.settings.planning, agent.settings.gamma, agent.settings.seed) == ("agnostic", 0.5, 3)
+    assert "two-goal" in repr(agent)
+    agent.learn(np.int64(5), progress=False)
+
+
 def test_wrong_calls():
     agent = mad.MultiAdvisor(mad.make("two-goal"))
     for call, message in (
-        (lambda: agent.learn(-1), "-1 turns"),
-        (lambda: agent.evaluate(0), "0 games"),
-        (lambda: agent.act([0, 0]), "has 1 numbers"),
+        (lambda: agent.learn(-1), "turns is -1"),
+        (lambda: agent.learn(1e3), "turns is 1000.0"),
+        (lambda: agent.evaluate(0), "games is 0"),
+        (lambda: agent.evaluate(10.5), "games is 10.5"),
+        (lambda: agent.evaluate(1, seeds=()), "no seed"),
+        (lambda: agent.act([0, 0]), "is 1 whole numbers"),
+        (lambda: agent.act([5]), "it must be below 1"),
+        (lambda: agent.act([0.5]), "not float64"),
+        (lambda: agent.values(7), "advisor 7 is not among the 2"),
         (lambda: agent.values("goal 9"), "no advisor is called 'goal 9'"),
     ):
         with pytest.raises(mad.BadInput, match=message):

@@ -18,6 +18,7 @@ LAYERS = [
     {"planning", "aggregation", "settings"},
     {"task"},
     {"worlds"},
+    {"theory"},
     {"tabular"},
     {"runs.files", "runs.interrupt", "runs.checkpoint"},
     {"agent"},
@@ -62,8 +63,8 @@ def test_imports_point_one_way(path):
     own = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     if own in ("__init__", "__main__") or own.endswith(".__init__"):
         return
-    # `Task.from_gymnasium` is a convenience that looks upwards, lazily.
-    allowed = {"task": {"multiadvisor.worlds.adapter"}}.get(own, set())
+    # `Task.from_gymnasium` and `Task.deal` are conveniences that look upwards, lazily.
+    allowed = {"task": {"multiadvisor.worlds.adapter", "multiadvisor.worlds.game"}}.get(own, set())
     for name in imports(path):
         if name and name.startswith("multiadvisor.") and name not in allowed:
             assert layer(own) is not None, f"{own} stands in no layer"

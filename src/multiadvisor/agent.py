@@ -12,10 +12,11 @@ import numpy as np
 
 from multiadvisor.aggregation import greedy, weighted_sum
 from multiadvisor.errors import BadInput
+from multiadvisor.planning import Planning
 from multiadvisor.progress import LearningBar
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
-from multiadvisor.settings import Settings
+from multiadvisor.settings import Settings, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular import kernel
 from multiadvisor.tabular.learner import Played, learner_for
@@ -65,15 +66,18 @@ class MultiAdvisor:
     """
 
     def __init__(
-        self, task: Task, *, planning: str = "empathic", gamma: float = 0.9, alpha: float = 0.1,
+        self, task: Task, *, planning: str | Planning = "empathic", gamma: float = 0.9, alpha: float = 0.1,
         epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
     ) -> None:  # fmt: skip
         self.task = task
-        self.settings = Settings(planning, gamma, alpha, epsilon, noise, seed)
+        self.settings = Settings(planning, gamma, alpha, epsilon, noise, seed)  # type: ignore[arg-type]
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = learner_for(task, self.settings)
         self._piece = 2000
+
+    def __repr__(self) -> str:
+        return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.turns} turns)"
 
     # ---- what was learned --------------------------------------------------------------------------------------------
     @property
@@ -92,6 +96,8 @@ class MultiAdvisor:
             if advisor not in self.task.names:
                 raise BadInput(f"no advisor is called {advisor!r} in task {self.task.name!r}")
             advisor = self.task.names.index(advisor)
+        if not 0 <= advisor < self.task.n:
+            raise BadInput(f"advisor {advisor} is not among the {self.task.n} of task {self.task.name!r}")
         return self._learner.values(advisor)
 
     def advice(self, state: Any) -> tuple[tuple[str, ...], np.ndarray]:
@@ -122,8 +128,7 @@ class MultiAdvisor:
 
         Ctrl-C stops between two transitions: nothing is lost, and another call goes on from there.
         """
-        if turns < 0:
-            raise BadInput(f"cannot learn for {turns} turns: give a number of at least 0")
+        turns = whole_number("turns", turns)
         self.prepare()
         learner, left = self._learner, turns
         with deferred_interrupt() as stop, LearningBar(turns, progress) as bar:
@@ -144,8 +149,10 @@ class MultiAdvisor:
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
         """Play `games` greedy games for each seed, without learning."""
-        if games < 1 or not seeds:
-            raise BadInput(f"cannot evaluate {games} games with {len(seeds)} seeds: give at least one of each")
+        games = whole_number("games", games, 1)
+        seeds = tuple(whole_number("seed", seed) for seed in seeds)
+        if not seeds:
+            raise BadInput("no seed to evaluate with: give at least one")
         self.prepare()
         parts = [self._learner.evaluate(games, seed) for seed in seeds]
         played = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
 from multiadvisor import draws
 from multiadvisor.check import Broken, Findings, Subject, as_flag, attempt, snapshot, told
@@ -25,7 +26,9 @@ _UNWRITTEN = np.iinfo(np.int64).min
 
 @functools.lru_cache(maxsize=64)
 def _bounds_checked(function: Any) -> Any:
-    return numba.njit(getattr(function, "py_func", function), boundscheck=True, error_model="numpy")
+    # without the runtime, as in the compiled loop, so that what cannot be compiled there is not compiled here either
+    options: dict[str, Any] = {"boundscheck": True, "error_model": "numpy", "_nrt": False}
+    return numba.njit(getattr(function, "py_func", function), **options)
 
 
 class WorldSubject(Subject):
@@ -65,8 +68,14 @@ class WorldSubject(Subject):
     # ---- playing -----------------------------------------------------------------------------------------------------
     def _call(self, name: str, *arguments: Any) -> Any:
         def failed(error: Exception) -> None:
-            defect = "index-out-of-bounds" if isinstance(error, IndexError) else _RAISES[name]
-            self.findings.add(defect, f"{name} raised {told(error)} {self.where()}: correct it")
+            if isinstance(error, NumbaError):
+                message = (
+                    f"{name} cannot be compiled ({told(error)}): use numbers and the given arrays, and make no new ones"
+                )
+                self.findings.add("not-compiled", message)
+            else:
+                defect = "index-out-of-bounds" if isinstance(error, IndexError) else _RAISES[name]
+                self.findings.add(defect, f"{name} raised {told(error)} {self.where()}: correct it")
             raise Broken from error
 
         function = _bounds_checked(getattr(self.world, name))

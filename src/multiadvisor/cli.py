@@ -35,7 +35,7 @@ commands:
   reproduce   run the paper's Pac-Boy settings, print a table, save a figure
   benchmark   measure speed against a native C loop or other libraries
 
-`multiadvisor COMMAND --help` explains each. A first example, about ten seconds:
+`multiadvisor COMMAND --help` explains each. A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
 """

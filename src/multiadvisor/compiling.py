@@ -2,7 +2,7 @@
 
 Numba's own cache looks at one source file only, while a compiled loop inlines functions from several. The cache
 folder is therefore named after everything that was inlined: the sources of this package that hold compiled code, and
-for a world of one's own the file it is written in.
+the code and constants of the world's functions and of all that they call.
 """
 
 from __future__ import annotations
@@ -83,13 +83,29 @@ def compiled(function: Callable[..., Any]) -> Any:
     return numba.njit(function, forceinline=True, **_OPTIONS)
 
 
-def _source_digest(function: Any) -> str | None:
-    """A digest of the file a function is written in, or None for one typed at a prompt."""
-    try:
-        path = inspect.getsourcefile(getattr(function, "py_func", function))
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else None
-    except (OSError, TypeError):
-        return None
+def _put(digest: Any, value: Any, seen: set[int]) -> None:
+    """Feed everything that machine code may depend on into a digest: code, constants, and the functions it calls."""
+    function = getattr(value, "py_func", value)
+    if isinstance(value, types.CodeType):
+        digest.update(value.co_code + repr(value.co_names).encode())
+        for constant in value.co_consts:
+            _put(digest, constant, seen)
+    elif isinstance(function, types.FunctionType):
+        digest.update(f"{function.__module__}.{function.__qualname__}".encode())
+        if id(function) in seen or function.__module__.split(".")[0] in ("numba", "numpy"):
+            return
+        seen.add(id(function))
+        _put(digest, function.__code__, seen)
+        used = inspect.getclosurevars(function)
+        for name, held in sorted({**used.globals, **used.nonlocals}.items()):
+            digest.update(name.encode())
+            _put(digest, held, seen)
+    elif isinstance(value, np.ndarray):
+        digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
+    elif isinstance(value, types.ModuleType):
+        digest.update(value.__name__.encode())
+    else:
+        digest.update(repr(value).encode())
 
 
 def specialise(loop: Callable[..., Any], **bindings: Any) -> Any:
@@ -102,13 +118,12 @@ def specialise(loop: Callable[..., Any], **bindings: Any) -> Any:
         loop.__code__, {**loop.__globals__, **bindings}, loop.__name__, loop.__defaults__, loop.__closure__
     )
     copy.__qualname__, copy.__module__ = loop.__qualname__, loop.__module__
-    digests = [_source_digest(function) for function in bindings.values()]
-    if any(digest is None for digest in digests):
-        return _njit(copy, None)
-    sources = hashlib.sha256(" ".join(f"{digest}" for digest in digests).encode())
+    if any(function.__module__ == "__main__" for function in bindings.values()):
+        return _njit(copy, None)  # numba does not find again what belongs to a script
+    digest, seen = hashlib.sha256(), set[int]()
     for function in bindings.values():
-        sources.update(getattr(function, "py_func", function).__qualname__.encode())
-    return _njit(copy, _folder(sources.hexdigest()[:16]))
+        _put(digest, function, seen)
+    return _njit(copy, _folder(digest.hexdigest()[:16]))
 
 
 def cached(function: Callable[..., Any]) -> Any:
@@ -120,7 +135,7 @@ def cached(function: Callable[..., Any]) -> Any:
 def first_use(dispatcher: Any) -> Iterator[None]:
     """Around the first call of a function: say so where it has to be compiled, and let four sums share a register."""
     if not _is_cached(dispatcher):
-        print("compiling for this machine, once (about 10 s) ...", file=sys.stderr, flush=True)
+        print("compiling for this machine (about 10 s, kept for the next time) ...", file=sys.stderr, flush=True)
     config: Any = numba.config
     before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
     try:

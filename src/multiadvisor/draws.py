@@ -79,10 +79,8 @@ def low_half(word):
 def stream_key(seed: int, stream: int, index: int = 0) -> np.uint64:
     """The key of a stream: `index` counts runs, evaluations or games within it.
 
-    >>> stream_key(0, TRAINING) == stream_key(0, TRAINING)
-    True
-    >>> stream_key(0, TRAINING) == stream_key(1, TRAINING)
-    False
+    >>> len({int(stream_key(seed, TRAINING)) for seed in (0, 1, 1)})
+    2
     """
     word = 0
     for part in (seed, stream, index):

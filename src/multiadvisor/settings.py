@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
 from multiadvisor.errors import BadInput
-from multiadvisor.planning import planning_named
+from multiadvisor.planning import PLANNINGS, planning_named
 
 
 def option(default: Any, text: str) -> Any:
@@ -28,15 +29,18 @@ class Settings:
     seed: int = option(0, "everything random in a run follows from it")
 
     def __post_init__(self) -> None:
+        known = {function: name for name, function in PLANNINGS.items()}
+        self._put("planning", known.get(self.planning, self.planning) if callable(self.planning) else self.planning)
         planning_named(self.planning)
-        _check_number("gamma", self.gamma, 0.0, 1.0)
-        _check_number("alpha", self.alpha, 0.0, 1.0)
+        for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
+            self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
-        _check_number("epsilon", self.epsilon, 0.0, 1.0)
-        _check_number("noise", self.noise, 0.0, math.inf)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 63:
-            raise BadInput(f"seed is {self.seed!r}: give a whole number from 0 on")
+        self._put("seed", whole_number("seed", self.seed))
+
+    def _put(self, name: str, value: Any) -> None:
+        """A field in its plain form: NumPy's numbers are welcome, and kept as Python's."""
+        object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,19 @@ class Schedule:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("transitions", 1), ("games", 0)):
-            if getattr(self, name) < least:
-                raise BadInput(f"{name} is {getattr(self, name)}: give a whole number of at least {least}")
+            whole_number(name, getattr(self, name), least)
 
 
-def _check_number(name: str, value: Any, low: float, high: float) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not low <= value <= high:
         reach = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
         raise BadInput(f"{name} is {value!r}: give a number {reach}")
+    return float(value)
+
+
+def whole_number(name: str, value: Any, least: int = 0) -> int:
+    """A whole number that is not too small, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= int(value) < 1 << 63:
+        raise BadInput(f"{name} is {value!r}: give a whole number of at least {least}")
+    return int(value)

@@ -93,6 +93,20 @@ class World:
     begin: Any
     local_states: Any
     step: Any
+    sizes: tuple[int, ...] | None = None
+    """How many values each number of x may take, from 0 on: lets a state from outside be checked."""
+
+    def checked(self, state: Any, task: str) -> np.ndarray:
+        """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
+        x = np.asarray(state)
+        if x.shape != (self.size,) or not np.issubdtype(x.dtype, np.integer):
+            raise BadInput(f"a state of {task!r} is {self.size} whole numbers, not {x.dtype} of the shape {x.shape}")
+        if self.sizes is not None:
+            off = np.flatnonzero((x < 0) | (x >= np.array(self.sizes)))
+            if len(off):
+                k = int(off[0])
+                raise BadInput(f"number {k} of the state of {task!r} is {x[k]}: it must be below {self.sizes[k]}")
+        return np.ascontiguousarray(x, np.int64)
 
 
 class Layout(NamedTuple):
@@ -157,6 +171,22 @@ class Task:
                 raise BadInput(f"no advisor or group is called {name!r} in task {self.name!r}")
         foci = (replace(f, weight=weights.get(f.name, weights.get(f.group, f.weight))) for f in self.foci)
         return replace(self, foci=tuple(foci))
+
+    def deal(self, seed: int = 0) -> np.ndarray:
+        """The first state x of a game of a compiled world.
+
+        >>> import multiadvisor as mad
+        >>> mad.make("three-fruits").deal().tolist()
+        [12, 1, 1, 1]
+        """
+        from multiadvisor.draws import ENVIRONMENT, stream_key
+        from multiadvisor.worlds.game import Game
+
+        if self.world is None:
+            raise BadInput(f"task {self.name!r} is a Python environment: its own reset gives the first observation")
+        game = Game(self, stream_key(seed, ENVIRONMENT))
+        game.deal()
+        return game.x.copy()
 
     def layout(self) -> Layout:
         """Rows for advisors whose numbers of local states are known.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from multiadvisor import draws
 from multiadvisor.compiling import first_use, specialise
@@ -80,8 +81,15 @@ class CompiledLearner:
 
     def prepare(self) -> None:
         """Compile, where that has not been done: nothing is played."""
-        with first_use(self._loop):
-            self._play(self.x, self.clock, self.tally, self.key, turns=0, games=0, learning=True)
+        try:
+            with first_use(self._loop):
+                self._play(self.x, self.clock, self.tally, self.key, turns=0, games=0, learning=True)
+        except NumbaError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise BadInput(
+                f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
+                f"function ({reason} ...)"
+            ) from None
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
@@ -110,9 +118,7 @@ class CompiledLearner:
         """The active advisors [m] and their rows [m] in a state x of the world."""
         world = self.task.world
         assert world is not None
-        x = np.ascontiguousarray(state, np.int64)
-        if x.shape != (world.size,):
-            raise BadInput(f"a state of {self.task.name!r} has {world.size} numbers, not the shape {x.shape}")
+        x = world.checked(state, self.task.name)
         advisors, local = np.zeros(self.task.n, np.int64), np.zeros(self.task.n, np.int64)
         m = world.begin(world.constants, x, advisors)
         world.local_states(world.constants, x, advisors, m, local)

@@ -109,7 +109,8 @@ def _maze_task(
     def touches(returns: np.ndarray) -> dict[str, np.ndarray]:
         return {"touches": np.rint(returns[:, :g].sum(axis=1) / touch_reward)}
 
-    world = World(constants, 1 + g + len(board.fruit), maze.reset, maze.begin, maze.local_states, maze.step)
+    sizes = (cells,) * (1 + g) + (2,) * len(board.fruit)
+    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes)
     return Task(
         name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=world, limit=limit, options=options,
         board=board, measures=touches if g else None,
@@ -184,7 +185,7 @@ def finite_task(
         local=np.tile(np.arange(states), (len(advisors), 1)),
     )  # fmt: skip
     foci = tuple(Focus(advisor, state="state", states=states) for advisor in advisors)
-    world = World(constants, 1, finite.reset, finite.begin, finite.local_states, finite.step)
+    world = World(constants, 1, finite.reset, finite.begin, finite.local_states, finite.step, (states,))
     endless = not ((final == 1) & (probability > 0)).any()
     return Task(name=name, actions=actions, foci=foci, world=world, limit=limit, endless=endless, options=options or {})
 

@@ -154,12 +154,11 @@ class _Play:
             if board is None:
                 raise BadInput(f"task {self.task.name!r} has no board to make an image of: use observation='compact'")
             return spaces.Box(0, 1, (4, *board.shape), np.uint8)
-        if isinstance(world.constants, FiniteConstants):
-            return spaces.Discrete(len(world.constants.start))
-        if board is None:
-            raise BadInput(f"the states of task {self.task.name!r} are neither a board nor a number: no space fits")
-        movers = world.size - len(board.fruit)
-        return spaces.MultiDiscrete([len(board.place)] * movers + [2] * len(board.fruit))
+        if world.sizes is None:
+            raise BadInput(
+                f"the world of task {self.task.name!r} does not give the `sizes` of its states: no space fits"
+            )
+        return spaces.Discrete(world.sizes[0]) if world.size == 1 else spaces.MultiDiscrete(list(world.sizes))
 
     def look(self) -> np.ndarray:
         """The observations [B, ...], a fresh array."""

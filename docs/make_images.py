@@ -1,0 +1,59 @@
+"""Makes the pictures of the documents: `python docs/make_images.py`, about half a minute.
+
+Everything comes from a seed, so that a second run writes the same pictures.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import gymnasium
+import matplotlib.image
+import numpy as np
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.worlds.render import picture
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def save(name: str, image: np.ndarray) -> None:
+    """Write a picture, without anything in it that changes from machine to machine."""
+    matplotlib.image.imsave(IMAGES / name, image, metadata={"Software": None})
+    print(f"{name}: {(IMAGES / name).stat().st_size / 1000:.0f} KB")
+
+
+def pac_boy(planning: str, gamma: float, turns: int) -> np.ndarray:
+    """The board after so many greedy turns of a trained agent, always in the same game."""
+    task = mad.make("pac-boy")
+    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=0).learn(1_000_000, progress=False)
+    env = gymnasium.make("multiadvisor/PacBoy-v0")
+    x, _ = env.reset(seed=4)
+    facing = "W"
+    for _ in range(turns):
+        action = agent.act(x)
+        facing = task.actions[action]
+        x, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            break
+    return picture(task, x, facing=facing)
+
+
+def side_by_side(*images: np.ndarray) -> np.ndarray:
+    """Pictures of one height in a row, with a white gap."""
+    gap = np.full((images[0].shape[0], 16, 3), 255, np.uint8)
+    parts = [part for image in images for part in (image, gap)][:-1]
+    return np.concatenate(parts, axis=1)
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    save("pac-boy.png", pac_boy("empathic", 0.9, 0))
+    save("attractor.png", side_by_side(pac_boy("egocentric", 0.9, 100), pac_boy("empathic", 0.9, 100)))
+    save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))
+    with tempfile.TemporaryDirectory() as folder:
+        if main(["reproduce", "--out", folder]) == 0:
+            shutil.copyfile(Path(folder) / "pac-boy.png", IMAGES / "reproduce.png")

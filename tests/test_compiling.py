@@ -1,0 +1,106 @@
+"""The cache of machine code: it never hands out code that belongs to something else."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+import multiadvisor as mad
+
+WORLD = """
+import multiadvisor as mad
+from helper import pay
+
+@mad.compiled
+def reset(world, x, key):
+    x[0] = 0
+
+@mad.compiled
+def begin(world, x, advisors):
+    advisors[0] = 0
+    return 1
+
+@mad.compiled
+def local_states(world, x, advisors, m, local):
+    for i in range(m):
+        local[i] = x[0]
+
+@mad.compiled
+def step(world, x, action, key, advisors, m, reward, ended):
+    reward[0] = pay()
+    return True
+
+def task(step=step):
+    world = mad.World((1,), 1, reset, begin, local_states, step)
+    return mad.Task("paid", ("wait", "go"), (mad.Focus("pay", state="one", states=1),), world)
+"""
+HELPER = """
+import multiadvisor as mad
+AMOUNT = {amount}
+
+@mad.compiled
+def pay():
+    return AMOUNT
+"""
+MAIN = """
+import sys
+sys.path.insert(0, {folder!r})
+import paid_world
+import multiadvisor as mad
+print(mad.MultiAdvisor(paid_world.task()).evaluate(1).score)
+"""
+
+
+def score(folder, amount):
+    (folder / "paid_world.py").write_text(WORLD)
+    (folder / "helper.py").write_text(HELPER.format(amount=amount))
+    program = MAIN.format(folder=str(folder))
+    done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True)
+    return float(done.stdout), "compiling" in done.stderr
+
+
+def test_a_change_in_a_helper_is_noticed_and_the_rest_is_kept(tmp_path):
+    assert score(tmp_path, 2.0) == (2.0, True)
+    assert score(tmp_path, 2.0) == (2.0, False)
+    assert score(tmp_path, 30.0) == (30.0, True)
+    assert score(tmp_path, 2.0) == (2.0, False)
+
+
+def paying(amount):
+    @mad.compiled
+    def reset(world, x, key):
+        x[0] = 0
+
+    @mad.compiled
+    def begin(world, x, advisors):
+        advisors[0] = 0
+        return 1
+
+    @mad.compiled
+    def local_states(world, x, advisors, m, local):
+        local[0] = 0
+
+    @mad.compiled
+    def step(world, x, action, key, advisors, m, reward, ended):
+        reward[0] = amount
+        return True
+
+    world = mad.World((1,), 1, reset, begin, local_states, step)
+    return mad.Task("paid", ("wait", "go"), (mad.Focus("pay", state="one", states=1),), world)
+
+
+def test_worlds_made_by_one_function_do_not_share_code():
+    assert [mad.MultiAdvisor(paying(amount)).evaluate(1).score for amount in (1.0, 5.0)] == [1.0, 5.0]
+
+
+def test_what_cannot_be_compiled_is_said_in_one_sentence():
+    task = paying(1.0)
+
+    @mad.compiled
+    def step(world, x, action, key, advisors, m, reward, ended):
+        return len(str(action)) == "no"
+
+    broken = dataclasses.replace(task, world=dataclasses.replace(task.world, step=step))
+    with pytest.raises(mad.BadInput, match="cannot be compiled: run check_task"):
+        mad.MultiAdvisor(broken).learn(1, progress=False)
