@@ -1,0 +1,1 @@
+"""Keeping runs: checkpoints, and stopping without losing anything."""

@@ -1,0 +1,237 @@
+"""Checkpoints: bit-identical resumption, and faults that really happen."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import multiadvisor as mad
+from multiadvisor.runs.checkpoint import FORMAT, read_checkpoint
+from multiadvisor.runs.files import write_atomically
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "a"
+    mad.MultiAdvisor(mad.make("three-fruits"), seed=3).learn(777, progress=False).save(folder, {"note": "kept"})
+    return folder
+
+
+def copy(saved, to):
+    to.mkdir()
+    for path in saved.iterdir():
+        (to / path.name).write_bytes(path.read_bytes())
+    return to
+
+
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_training_goes_on_bit_for_bit(tmp_path, planning, noise):
+    how = {"planning": planning, "noise": noise, "seed": 5}
+    whole = mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(4321, progress=False)
+    mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(1234, progress=False).save(tmp_path / "a")
+    resumed = mad.load(tmp_path / "a")
+    assert resumed.turns == 1234
+    resumed.learn(4321 - 1234, progress=False)
+    assert resumed._learner.table.tobytes() == whole._learner.table.tobytes()
+    assert resumed.games == whole.games
+
+
+def lake():
+    foci = [
+        mad.Focus("goal", reward=lambda t: float(t.reward), state=lambda o: f"place {o}"),
+        mad.Focus("column", reward=lambda t: -0.1, state=lambda o: (o % 4, "column")),
+        mad.Focus("plain", weight=0.1),
+    ]
+    return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), foci, name="my lake")
+
+
+@pytest.mark.parametrize("cut", [1, 500, 1003, 2500])
+def test_gymnasium_training_goes_on_bit_for_bit(tmp_path, cut):
+    whole = mad.MultiAdvisor(lake(), seed=5).learn(4000, progress=False)
+    mad.MultiAdvisor(lake(), seed=5).learn(cut, progress=False).save(tmp_path / "a")
+    resumed = mad.load(tmp_path / "a", lake()).learn(4000 - cut, progress=False)
+    rows = resumed._learner.adapter.rows
+    assert resumed._learner.table[:rows].tobytes() == whole._learner.table[:rows].tobytes()
+    assert resumed.evaluate(3).as_dict() == whole.evaluate(3).as_dict()
+
+
+def test_a_registered_environment_is_made_again(tmp_path):
+    agent = mad.MultiAdvisor(mad.make("gymnasium:multiadvisor/mo-TwoGoal-v0")).learn(100, progress=False)
+    agent.save(tmp_path / "a")
+    assert mad.load(tmp_path / "a").turns == 100
+
+
+def test_a_task_of_ones_own_has_to_be_given(tmp_path):
+    mad.MultiAdvisor(lake()).learn(10, progress=False).save(tmp_path / "a")
+    with pytest.raises(mad.BadInput, match="'my lake', which is not built in: give task="):
+        mad.load(tmp_path / "a")
+
+
+def test_saving_twice_is_the_same_bytes_and_leaves_no_litter(tmp_path):
+    agent = mad.MultiAdvisor(mad.make("two-goal")).learn(100, progress=False)
+    agent.save(tmp_path / "a")
+    first = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    agent.save(tmp_path / "a")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == first
+    agent.learn(100, progress=False).save(tmp_path / "a")
+    assert len(list((tmp_path / "a").iterdir())) == 2
+
+
+def test_every_flipped_bit_is_refused(saved, tmp_path):
+    folder = copy(saved, tmp_path / "flip")
+    generator = random.Random(0)
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        for _ in range(300):
+            place, bit = generator.randrange(len(content)), generator.randrange(8)
+            broken = bytearray(content)
+            broken[place] ^= 1 << bit
+            path.write_bytes(broken)
+            with pytest.raises(mad.BadInput) as caught:
+                mad.load(folder)
+            assert "\n" not in str(caught.value)
+        path.write_bytes(content)
+    assert mad.load(folder).turns == 777
+
+
+@pytest.mark.parametrize("name", ["agent.json", "values"])
+def test_torn_files_are_refused(saved, tmp_path, name):
+    folder = copy(saved, tmp_path / "torn")
+    path = next(folder.glob(f"{name}*"))
+    content = path.read_bytes()
+    for size in (0, 1, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:size])
+        with pytest.raises(mad.BadInput, match=r"torn|changed|not the checkpoint"):
+            mad.load(folder)
+    path.unlink()
+    with pytest.raises(mad.BadInput, match=r"no run in|cannot read"):
+        mad.load(folder)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode) | st.just(b"[" * 100_000))
+def test_any_bytes_in_the_place_of_the_header(saved, tmp_path, content):
+    folder = tmp_path / "any"
+    folder.mkdir(exist_ok=True)
+    (folder / "agent.json").write_bytes(content)
+    with pytest.raises(mad.BadInput):
+        mad.load(folder)
+
+
+def resealed(folder, change):
+    """The header with a change and the checksum made right again: what a clumsy hand with tools would do."""
+    from multiadvisor.runs import checkpoint
+
+    header = json.loads((folder / "agent.json").read_text())
+    header.pop("sha256")
+    change(header)
+    header["sha256"] = checkpoint._digest(checkpoint._canonical(header))
+    (folder / "agent.json").write_bytes(checkpoint._canonical(header))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h["settings"].update(gamma=7), "gamma is 7"),
+        (lambda h: h["settings"].update(planning="x"), "unknown planning"),
+        (lambda h: h["settings"].update(extra=1), "misnames a field"),
+        (lambda h: h.pop("task"), "misnames a field"),
+        (lambda h: h["task"].update(name="four-fruits"), "other advisors"),
+        (lambda h: h["task"].update(name="os.system"), "not built in"),
+        (lambda h: h["values"].update(file="../../secret"), "names no values file"),
+        (lambda h: h.update(format=FORMAT + 1, version="9.0.0"), "made by multiadvisor 9.0.0: upgrade"),
+        (lambda h: h.update(kind="cake"), "not the checkpoint of an agent"),
+    ],
+)
+def test_contradictions_are_refused(saved, tmp_path, change, message):
+    folder = copy(saved, tmp_path / "changed")
+    resealed(folder, change)
+    with pytest.raises(mad.BadInput, match=message):
+        mad.load(folder)
+
+
+def test_another_task_is_refused(saved):
+    with pytest.raises(mad.BadInput, match="with other advisors"):
+        mad.load(saved, mad.make("pac-boy"))
+
+
+def test_old_checkpoints_load():
+    for folder in sorted(FIXTURES.iterdir()):
+        agent = mad.load(folder)
+        header = read_checkpoint(folder).header
+        assert agent.turns == header["turns"]
+        assert agent.evaluate(3).score == header["record"]["score"]
+
+
+def test_a_full_disk_leaves_the_old_state(saved, tmp_path):
+    """A limit on the size of files stands in for a full disk: the write itself fails half-way."""
+    folder = copy(saved, tmp_path / "full")
+    program = """
+import resource, signal, sys
+import multiadvisor as mad
+agent = mad.MultiAdvisor(mad.make("three-fruits")).learn(5, progress=False)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    agent.save(sys.argv[1])
+except mad.BadInput as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True)
+    assert "cannot write" in done.stdout
+    assert mad.load(folder).turns == 777
+    assert not list(folder.glob(".*"))
+
+
+def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(mad.BadInput, match="Read-only file system"):
+        write_atomically(tmp_path / "x", b"")
+
+
+def test_saving_onto_a_file_is_refused(tmp_path):
+    (tmp_path / "a").write_text("mine")
+    with pytest.raises(mad.BadInput, match="it is a file"):
+        mad.MultiAdvisor(mad.make("two-goal")).save(tmp_path / "a")
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_killed_while_saving_the_old_or_the_new_state_is_there(tmp_path):
+    """SIGKILL at random moments of a loop that saves all the time."""
+    folder = tmp_path / "killed"
+    program = f"""
+import multiadvisor as mad
+agent = mad.MultiAdvisor(mad.make("fruit-grid", width=12, height=12), seed=1)
+while True:
+    agent.learn(100, progress=False).save({str(folder)!r})
+    print(agent.turns, flush=True)
+"""
+    generator = random.Random(1)
+    for _ in range(8):
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        for _ in range(generator.randint(1, 12)):
+            told = int(process.stdout.readline())
+        time.sleep(generator.random() * 0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        agent = mad.load(folder)
+        assert agent.turns >= told
+        twin = mad.MultiAdvisor(mad.make("fruit-grid", width=12, height=12), seed=1).learn(agent.turns, progress=False)
+        assert np.array_equal(twin._learner.table, agent._learner.table)
