@@ -24,6 +24,7 @@ class Settings:
     planning: str = option("empathic", "how advisors plan: egocentric, agnostic or empathic")
     gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without one of its own")
     alpha: float = option(0.1, "step size of the updates, above 0 and at most 1")
+    alpha_half: int = option(0, "transitions after which the step size has halved, then a third, ...; 0: constant")
     epsilon: float = option(0.05, "probability of a random action while learning")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
@@ -36,6 +37,7 @@ class Settings:
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
+        self._put("alpha_half", whole_number("alpha_half", self.alpha_half))
         self._put("seed", whole_number("seed", self.seed))
 
     def _put(self, name: str, value: Any) -> None:

@@ -134,6 +134,8 @@ class Task:
     """What `multiadvisor.make` was called with."""
     board: Any = None
     """For worlds on a grid, what to draw."""
+    labels: tuple[str, ...] = ()
+    """For finite worlds, what people call the states."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
 

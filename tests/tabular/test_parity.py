@@ -19,8 +19,8 @@ from multiadvisor.worlds.builtin import finite_task
 def reference_of(agent, source, table):
     s = agent.settings
     return Reference(
-        source, table, PLANNINGS[s.planning], agent.task.weights, agent.task.gammas(s.gamma), s.alpha, s.epsilon,
-        s.noise, draws.stream_key(s.seed, draws.TRAINING),
+        source, table, PLANNINGS[s.planning], agent.task.weights, agent.task.gammas(s.gamma), s.alpha, s.alpha_half,
+        s.epsilon, s.noise, draws.stream_key(s.seed, draws.TRAINING),
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_pac_boy(planning, noise, rules):
 
 @pytest.mark.parametrize("planning", PLANNINGS)
 def test_pac_boy_with_weights_and_gammas_of_their_own(planning):
-    assert_compiled_parity(varied(mad.make("pac-boy")), 1000, planning=planning, epsilon=0.3, seed=1)
+    assert_compiled_parity(varied(mad.make("pac-boy")), 1000, planning=planning, epsilon=0.3, alpha_half=300, seed=1)
 
 
 @pytest.mark.parametrize("planning", PLANNINGS)
@@ -166,7 +166,7 @@ def errand_foci():
 @pytest.mark.parametrize("planning", PLANNINGS)
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_adapter(planning, noise):
-    how = {"planning": planning, "noise": noise, "epsilon": 0.2, "seed": 5}
+    how = {"planning": planning, "noise": noise, "epsilon": 0.2, "alpha_half": 1000, "seed": 5}
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
     twin = mad.Task.from_gymnasium(Errands(), errand_foci())
     table = np.zeros((4000, 3))

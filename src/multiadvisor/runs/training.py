@@ -89,12 +89,18 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     agent, record = load_with_record(out, task)
     if agent.settings != settings:
-        changed = [f.name for f in dataclasses.fields(settings) if getattr(agent.settings, f.name) != getattr(settings, f.name)]
-        raise BadInput(f"the run in {str(out)!r} has another {changed[0]}: resume it with the flags it began with")
+        changed = [
+            f.name for f in dataclasses.fields(settings) if getattr(agent.settings, f.name) != getattr(settings, f.name)
+        ]
+        raise BadInput(f"the run in {str(out)!r} has another {changed[0]}: go on with its own flags")
     saved = record.get("schedule", {})
     for name in ("transitions", "games"):
         if saved.get(name) != getattr(schedule, name):
-            raise BadInput(f"the run in {str(out)!r} has another number of {name}: resume it with the flags it began with")
+            raise BadInput(
+                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it began with"
+            )
     if len(record["epochs"]) > schedule.epochs:
-        raise BadInput(f"the run in {str(out)!r} has {len(record['epochs'])} epochs already: give --epochs at least that")
+        raise BadInput(
+            f"the run in {str(out)!r} has {len(record['epochs'])} epochs already: give --epochs at least that"
+        )
     return Training(agent, schedule, list(record["epochs"]), float(record["seconds"]), out)

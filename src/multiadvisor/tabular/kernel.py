@@ -136,6 +136,12 @@ def greedy(total, word):
 
 
 @compiled
+def step_size(alpha, half, turn):
+    """alpha, halved after `half` turns, a third after twice as many, and so on; constant where half is 0."""
+    return alpha * half / (half + turn) if half > 0 else alpha
+
+
+@compiled
 def choose(total, epsilon, word):
     """Epsilon-greedy."""
     if high_half(word) < epsilon:
@@ -213,8 +219,8 @@ def settle(table, advisors, rows, reward, ended, m, action, alpha, learning, eve
 
 
 def play(
-    constants, x, table, total, whole, real, layout, focus, clock, tally, key, planning, alpha, epsilon, sigma,
-    limit, shared, learning, turns, scores, lengths, finished, returns,
+    constants, x, table, total, whole, real, layout, focus, clock, tally, key, planning, alpha0, half, epsilon,
+    sigma, limit, shared, learning, turns, scores, lengths, finished, returns,
 ):  # fmt: skip
     """Play and learn for `turns` turns in a compiled world, or, where `scores` has room, until it is full of games."""
     # Views are taken once: each one taken inside the loop would cost two atomic reference counts.
@@ -239,6 +245,7 @@ def play(
             consult(table, advisors, offset, stride, local, rows, weight, m, total, value, planning)
             entering = False
 
+        alpha = step_size(alpha0, half, clock[TURN])
         action = choose(total, epsilon, draw(key_now, CHOICE))
         slots = m
         terminated = step(constants, x, action, key_now, advisors, m, reward, ended)
@@ -292,7 +299,7 @@ def play(
 DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has just done
 ARRIVED, ARRIVED_ROW, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, HAS_ENDED = range(5, 13)
 WEIGHT_OF, GAMMA_OF, RETURNS = range(2, 5)
-ACTION, ACTIVE, PLANNING, SHARED, LEARNING, KEY = range(4, 10)
+ACTION, ACTIVE, PLANNING, SHARED, LEARNING, KEY, HALF = range(4, 11)
 ALPHA, EPSILON, SIGMA = range(2, 5)
 
 
@@ -306,7 +313,8 @@ def adapter_turn(table, total, whole, real, firsts, signals, clock, tally, event
     advisors, local, rows, nexts, ended = whole[ADVISOR], whole[LOCAL], whole[ROW], whole[NEXT], whole[ENDED]
     arrived, arrived_row, offset, stride = whole[ARRIVED], whole[ARRIVED_ROW], whole[POSITION], whole[ONE]
     reward, value, weight, gamma = real[REWARD], real[VALUE], real[WEIGHT_OF], real[GAMMA_OF]
-    planning, learning, alpha = clock[PLANNING], clock[LEARNING] == 1, tally[ALPHA]
+    planning, learning = clock[PLANNING], clock[LEARNING] == 1
+    alpha = step_size(tally[ALPHA], clock[HALF], clock[TURN])
     key, action = np.uint64(clock[KEY]), clock[ACTION]
     now = turn_key(key, clock[TURN])
     m = 0

@@ -74,6 +74,7 @@ class CompiledLearner:
         self._loop(
             task.world.constants, x, self.table, np.zeros(self.table.shape[1]), whole, real, self.layout, self.focus,
             clock, tally, key, kernel.PLANNING_CODES[settings.planning], float(settings.alpha),
+            settings.alpha_half,
             float(settings.epsilon) if learning else 0.0, float(settings.noise) if learning else 0.0, self._limit,
             self._shared, learning, turns, *played,
         )  # fmt: skip
@@ -155,7 +156,7 @@ class _Slots(NamedTuple):
     total: np.ndarray  # [A]
     whole: np.ndarray  # [13, n] int64
     real: np.ndarray  # [5, n]
-    clock: np.ndarray  # [10] int64
+    clock: np.ndarray  # [11] int64
     tally: np.ndarray  # [5]
 
 
@@ -182,10 +183,10 @@ class AdapterLearner:
         whole[kernel.POSITION], whole[kernel.ONE] = adapter.position, 1
         whole[kernel.VIEW], whole[kernel.SOURCE] = adapter.view_of, adapter.source
         real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
-        clock, tally = np.zeros(10, np.int64), np.zeros(5)
+        clock, tally = np.zeros(11, np.int64), np.zeros(5)
         clock[kernel.FRESH], clock[kernel.LEARNING] = 1, int(learning)
         clock[kernel.PLANNING], clock[kernel.SHARED] = kernel.PLANNING_CODES[settings.planning], shared_advisors(task)
-        clock[kernel.KEY] = key.astype(np.int64)
+        clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
         tally[kernel.ALPHA] = settings.alpha
         if learning:
             tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise

@@ -68,6 +68,7 @@ class Reference:
     weights: np.ndarray  # [n]
     gammas: np.ndarray  # [n]
     alpha: float
+    alpha_half: int
     epsilon: float
     sigma: float
     key: np.uint64
@@ -110,8 +111,10 @@ class Reference:
 
     def nudge(self, rows: np.ndarray, action: int, targets: np.ndarray) -> None:
         """q += alpha * (target - q), in turn, as two advisors may share a row."""
+        half = self.alpha_half
+        alpha = self.alpha * half / (half + self.turn) if half > 0 else self.alpha
         for row, target in zip(rows, targets, strict=True):
-            new = self.table[row, action] + self.alpha * (target - self.table[row, action])
+            new = self.table[row, action] + alpha * (target - self.table[row, action])
             self.table[row, action] = new if abs(new) > TINY else 0.0
 
 

@@ -18,7 +18,7 @@ class FiniteConstants(NamedTuple):
     successor: np.ndarray  # [states, actions, outcomes] the next state
     reward: np.ndarray  # [states, actions, outcomes, n]
     final: np.ndarray  # [states, actions, outcomes] 1 where the game ends
-    local: np.ndarray  # [n, states] phi_j
+    local: np.ndarray  # [n, states] phi_j, or -1 where advisor j's own part is over
 
 
 @compiled
@@ -33,18 +33,20 @@ def reset(world, x, key):
 
 @compiled
 def begin(world, x, advisors):
-    """Every advisor is active in every state."""
-    n = world.local.shape[0]
-    for j in range(n):
-        advisors[j] = j
-    return n
+    """The advisors whose own part is not over."""
+    m = 0
+    for j in range(world.local.shape[0]):
+        if world.local[j, x[0]] >= 0:
+            advisors[m] = j
+            m += 1
+    return m
 
 
 @compiled
 def local_states(world, x, advisors, m, local):
     """phi_j by table."""
-    for j in range(m):
-        local[j] = world.local[j, x[0]]
+    for i in range(m):
+        local[i] = world.local[advisors[i], x[0]]
 
 
 @compiled
@@ -54,7 +56,9 @@ def step(world, x, action, key, advisors, m, reward, ended):
     state, outcome = x[0], 0
     while chance >= world.cumulative[state, action, outcome]:
         outcome += 1
-    for j in range(m):
-        reward[j] = world.reward[state, action, outcome, j]
-    x[0] = world.successor[state, action, outcome]
+    arrived = world.successor[state, action, outcome]
+    for i in range(m):
+        reward[i] = world.reward[state, action, outcome, advisors[i]]
+        ended[i] = 1 if world.local[advisors[i], arrived] < 0 else 0
+    x[0] = arrived
     return world.final[state, action, outcome] == 1

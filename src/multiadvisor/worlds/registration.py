@@ -9,6 +9,9 @@ ENVIRONMENTS = {
     "FourFruits": "four-fruits",
     "TwoGoal": "two-goal",
     "DollarsAndEuros": "dollars-and-euros",
+    "Bridge": "bridge",
+    "ResourceScheduling": "resource-scheduling",
+    "RandomMDP": "random-mdp",
 }
 _HOME = "multiadvisor.worlds.environments"
 

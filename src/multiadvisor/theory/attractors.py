@@ -1,0 +1,164 @@
+"""Attractors: where staying, real or imagined, beats every action that leaves (the paper's Definition 1, made usable).
+
+Taken literally, the definition can never hold where an action keeps the system in x for free, since that action is
+worth exactly the right-hand side; yet the paper's own examples have such an action. So the test is put on the actions
+that leave x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.planning import egocentric
+from multiadvisor.theory.mdp import FiniteMDP
+from multiadvisor.theory.solver import Solution, best_actions, solve
+
+_TIE = 1e-12  # relative: a margin within rounding is no margin
+
+
+@dataclass(frozen=True)
+class Attractor:
+    """One state in which the aggregator would rather stay."""
+
+    state: int
+    label: str
+    margin: float
+    """By how much staying beats the best action that leaves."""
+    stable: bool
+    """Whether the greedy aggregator can remain: here, or within a set of attractors."""
+    action: str
+    """What the greedy aggregator does here."""
+    advisors: tuple[str, ...]
+    """Who would rather stay than take the best action that leaves, strongest first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "state": self.label, "margin": self.margin, "stable": self.stable, "advisors": list(self.advisors),
+            "action": self.action,
+        }  # fmt: skip
+
+
+class Pull(NamedTuple):
+    """The comparison behind the test, for every state."""
+
+    stay: np.ndarray  # [S] gamma * sum_j w_j max_a Q_j
+    leave: np.ndarray  # [S] the best Q_Sigma among the actions that leave, -inf where none does
+    best: np.ndarray  # [S] that action
+
+
+def leaves(mdp: FiniteMDP) -> np.ndarray:
+    """[S, A] bool: the actions that may lead out of the state, end the game, or pay somebody."""
+    away = mdp.successor != np.arange(mdp.states)[:, None, None]
+    moves = ((mdp.probability > 0) & (away | mdp.final)).any(axis=-1)
+    return moves | (mdp.reward != 0).any(axis=-1)
+
+
+def pull(solution: Solution) -> Pull:
+    """What staying and leaving are worth to the aggregator."""
+    mdp = solution.mdp
+    n, states, actions = solution.values.shape
+    own = egocentric(solution.values.reshape(n * states, actions)).reshape(n, states)
+    discounts = mdp.discounts(solution.gamma)
+    stay = ((mdp.weights * discounts)[:, None] * own).sum(axis=0)
+    options = np.where(leaves(mdp), solution.preferences, -np.inf)
+    return Pull(stay, options.max(axis=-1), options.argmax(axis=-1))
+
+
+def margins(solution: Solution) -> np.ndarray:
+    """[S] stay - leave: above 0 in attractors; -inf where nothing leaves, as there is nothing to prefer."""
+    stay, leave, _ = pull(solution)
+    return np.where(np.isfinite(leave), stay - leave, -np.inf)
+
+
+def attractor_states(solution: Solution) -> np.ndarray:
+    """[S] bool."""
+    stay, leave, _ = pull(solution)
+    return np.isfinite(leave) & (stay - leave > _TIE * np.maximum(1.0, np.abs(stay)))
+
+
+def stable_states(solution: Solution, attracting: np.ndarray) -> np.ndarray:
+    """[S] bool: attractors that some greedy action leaves only for others like them, with no chance of an end."""
+    mdp = solution.mdp
+    greedy = best_actions(solution.preferences)
+    stable = attracting.copy()
+    while True:
+        inside = np.where(mdp.probability > 0, stable[mdp.successor] & ~mdp.final, True).all(axis=-1)  # [S, A]
+        kept = stable & (greedy & inside).any(axis=-1)
+        if np.array_equal(kept, stable):
+            return stable
+        stable = kept
+
+
+def stuck_states(solution: Solution) -> np.ndarray:
+    """[S] bool: an attractor set in the wide sense; the greedy walk from here never earns anything and never ends.
+
+    Ties count as taken at random: every greedy action must stay inside.
+    """
+    mdp = solution.mdp
+    greedy = best_actions(solution.preferences)
+    pays = (mdp.reward != 0).any(axis=-1)  # [S, A]
+    stuck = np.ones(mdp.states, bool)
+    while True:
+        inside = np.where(mdp.probability > 0, stuck[mdp.successor] & ~mdp.final, True).all(axis=-1)
+        kept = stuck & np.where(greedy, inside & ~pays, True).all(axis=-1)
+        if np.array_equal(kept, stuck):
+            return stuck
+        stuck = kept
+
+
+def attractors(solution: Solution) -> list[Attractor]:
+    """All attractors of a solution, the strongest first."""
+    mdp = solution.mdp
+    stay, leave, best = pull(solution)
+    attracting = attractor_states(solution)
+    stable = stable_states(solution, attracting)
+    greedy = best_actions(solution.preferences)
+    discounts = mdp.discounts(solution.gamma)
+    found = []
+    for state in np.flatnonzero(attracting).tolist():
+        values = solution.values[:, state]  # [n, A]
+        wish = mdp.weights * (discounts * values.max(axis=1) - values[:, best[state]])
+        who = [j for j in np.argsort(-wish) if wish[j] > _TIE * max(1.0, abs(stay[state]))]
+        action = " or ".join(mdp.actions[a] for a in np.flatnonzero(greedy[state]))
+        found.append(
+            Attractor(
+                int(state), mdp.label(state), float(stay[state] - leave[state]), bool(stable[state]), action,
+                tuple(mdp.advisors[j] for j in who),
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda one: -one.margin)
+
+
+def critical_gamma(mdp: FiniteMDP, *, stable: bool = False, grid: int = 50, precision: float = 1e-7) -> float | None:
+    """The smallest gamma above which some state is an attractor (or a stable one), by bisection; None where none is.
+
+    The first of `grid` equal steps on which an attractor appears is halved until it is narrower than `precision`; an
+    attractor that comes and goes within one step may be missed.
+    """
+
+    def caught(gamma: float) -> bool:
+        solution = solve(mdp, "egocentric", gamma)
+        found = attractor_states(solution)
+        return bool((stable_states(solution, found) if stable else found).any())
+
+    if any(own is not None for own in mdp.gammas):
+        raise BadInput(f"advisors of {mdp.name!r} have gammas of their own, so that there is no one gamma to look for")
+    steps = np.linspace(0.0, 1.0, grid + 1)[1:]
+    steps[-1] = 1.0 - 1e-6
+    low = 0.0
+    for high in steps:
+        if caught(float(high)):
+            break
+        low = float(high)
+    else:
+        return None
+    high = float(high)
+    while high - low > precision:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if caught(middle) else (middle, high)
+    return 0.5 * (low + high)

@@ -1,0 +1,197 @@
+"""Boards of fruit: exact local values of mazes of any size, one board at a time, and thousands of random ones.
+
+In a maze without ghosts Q_j(x, a) = gamma^d_j(P(x, a)) for egocentric advisors, so that the aggregator climbs the
+potential V(x) = sum_j w_j gamma^d_j(x), and an attractor is a strict peak of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.errors import BadInput
+from multiadvisor.task import Task
+from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
+from multiadvisor.theory.solver import Solution, backup, solve_local
+from multiadvisor.worlds.finite import FiniteConstants
+from multiadvisor.worlds.maze import MazeConstants
+
+
+def _maze(task: Task) -> MazeConstants:
+    constants = None if task.world is None else task.world.constants
+    if not isinstance(constants, MazeConstants):
+        raise BadInput(f"task {task.name!r} is no maze: boards are for pac-boy, fruit-grid and their like")
+    return constants
+
+
+def _fruit_mdp(world: MazeConstants, cell: int) -> LocalMDP:
+    arrives = world.neighbour == cell
+    return LocalMDP(
+        world.neighbour[:, :, None],
+        np.where(arrives, 0.0, 1.0)[:, :, None],
+        np.where(arrives, world.fruit_reward, 0.0),
+    )
+
+
+def _ghost_mdp(world: MazeConstants) -> LocalMDP:
+    """(Pac-Boy's cell, the ghost's cell), with each of the ghost's moves."""
+    cells = len(world.neighbour)
+    mine, its = np.divmod(np.arange(cells * cells), cells)  # [S]
+    mine_next = world.neighbour[mine][:, :, None]  # [S, A, 1]
+    if world.ghosts_always_move:
+        moves = np.where(world.degree[:, None] > 0, world.free, np.arange(cells)[:, None])
+        chance = (np.arange(4) < np.maximum(world.degree, 1)[:, None]) / np.maximum(world.degree, 1)[:, None]
+    else:
+        moves, chance = world.neighbour, np.full((cells, 4), 0.25)
+    its_next, weight = moves[its][:, None, :], np.broadcast_to(chance[its][:, None, :], (cells * cells, 4, 4))
+    before, old = mine[:, None, None], its[:, None, None]
+    if world.ghosts_always_move:
+        touched = (its_next == mine_next) | ((its_next == before) & (old == mine_next))
+    else:
+        touched = (old == mine_next) | (its_next == mine_next)
+    reward = world.touch_reward * (weight * touched).sum(axis=-1)
+    return LocalMDP(mine_next * cells + its_next, weight, reward)
+
+
+def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.ndarray, float]]:
+    """Each advisor's exact Q_j [local states, A] and its Bellman residual: egocentric or agnostic, any size of maze."""
+    if planning not in ("egocentric", "agnostic"):
+        raise BadInput(
+            f"{planning!r} values depend on all advisors at once and are not defined in a local state alone: choose "
+            "egocentric or agnostic, or enumerate the task"
+        )
+    gammas = task.gammas(gamma)
+    constants = None if task.world is None else task.world.constants
+    if isinstance(constants, FiniteConstants):
+        from multiadvisor.theory.enumerate import enumerate_task
+
+        mdp = enumerate_task(task)
+        mdps: Iterable[LocalMDP] = (mdp.local_mdp(j)[0] for j in range(task.n))
+    else:
+        world = _maze(task)
+        ghosts = [_ghost_mdp(world)] * len(world.ghost_start)
+        fruits = (_fruit_mdp(world, int(cell)) for cell in world.fruit_cell)
+        mdps = (local for part in (ghosts, fruits) for local in part)
+    known: dict[tuple[int, float], tuple[np.ndarray, float]] = {}
+    for local, discount in zip(mdps, gammas, strict=True):
+        key = (id(local.reward), float(discount))  # ghosts that share a table share their values
+        if key not in known:
+            q, residual, took = solve_local(local, float(discount), planning)
+            if took < 0:
+                raise BadInput(f"the {planning} values of {task.name!r} did not settle at gamma = {discount}: lower it")
+            known = {key: (q, residual)}
+        yield known[key]
+
+
+def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0) -> MultiAdvisor:
+    """An agent whose tables hold the exact values in the place of learned ones."""
+    agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed)
+    layout = task.layout()
+    for j, (q, _) in enumerate(local_values(task, planning, gamma)):
+        agent._learner.table[layout.offset[j] + layout.stride[j] * np.arange(len(q))] = q
+    return agent
+
+
+# ---- one board -------------------------------------------------------------------------------------------------------
+def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAdvisor | None = None) -> Solution:
+    """The board x as it lies, over all of Pac-Boy's cells: eating a fruit ends it, ghosts stay where they are.
+
+    The values are the exact egocentric ones of the fruits, or those of a trained agent, its ghost advisors included.
+    """
+    world = _maze(task)
+    assert task.world is not None
+    x = task.world.checked(x, task.name)
+    cells, ghosts = len(world.neighbour), len(world.ghost_start)
+    there = np.flatnonzero(x[1 + ghosts :])  # the places that hold fruit
+    if agent is None:
+        used = [ghosts + int(place) for place in there]
+        found = [solve_local(_fruit_mdp(world, int(world.fruit_cell[place])), gamma) for place in there]
+        values, residual = np.array([q for q, _, _ in found]), max(off for _, off, _ in found)
+    else:
+        used = [*range(ghosts), *(ghosts + int(place) for place in there)]
+        values = np.array([
+            agent.values(j)[np.arange(cells) * cells + x[1 + j]] if j < ghosts else agent.values(j) for j in used
+        ])  # fmt: skip
+        fruit = {j: _fruit_mdp(world, int(world.fruit_cell[j - ghosts])) for j in used if j >= ghosts}
+        residual = max(
+            (float(np.abs(backup(mdp, agent.values(j).max(axis=1), gamma) - agent.values(j)).max())
+             for j, mdp in fruit.items()),
+            default=0.0,
+        )  # fmt: skip
+    holds = np.isin(np.arange(cells), world.fruit_cell[there])
+    final = holds[world.neighbour][:, :, None]
+    reward = np.zeros((cells, 4, len(used)))
+    for k, j in enumerate(used):
+        if j >= ghosts:
+            reward[:, :, k] = np.where(world.neighbour == world.fruit_cell[j - ghosts], world.fruit_reward, 0.0)
+    mdp = FiniteMDP(
+        name=task.name, actions=task.actions, advisors=tuple(task.names[j] for j in used),
+        successor=world.neighbour[:, :, None], probability=np.ones((cells, 4, 1)), final=final, reward=reward,
+        weights=task.weights[used], local=np.tile(np.where(holds, -1, np.arange(cells)), (len(used), 1)),
+        start=np.eye(cells)[x[0]], labels=tuple(task.board.name(cell) for cell in range(cells)),
+    )  # fmt: skip
+    values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
+    bound = residual / (1 - gamma) if gamma < 1 else np.inf
+    return Solution(
+        mdp, "egocentric" if agent is None else agent.settings.planning, gamma, values, residual, bound, True, 0
+    )
+
+
+# ---- many boards -----------------------------------------------------------------------------------------------------
+def distances(task: Task) -> np.ndarray:
+    """d [fruits, cells]: the steps from each cell to each fruit place."""
+    world = _maze(task)
+    cells = len(world.neighbour)
+    result = np.full((len(world.fruit_cell), cells), np.inf)
+    for row, goal in zip(result, world.fruit_cell, strict=True):
+        row[goal] = 0
+        queue = deque([int(goal)])
+        while queue:
+            here = queue.popleft()
+            for to in np.flatnonzero((world.neighbour == here).any(axis=1)):
+                if row[to] == np.inf:
+                    row[to] = row[here] + 1
+                    queue.append(int(to))
+    return result
+
+
+def random_boards(task: Task, count: int, seed: int = 0) -> np.ndarray:
+    """[count, fruits] bool: where the fruits lie at the start of so many games."""
+    from multiadvisor.draws import ENVIRONMENT, stream_key
+    from multiadvisor.worlds.game import Games
+
+    games = Games(task, [stream_key(seed + k, ENVIRONMENT) for k in range(count)])
+    games.step(np.zeros(count, np.int64))
+    return games.x[:, 1 + len(_maze(task).ghost_start) :] == 1
+
+
+def peaks(task: Task, boards: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+    """[boards, cells] bool: the attractors of each board without ghosts, and those of them that are stable."""
+    world = _maze(task)
+    weights = task.weights[len(world.ghost_start) :]
+    cells = len(world.neighbour)
+    potential = (boards * weights) @ gamma ** distances(task)  # [B, C]
+    stays = world.neighbour == np.arange(cells)[:, None]  # [C, A]
+    around = np.where(stays, -np.inf, potential[:, world.neighbour]).max(axis=-1)  # [B, C]
+    fruit = np.zeros((len(boards), cells), bool)
+    fruit[:, world.fruit_cell] = boards
+    peak = ~fruit & np.isfinite(around) & (potential - around > 1e-12 * np.maximum(1.0, np.abs(potential)))
+    return peak, peak & stays.any(axis=-1)
+
+
+def trap_shares(task: Task, gammas: Iterable[float], count: int = 2000, seed: int = 0) -> list[dict[str, Any]]:
+    """How often a random board has an attractor, a stable one, and how often the greedy game ends stuck."""
+    boards = random_boards(task, count, seed)
+    result = []
+    for gamma in gammas:
+        peak, stable = peaks(task, boards, gamma)
+        played = exact_agent(task, "egocentric", gamma, seed).evaluate(count)
+        result.append({
+            "gamma": float(gamma), "attractor": float(peak.any(axis=1).mean()),
+            "stable": float(stable.any(axis=1).mean()), "stuck": 1.0 - played.finished, "boards": count,
+        })  # fmt: skip
+    return result

@@ -1,0 +1,174 @@
+"""What the paper's theorems promise for a task: progressive advisors, the gamma bound with its premises, a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.theory.attractors import Attractor, attractors, critical_gamma
+from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
+from multiadvisor.theory.solver import Solution, solve, solve_local
+
+_TIE = 1e-12
+GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+
+
+class Regression(NamedTuple):
+    """The state and action by which an advisor is not progressive: worse than losing a turn."""
+
+    advisor: str
+    state: str
+    action: str
+    shortfall: float
+
+
+def progressive(solution: Solution) -> list[Regression]:
+    """The advisors that are not progressive (Definition 2), each with its worst state and action; [] where all are."""
+    mdp, found = solution.mdp, []
+    discounts = mdp.discounts(solution.gamma)
+    for j in range(mdp.n):
+        values = solution.values[j]  # [S, A]
+        idle = discounts[j] * values.max(axis=-1, keepdims=True)
+        short = np.where((mdp.local[j] >= 0)[:, None], idle - values, -np.inf)
+        state, action = np.unravel_index(int(short.argmax()), short.shape)
+        if short[state, action] > _TIE * max(1.0, float(np.abs(values).max())):
+            found.append(
+                Regression(mdp.advisors[j], mdp.label(int(state)), mdp.actions[action], float(short[state, action]))
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Theorem 4 for a task: no attractor up to `gamma`, provided that its premises hold."""
+
+    gamma: float | None
+    """1 / (|A| - 1), or None where a premise fails."""
+    stable: float | None
+    """1 / (|A| - 2): up to it, by the paper's remark, no attractor can hold the aggregator."""
+    broken: tuple[str, ...]
+    """The premises that fail, each with an instance."""
+
+
+def gamma_bound(mdp: FiniteMDP) -> Bound:
+    """Theorem 4 with its premises checked in every advisor's own environment."""
+    parts = []
+    for j in range(mdp.n):
+        local, markov = mdp.local_mdp(j)
+        if not markov:
+            return Bound(None, None, (f"what {mdp.advisors[j]!r} sees is not enough to foresee what it will see next",))
+        parts.append((mdp.advisors[j], local, np.unique(mdp.local[j][mdp.local[j] >= 0])))
+    return bound_of(parts, mdp.actions, mdp.weights)
+
+
+def bound_of(parts: Iterable[tuple[str, LocalMDP, np.ndarray]], actions: tuple[str, ...], weights: np.ndarray) -> Bound:
+    """Theorem 4 for advisors given as (name, local MDP, the local states that occur).
+
+    Each action must be deterministic and pay nothing negative, and what an advisor would not do itself must be possible
+    to cancel. (An action that ends the advisor's part at its best reward is one that it would do itself.)
+    """
+    broken: dict[str, str] = {}
+    limit = 1.0 / (len(actions) - 1) if len(actions) > 1 else 1.0
+    if (weights < 0).any():
+        broken["weight"] = "a weight is negative"
+    for name, local, seen in parts:
+        for premise, (fails, text) in _premises(local, limit).items():
+            if fails[seen].any():
+                state, action = np.argwhere(fails[seen])[0]
+                where = f"in local state {seen[state]} of {name!r}"
+                broken.setdefault(premise, f"{actions[action]!r} {text} {where}")
+    if broken:
+        return Bound(None, None, tuple(broken.values()))
+    return Bound(min(limit, 1.0), min(1.0 / (len(actions) - 2), 1.0) if len(actions) > 2 else 1.0, ())
+
+
+def _premises(local: LocalMDP, limit: float) -> dict[str, tuple[np.ndarray, str]]:
+    """Where each premise fails, [S, A] bool, and how to say it."""
+    going, largest = local.weight.sum(axis=-1), local.weight.max(axis=-1)  # [S, A]
+    certain = (largest > 1 - 1e-12) | (going < 1e-12)
+    to = np.take_along_axis(local.successor, local.weight.argmax(axis=-1)[..., None], axis=-1)[..., 0]  # [S, A]
+    back = (to[to] == np.arange(len(to))[:, None, None]) & (going[to] > 0.5)  # [S, A, A]: a' after a leads back
+    cancelled = (going > 0.5) & back.any(axis=-1)
+    q, _, _ = solve_local(local, min(limit, 0.999))
+    own_choice = (going < 1e-12) & (q >= q.max(axis=-1, keepdims=True) - _TIE)
+    return {
+        "reward": (local.reward < 0, "pays less than nothing"),
+        "chance": (~certain, "is left to chance"),
+        "cancel": (~(cancelled | own_choice), "cannot be cancelled"),
+    }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Will the egocentric aggregator get stuck in this task?"""
+
+    text: str
+    critical: float | None
+    stable: float | None
+    bound: Bound
+    always_progressive: bool
+    attractors: tuple[Attractor, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "critical_gamma": self.critical, "critical_gamma_stable": self.stable, "gamma_bound": self.bound.gamma,
+            "broken_premises": list(self.bound.broken), "verdict": self.text,
+        }  # fmt: skip
+
+
+def share(value: float) -> str:
+    """A number as a simple fraction where it is one, else with four digits."""
+    simple = Fraction(value).limit_denominator(12)
+    return str(simple) if abs(float(simple) - value) < 2e-6 else f"{value:.4f}"
+
+
+def verdict(mdp: FiniteMDP, gamma: float = 0.9) -> Verdict:
+    """A plain-words verdict on egocentric planning: safe for any gamma, up to some gamma, or stuck from some gamma on.
+
+    >>> import multiadvisor as mad
+    >>> from multiadvisor.theory import enumerate_task
+    >>> print(verdict(enumerate_task(mad.make("two-goal")), 0.9).text.splitlines()[0])
+    attractors from gamma = 1/2 on; at gamma = 0.9 in 1 state: 0
+    """
+    solution = solve(mdp, "egocentric", gamma)
+    found = tuple(attractors(solution))
+    own_gammas = any(own is not None for own in mdp.gammas)
+    grid = () if own_gammas else tuple(g for g in GRID)
+    always = bool(grid) and (mdp.weights >= 0).all() and all(not progressive(solve(mdp, "egocentric", g)) for g in grid)
+    bound = gamma_bound(mdp)
+    if always:
+        text = "safe for any gamma: every advisor is progressive, so that there is no attractor (Theorem 3)"
+        return Verdict(text, None, None, bound, True, found)
+    critical = None if own_gammas else critical_gamma(mdp)
+    stable = None if own_gammas or critical is None else critical_gamma(mdp, stable=True)
+    lines = []
+    if own_gammas:
+        lines.append(f"with the advisors' own gammas: {len(found)} attractors")
+    elif critical is None:
+        lines.append("no attractor was found at any gamma (searched, not proved)")
+    else:
+        names = ", ".join(one.label for one in found[:3]) + (", ..." if len(found) > 3 else "")
+        where = f"; at gamma = {gamma:g} in {len(found)} state{'s' * (len(found) != 1)}" + (
+            f": {names}" if names else ""
+        )
+        if found or gamma <= critical:
+            lines.append(f"attractors from gamma = {share(critical)} on{where}")
+        else:
+            lines.append(f"attractors from gamma = {share(critical)} on that come and go, none at gamma = {gamma:g}")
+        if stable is None:
+            lines.append("none of them is stable at any gamma: the aggregator is pushed out again")
+        elif stable > critical + 1e-5:
+            lines.append(f"stable ones, which hold the aggregator for good, from gamma = {share(stable)} on")
+    if bound.gamma is not None:
+        lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
+    elif critical is not None:
+        lines.append(f"Theorem 4 promises nothing: {bound.broken[0]}")
+    if critical is not None:
+        keep = f"keep gamma at or below {share(critical)}, or " if critical > 1e-4 else ""
+        lines.append(f"what to do: {keep}plan empathically")
+    return Verdict("\n".join(lines), critical, stable, bound, False, found)

@@ -1,0 +1,242 @@
+"""From a task to its finite MDP: every state that can be reached, with exact probabilities."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from multiadvisor.draws import stream_key
+from multiadvisor.errors import BadInput
+from multiadvisor.task import Task
+from multiadvisor.theory.mdp import LARGEST, FiniteMDP
+from multiadvisor.worlds.finite import FiniteConstants
+from multiadvisor.worlds.maze import MazeConstants
+
+MOST_STATES = 20_000
+_KEYS = 32  # a world that does the same for so many keys is taken to be deterministic
+
+
+class Outcome(NamedTuple):
+    """One thing that may happen."""
+
+    probability: float
+    x: tuple[int, ...]
+    reward: dict[int, float]  # by advisor
+    terminated: bool
+
+
+def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = False) -> FiniteMDP:
+    """The finite MDP of a task, from the state x on or from the task's own start.
+
+    With `full`, every advisor sees the whole state in the place of its own local state.
+
+    >>> import multiadvisor as mad
+    >>> enumerate_task(mad.make("three-fruits")).states
+    93
+    """
+    if task.world is None:
+        raise BadInput(
+            f"task {task.name!r} is a Python environment, whose probabilities nobody knows: give the theory lab arrays "
+            "(FiniteMDP.from_arrays), or a trained agent"
+        )
+    constants = task.world.constants
+    if isinstance(constants, FiniteConstants) and x is None:
+        return _from_finite(task, constants)
+    first = _first_state(task) if x is None else tuple(int(value) for value in x)
+    if isinstance(constants, MazeConstants):
+        _check_size(task, constants, first)
+        happens = _maze_outcomes(constants)
+    elif isinstance(constants, FiniteConstants):
+        raise BadInput(f"task {task.name!r} is listed whole: leave x out")
+    else:
+        happens = _deterministic_outcomes(task)
+    return _explore(task, first, happens, full)
+
+
+def _first_state(task: Task) -> tuple[int, ...]:
+    """The state every game starts from."""
+    from multiadvisor.worlds.game import Game
+
+    firsts = set()
+    for seed in range(8):
+        game = Game(task, stream_key(seed, 0))
+        game.deal()
+        firsts.add(tuple(int(value) for value in game.x))
+    if len(firsts) > 1:
+        raise BadInput(
+            f"the games of {task.name!r} start from different states: choose one board with --board SEED, or ask how "
+            "often a random board is a trap with --boards"
+        )
+    return firsts.pop()
+
+
+def _check_size(task: Task, world: MazeConstants, x: tuple[int, ...]) -> None:
+    cells, ghosts = len(world.neighbour), len(world.ghost_start)
+    fruits = sum(x[1 + ghosts :])
+    size = cells ** (1 + ghosts) * 2**fruits
+    if size > 50 * MOST_STATES:
+        raise BadInput(
+            f"{task.name!r} has {cells} cells, {ghosts} ghosts and {fruits} fruits here, some {size:.1e} states, too "
+            "many to list: look at one board with --board SEED, or at many random ones with --boards"
+        )
+
+
+def _from_finite(task: Task, world: FiniteConstants) -> FiniteMDP:
+    probability = np.diff(world.cumulative, axis=-1, prepend=0.0)
+    return FiniteMDP(
+        name=task.name,
+        actions=task.actions,
+        advisors=task.names,
+        successor=world.successor,
+        probability=probability,
+        final=world.final == 1,
+        reward=(probability[..., None] * world.reward).sum(axis=2),
+        weights=task.weights,
+        local=world.local,
+        start=np.diff(world.start, prepend=0.0),
+        labels=task.labels,
+        gammas=tuple(focus.gamma for focus in task.foci),
+    )
+
+
+def _maze_outcomes(world: MazeConstants) -> Callable[[tuple[int, ...], int], Iterator[Outcome]]:
+    """The rules of `worlds.maze`, with every move of the ghosts."""
+    ghosts = len(world.ghost_start)
+
+    def moves(cell: int) -> list[tuple[float, int]]:
+        if world.ghosts_always_move:
+            degree = int(world.degree[cell])
+            return [(1 / degree, int(to)) for to in world.free[cell, :degree]] if degree else [(1.0, cell)]
+        return [(0.25, int(to)) for to in world.neighbour[cell]]
+
+    def happens(x: tuple[int, ...], action: int) -> Iterator[Outcome]:
+        before, cell = x[0], int(world.neighbour[x[0], action])
+        place = int(world.fruit_at[cell])
+        eaten = place >= 0 and x[1 + ghosts + place] == 1
+        fruits = list(x[1 + ghosts :])
+        if eaten:
+            fruits[place] = 0
+        for combination in itertools.product(*(moves(old) for old in x[1 : 1 + ghosts])):
+            chance, reward = 1.0, {}
+            for g, (share, new) in enumerate(combination):
+                chance *= share
+                old = x[1 + g]
+                if world.ghosts_always_move:
+                    touched = new == cell or (new == before and old == cell)
+                else:
+                    touched = cell in (old, new)
+                if touched:
+                    reward[g] = world.touch_reward
+            if eaten:
+                reward[ghosts + place] = world.fruit_reward
+            yield Outcome(chance, (cell, *(new for _, new in combination), *fruits), reward, eaten and not any(fruits))
+
+    return happens
+
+
+def _deterministic_outcomes(task: Task) -> Callable[[tuple[int, ...], int], Iterator[Outcome]]:
+    """A world of somebody's own: tried with several keys, and refused where they lead to different things."""
+    world, n = task.world, task.n
+    assert world is not None
+    keys = [stream_key(seed, 0) for seed in range(_KEYS)]
+
+    def happens(x: tuple[int, ...], action: int) -> Iterator[Outcome]:
+        found = set()
+        for key in keys:
+            state, advisors = np.array(x, np.int64), np.zeros(n, np.int64)
+            m = world.begin(world.constants, state, advisors)
+            reward, ended = np.zeros(n), np.zeros(n, np.int64)
+            over = bool(world.step(world.constants, state, action, key, advisors, m, reward, ended))
+            pay = tuple((int(advisors[i]), float(reward[i])) for i in range(m) if reward[i] != 0)
+            found.add((tuple(state.tolist()), pay, over))
+        if len(found) > 1:
+            raise BadInput(
+                f"task {task.name!r} is random and does not list its outcomes: give them as arrays with "
+                "FiniteMDP.from_arrays"
+            )
+        arrived, paid, done = found.pop()
+        yield Outcome(1.0, arrived, dict(paid), done)
+
+    return happens
+
+
+def _explore(
+    task: Task, first: tuple[int, ...], happens: Callable[[tuple[int, ...], int], Iterator[Outcome]], full: bool
+) -> FiniteMDP:
+    """Breadth first from one state on."""
+    number: dict[tuple[int, ...], int] = {first: 0}
+    order, rows = [first], []
+    for state in order:
+        for action in range(len(task.actions)):
+            merged: dict[tuple[int, bool], float] = {}
+            pay = np.zeros(task.n)
+            for chance, x, reward, terminated in happens(state, action):
+                if not terminated and x not in number:
+                    number[x] = len(order)
+                    order.append(x)
+                    if len(order) > MOST_STATES:
+                        raise BadInput(
+                            f"{task.name!r} has more than {MOST_STATES:,} states, too many to list: look at one board "
+                            "with --board SEED, or at many random ones with --boards"
+                        )
+                to = (0 if terminated else number[x], terminated)
+                merged[to] = merged.get(to, 0.0) + chance
+                for j, value in reward.items():
+                    pay[j] += chance * value
+            rows.append((merged, pay))
+    states, actions = len(order), len(task.actions)
+    width = max(len(merged) for merged, _ in rows)
+    if states * actions * width > LARGEST:
+        raise BadInput(f"{task.name!r} has {states * actions * width:.1e} outcomes, too many to list")
+    successor = np.zeros((states * actions, width), np.int64)
+    probability, final = np.zeros((states * actions, width)), np.zeros((states * actions, width), bool)
+    for row, (merged, _) in enumerate(rows):
+        for k, (arrival, chance) in enumerate(merged.items()):
+            (successor[row, k], final[row, k]), probability[row, k] = arrival, chance
+    local = _local(task, order)
+    used = np.flatnonzero((local >= 0).any(axis=1))  # a place without fruit has no advisor that ever speaks
+    shape = (states, actions, width)
+    return FiniteMDP(
+        name=task.name,
+        actions=task.actions,
+        advisors=tuple(task.names[j] for j in used),
+        successor=successor.reshape(shape),
+        probability=probability.reshape(shape),
+        final=final.reshape(shape),
+        reward=np.array([pay[used] for _, pay in rows]).reshape(states, actions, len(used)),
+        weights=task.weights[used],
+        local=np.tile(np.arange(states), (len(used), 1)) if full else local[used],
+        start=np.eye(states)[0],
+        labels=tuple(label_of(task, state) for state in order),
+        gammas=tuple(task.foci[j].gamma for j in used),
+    )
+
+
+def _local(task: Task, order: list[tuple[int, ...]]) -> np.ndarray:
+    """phi_j [n, S], -1 where the advisor is inactive."""
+    world, n = task.world, task.n
+    assert world is not None
+    local = np.full((n, len(order)), -1, np.int64)
+    for number, state in enumerate(order):
+        x, advisors, seen = np.array(state, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        m = world.begin(world.constants, x, advisors)
+        world.local_states(world.constants, x, advisors, m, seen)
+        local[advisors[:m], number] = seen[:m]
+    return local
+
+
+def label_of(task: Task, x: tuple[int, ...]) -> str:
+    """A state as people would say it."""
+    if task.labels and len(x) == 1:
+        return task.labels[x[0]]
+    if task.board is None or task.world is None:
+        return " ".join(str(value) for value in x)
+    board, ghosts = task.board, len(task.world.constants.ghost_start)
+    left = [board.name(int(cell)) for cell, there in zip(board.fruit, x[1 + ghosts :], strict=True) if there]
+    text = board.name(x[0])
+    if ghosts:
+        text += " ghosts " + " ".join(board.name(cell) for cell in x[1 : 1 + ghosts])
+    return text + (" fruit " + " ".join(left) if len(left) <= 6 else f" {len(left)} fruits")
