@@ -1,4 +1,4 @@
-"""The command `multiadvisor`: tasks, train, evaluate, check, reproduce, benchmark.
+"""The command `multiadvisor`: tasks, train, evaluate, solve, check, reproduce, benchmark.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
 used ends in one line on stderr and exit code 2.
@@ -31,6 +31,7 @@ commands:
   tasks       list the built-in tasks and their options
   train       train an agent on a task, epoch by epoch
   evaluate    let a trained agent play without learning
+  solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
   reproduce   run the paper's Pac-Boy settings, print a table, save a figure
   benchmark   measure speed against a native C loop or other libraries
@@ -231,6 +232,60 @@ def evaluate(arguments: Sequence[str]) -> int:
     return 0
 
 
+def solve(arguments: Sequence[str]) -> int:
+    """Exact values, attractors and a verdict."""
+    parser = _Parser(
+        "solve",
+        "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
+        "a verdict in plain words. Mazes with random fruit are solved board by board (--board), or by how often a\n"
+        "random board is a trap (--boards). With --out, a figure is saved as PNG and SVG.",
+        "multiadvisor solve three-fruits --gamma 0.6\n"
+        "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
+        "  multiadvisor solve pac-boy --no-ghosts --board 3 --gamma 0.7\n"
+        "  multiadvisor solve pac-boy --no-ghosts --boards 2000 --out traps.png",
+    )
+    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
+    parser.add_argument("--planning", metavar="STR", help="whose fixed point (default egocentric)")
+    parser.add_argument("--gamma", type=float, default=0.9, metavar="FLOAT", help="discount factor (default 0.9)")
+    parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
+    parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
+    parser.add_argument("--board", type=int, metavar="SEED", help="solve the board of the game with this seed")
+    parser.add_argument("--boards", type=int, metavar="INT", help="so many random boards: how often are they traps?")
+    parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the figure here, as .png and .svg")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = _parse(parser, arguments)
+    if given.out is not None:
+        from multiadvisor import plots  # first of all: without matplotlib nothing should start
+    from multiadvisor.task import check_gamma
+    from multiadvisor.theory import report
+    from multiadvisor.worlds.builtin import make
+
+    check_gamma(given.gamma)
+    task = make(given.task, **given.task_options)
+    if given.boards is not None:
+        result = report.traps(task, given.boards)
+        head = ["gamma", "attractor", "stable", "stuck"]
+        rows = [[f"{row['gamma']:.3g}", *(f"{row[key]:.3f}" for key in head[1:])] for row in result["shares"]]
+        text, draw = _table(head, rows), lambda: plots.one_axis(plots.trap_curves, result["shares"])
+    elif given.sweep_gamma:
+        result = report.sweep(task)
+        text, draw = report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
+    else:
+        if given.board is not None:
+            found = report.answer_board(task, given.gamma, given.board, given.planning, given.run)
+        elif given.run is not None:
+            raise BadInput("--run shows the learned values of a board: add --board SEED")
+        else:
+            found = report.answer(task, given.planning or "egocentric", given.gamma, full=given.full_states)
+        result, text, draw = found.result, report.describe(found.result), lambda: plots.solution(found)
+    if given.out is not None:
+        plots.save(draw(), given.out.with_suffix(""))
+        text += f"\nfigure in {given.out.with_suffix('.png')}"
+    _print(result, given.json, text)
+    return 0
+
+
 def check(arguments: Sequence[str]) -> int:
     """Look for defects in a task."""
     parser = _Parser(
@@ -316,7 +371,7 @@ def benchmark(arguments: Sequence[str]) -> int:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "tasks": tasks, "train": train, "evaluate": evaluate, "check": check, "reproduce": reproduce,
+    "tasks": tasks, "train": train, "evaluate": evaluate, "solve": solve, "check": check, "reproduce": reproduce,
     "benchmark": benchmark,
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ import numpy as np
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.statistics import interval
+from multiadvisor.theory import attractors, board_solution
+from multiadvisor.theory.solver import best_actions
+from multiadvisor.worlds.board import DIRECTIONS
 
 try:
     import matplotlib
@@ -24,10 +28,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from multiadvisor.theory.report import Answer
+    from multiadvisor.theory.solver import Solution
+    from multiadvisor.worlds.board import Board
+
 # Okabe and Ito's colours, told apart by colour-blind readers as well; one setting has one colour everywhere.
 COLOURS = {
     "egocentric 0.4": "#0072B2", "egocentric 0.9": "#56B4E9", "agnostic 0.9": "#E69F00", "empathic 0.9": "#D55E00",
 }  # fmt: skip
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 Curves = dict[str, list[list[dict[str, Any]]]]
 
 
@@ -61,6 +70,124 @@ def pac_boy(curves: Curves, transitions: int) -> Figure:
     figure.suptitle(
         f"Pac-Boy: greedy games after each epoch of {transitions:,} transitions, mean of {seeds} seeds, 95% bands"
     )
+    return figure
+
+
+# ---- the theory lab --------------------------------------------------------------------------------------------------
+def board_policy(board: Board, solution: Solution, fruit: np.ndarray, start: int, axis: Axes) -> Axes:
+    """Values as shades, greedy actions as arrows (ties drawn as ties), attractors as rings: full where stable."""
+    height, width = board.shape
+    shade = np.full((height, width), np.nan)
+    for cell, (row, column) in enumerate(board.place):
+        if not fruit[cell]:
+            shade[row, column] = solution.preferences[cell].max()
+    axis.set_facecolor("#f4f1ea")
+    for row, column in np.argwhere(board.walls):
+        corner = (float(column) - 0.5, float(row) - 0.5)
+        axis.add_patch(plt.Rectangle(corner, 1, 1, facecolor="#3a3a3a", edgecolor="#777777", hatch="////", linewidth=0))
+    image = axis.imshow(shade, cmap="cividis", zorder=0)
+    low, high = image.get_clim()
+    dark = low + 0.55 * (high - low)  # arrows are drawn light on dark shades and dark on light ones
+    plt.colorbar(image, ax=axis, shrink=0.8, label="best value of the aggregator")
+    best, reach = best_actions(solution.preferences), 0.32
+    for cell, (row, column) in enumerate(board.place):
+        if fruit[cell]:
+            axis.plot(column, row, "o", color="#CC79A7", markeredgecolor="black", markersize=9, zorder=3)
+            continue
+        ink = "white" if shade[row, column] < dark else "black"
+        for action in np.flatnonzero(best[cell]):
+            down, right = list(DIRECTIONS.values())[action]
+            axis.annotate(
+                "", (column + reach * right, row + reach * down), (column, row), zorder=2,
+                arrowprops={"arrowstyle": "-|>", "color": ink, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0},
+            )  # fmt: skip
+    for one in attractors(solution):
+        row, column = board.place[one.state]
+        style = {"linewidth": 2.5, "linestyle": "-" if one.stable else ":"}
+        axis.add_patch(plt.Circle((column, row), 0.45, fill=False, color="#D55E00", zorder=4, **style))
+    row, column = board.place[start]
+    axis.plot(column, row, "s", color="#F0E442", markeredgecolor="black", markersize=6, zorder=5)
+    axis.set(
+        xticks=[],
+        yticks=[],
+        title=f"gamma = {solution.gamma:g}\ndot: fruit, square: start, ring: attractor (dotted: unstable)",
+    )
+    return axis
+
+
+def preference_bars(solution: Solution, axis: Axes, most: int = 12) -> Axes:
+    """Q_Sigma of every action, state by state; attractors are marked in the label."""
+    mdp, states = solution.mdp, min(solution.mdp.states, most)
+    held = {one.state for one in attractors(solution)} if solution.planning == "egocentric" else set()
+    wide = 0.8 / len(mdp.actions)
+    for a, name in enumerate(mdp.actions):
+        place = np.arange(states) + (a - (len(mdp.actions) - 1) / 2) * wide
+        axis.bar(place, solution.preferences[:states, a], wide, label=name, color=PALETTE[a % len(PALETTE)])
+    labels = [mdp.label(state) + (" (attractor)" if state in held else "") for state in range(states)]
+    few = states <= 4
+    axis.set_xticks(np.arange(states), labels, rotation=0 if few else 60, ha="center" if few else "right")
+    axis.axhline(0, color="black", linewidth=0.8)
+    rest = "" if states == mdp.states else f", {states} of {mdp.states} states"
+    axis.set(
+        ylabel="value to the aggregator", title=f"{mdp.name}, {solution.planning}, gamma = {solution.gamma:g}{rest}"
+    )
+    axis.legend(fontsize=8)
+    return axis
+
+
+def gamma_sweep(result: dict[str, Any], axis: Axes) -> Axes:
+    """Each action's value in the first state against gamma, the critical gamma found, and the paper's if it has one."""
+    styles = ("-", "--", "-.", ":")  # actions of equal value lie on each other: the dashes let both be seen
+    for k, (name, values) in enumerate(result["preferences"].items()):
+        axis.plot(result["gammas"], values, styles[k % 4], color=PALETTE[k % len(PALETTE)], linewidth=2, label=name)
+    if (found := result["critical_gamma"]) is not None:
+        axis.axvline(found, color="black", linewidth=1, label=f"attractor from {found:.4f} on")
+    if (paper := result["paper"]) is not None:
+        axis.axvline(paper, color="#D55E00", linestyle=":", linewidth=3, label=f"the paper's threshold: {paper:.4f}")
+    axis.set(
+        xlabel="gamma",
+        ylabel="value to the aggregator",
+        title=f"{result['task']}: which action wins in the first state",
+    )
+    axis.grid(alpha=0.25)
+    axis.legend(fontsize=8)
+    return axis
+
+
+def trap_curves(rows: list[dict[str, Any]], axis: Axes) -> Axes:
+    """The share of random boards that are traps, against gamma, with the bounds of the paper."""
+    names = {"attractor": "has an attractor", "stable": "has a stable one", "stuck": "greedy game ends stuck"}
+    for (key, name), colour, style in zip(names.items(), PALETTE, ("-", "--", "-."), strict=False):
+        shares = [row[key] for row in rows]
+        axis.plot([row["gamma"] for row in rows], shares, style, color=colour, marker="o", markersize=3, label=name)
+    for bound, text in ((1 / 3, "1/3"), (1 / 2, "1/2")):
+        axis.axvline(bound, color="black", linewidth=0.8, linestyle=":")
+        axis.text(bound, 1.03, text, ha="center", fontsize=8)
+    axis.set(xlabel="gamma", ylabel=f"share of {rows[0]['boards']:,} random boards", ylim=(-0.02, 1.12))
+    axis.grid(alpha=0.25)
+    axis.legend(fontsize=8, loc="center left")
+    return axis
+
+
+def solution(answer: Answer) -> Figure:
+    """A board with its policy where there is one, else bars."""
+    task, x = answer.task, answer.board
+    if x is None:
+        return one_axis(preference_bars, answer.solution)
+    places = len(task.board.fruit)
+    fruit = np.isin(np.arange(len(task.board.place)), task.board.fruit[x[-places:] == 1])
+    flat = answer.solution
+    if flat.mdp.states != len(task.board.place):  # every subset of the fruits was solved: draw the first board
+        flat = board_solution(task, x, flat.gamma)
+    height, width = task.board.shape
+    size = (max(5.0, 0.55 * width + 2), max(3.5, 0.55 * height + 1))
+    return one_axis(board_policy, task.board, flat, fruit, int(x[0]), size=size)
+
+
+def one_axis(draw: Callable[..., Axes], *arguments: Any, size: tuple[float, float] = (7, 4.5)) -> Figure:
+    """A figure with one axis, drawn by one of the functions above."""
+    figure, axis = plt.subplots(figsize=size, layout="constrained")
+    draw(*arguments, axis)
     return figure
 
 

@@ -7,6 +7,7 @@ that leave x.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -148,6 +149,11 @@ def critical_gamma(mdp: FiniteMDP, *, stable: bool = False, grid: int = 50, prec
 
     if any(own is not None for own in mdp.gammas):
         raise BadInput(f"advisors of {mdp.name!r} have gammas of their own, so that there is no one gamma to look for")
+    return first_gamma(caught, grid, precision)
+
+
+def first_gamma(caught: Callable[[float], bool], grid: int = 50, precision: float = 1e-7) -> float | None:
+    """The smallest gamma at which something is caught: the first of `grid` steps, halved; None where it never is."""
     steps = np.linspace(0.0, 1.0, grid + 1)[1:]
     steps[-1] = 1.0 - 1e-6
     low = 0.0

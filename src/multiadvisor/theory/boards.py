@@ -15,8 +15,9 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
+from multiadvisor.theory.bounds import Bound, bound_of
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
-from multiadvisor.theory.solver import Solution, backup, solve_local
+from multiadvisor.theory.solver import Solution, backup, error_bound, solve_local
 from multiadvisor.worlds.finite import FiniteConstants
 from multiadvisor.worlds.maze import MazeConstants
 
@@ -135,10 +136,21 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         start=np.eye(cells)[x[0]], labels=tuple(task.board.name(cell) for cell in range(cells)),
     )  # fmt: skip
     values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
-    bound = residual / (1 - gamma) if gamma < 1 else np.inf
+    bound = error_bound(residual, np.array([gamma]), values)
     return Solution(
         mdp, "egocentric" if agent is None else agent.settings.planning, gamma, values, residual, bound, True, 0
     )
+
+
+def board_bound(task: Task) -> Bound:
+    """Theorem 4 for the fruit advisors of a maze."""
+    world = _maze(task)
+    cells = np.arange(len(world.neighbour))
+    parts = (
+        (f"fruit {task.board.name(int(cell))}", _fruit_mdp(world, int(cell)), cells[cells != cell])
+        for cell in world.fruit_cell
+    )
+    return bound_of(parts, task.actions, task.weights)
 
 
 # ---- many boards -----------------------------------------------------------------------------------------------------

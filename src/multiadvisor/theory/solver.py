@@ -121,9 +121,11 @@ def solve_local(
     return q, residual, int(took)
 
 
-def _bound(residual: float, gammas: np.ndarray) -> float:
+def error_bound(residual: float, gammas: np.ndarray, values: np.ndarray) -> float:
+    """How far values with this Bellman residual may be from the fixed point; the rounding of the residual included."""
     largest = float(gammas.max())
-    return residual / (1.0 - largest) if largest < 1.0 else np.inf
+    rounding = 8 * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
+    return (residual + rounding) / (1.0 - largest) if largest < 1.0 else np.inf
 
 
 def _spread(mdp: FiniteMDP, j: int, q: np.ndarray) -> np.ndarray:
@@ -142,7 +144,9 @@ def _each(mdp: FiniteMDP, gamma: float, planning: str, policies: list[np.ndarray
         values[j] = _spread(mdp, j, q)
         residual, sweeps = max(residual, off), max(sweeps, took)
         converged, markov = converged and took > 0, markov and is_markov
-    return Solution(mdp, planning, gamma, values, residual, _bound(residual, gammas), converged, sweeps, 0, markov)
+    return Solution(
+        mdp, planning, gamma, values, residual, error_bound(residual, gammas, values), converged, sweeps, 0, markov
+    )
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
@@ -172,7 +176,7 @@ def evaluate(mdp: FiniteMDP, policy: np.ndarray, gamma: float = 0.9) -> Solution
         local = LocalMDP(mdp.successor, mdp.going_on, mdp.reward[:, :, j])
         values[j], off, took = solve_local(local, gammas[j], policy=policy)
         residual, sweeps, converged = max(residual, off), max(sweeps, took), converged and took > 0
-    return Solution(mdp, "policy", gamma, values, residual, _bound(residual, gammas), converged, sweeps)
+    return Solution(mdp, "policy", gamma, values, residual, error_bound(residual, gammas, values), converged, sweeps)
 
 
 def optimum(mdp: FiniteMDP, gamma: float = 0.9) -> tuple[np.ndarray, float]:
@@ -182,7 +186,7 @@ def optimum(mdp: FiniteMDP, gamma: float = 0.9) -> tuple[np.ndarray, float]:
         raise BadInput(f"the advisors of {mdp.name!r} have different gammas, so that there is no one optimum")
     whole = LocalMDP(mdp.successor, mdp.going_on, mdp.reward @ mdp.weights)
     q, residual, _ = solve_local(whole, float(gammas[0]))
-    return q, _bound(residual, gammas)
+    return q, error_bound(residual, gammas, q)
 
 
 def _first_best(preferences: np.ndarray, before: np.ndarray | None) -> np.ndarray:
