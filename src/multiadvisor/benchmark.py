@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import platform
 import shutil
@@ -269,10 +270,32 @@ def advisors(rounds: int = 9) -> dict[str, Any]:
     return {"machine": machine(), "rows": rows, "rounds": rounds}
 
 
+# ---- the size of what the theory lab solves --------------------------------------------------------------------------
+def theory(rounds: int = 9) -> dict[str, Any]:
+    """Seconds for the exact values of 1,000 fruits on 100 x 100 cells, and of Pac-Boy's ghost advisor (76^2 states)."""
+    from multiadvisor.theory.boards import board_values, local_values
+
+    grid = make("fruit-grid", width=100, height=100, fruits=1000)
+    x, pac_boy = grid.deal(), make("pac-boy")
+    rows = []
+    for planning in ("egocentric", "agnostic"):
+        next(local_values(pac_boy, planning, 0.9))  # compiled
+        for name, solutions in (
+            ("1,000 fruits, 100 x 100 cells", board_values(grid, x, planning, 0.9)),
+            ("ghost advisor, 76^2 states", itertools.islice(local_values(pac_boy, planning, 0.9), 1)),
+        ):
+            start = time.process_time()
+            residual = max(off for _, off in solutions)
+            taken = time.process_time() - start
+            rows.append({"what": name, "planning": planning, "seconds": taken, "residual": residual})
+    return {"machine": machine(), "gamma": 0.9, "rows": rows, "rounds": 1}
+
+
 BENCHMARKS: dict[str, Callable[[int], dict[str, Any]]] = {
     "kernel": kernel,
     "gymnasium": gymnasium,
     "advisors": advisors,
+    "theory": theory,
 }
 
 
@@ -293,6 +316,11 @@ def describe(what: str, result: dict[str, Any]) -> str:
             own = f"learning adds {entry['multiadvisor_us']:.2f} us"
             lines.append(f"  {name:22} {entry['environment_us']:.1f} us a step; {own}{other}")
         lines += [f"  {result['note']}"] if "note" in result else []
+    elif what == "theory":
+        for row in result["rows"]:
+            lines.append(
+                f"  {row['what']}, {row['planning']}: {row['seconds']:.2f} s, Bellman residual {row['residual']:.0e}"
+            )
     else:
         for row in result["rows"]:
             lines.append(f"  {row['n']:5} advisors, {row['active']:5} active: {row['ns_per_turn']:9.0f} ns a turn, "

@@ -88,6 +88,14 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
         yield known[key]
 
 
+def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iterator[tuple[np.ndarray, float]]:
+    """The exact values of the fruits that lie on the board x, one after the other."""
+    world = _maze(task)
+    for place in np.flatnonzero(x[1 + len(world.ghost_start) :]):
+        q, residual, _ = solve_local(_fruit_mdp(world, int(world.fruit_cell[place])), gamma, planning)
+        yield q, residual
+
+
 def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0) -> MultiAdvisor:
     """An agent whose tables hold the exact values in the place of learned ones."""
     agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed)
@@ -110,8 +118,8 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
     there = np.flatnonzero(x[1 + ghosts :])  # the places that hold fruit
     if agent is None:
         used = [ghosts + int(place) for place in there]
-        found = [solve_local(_fruit_mdp(world, int(world.fruit_cell[place])), gamma) for place in there]
-        values, residual = np.array([q for q, _, _ in found]), max(off for _, off, _ in found)
+        found = list(board_values(task, x, "egocentric", gamma))
+        values, residual = np.array([q for q, _ in found]), max(off for _, off in found)
     else:
         used = [*range(ghosts), *(ghosts + int(place) for place in there)]
         values = np.array([

@@ -44,7 +44,7 @@ def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = Fals
         )
     constants = task.world.constants
     if isinstance(constants, FiniteConstants) and x is None:
-        return _from_finite(task, constants)
+        return _from_finite(task, constants, full)
     first = _first_state(task) if x is None else tuple(int(value) for value in x)
     if isinstance(constants, MazeConstants):
         _check_size(task, constants, first)
@@ -84,7 +84,7 @@ def _check_size(task: Task, world: MazeConstants, x: tuple[int, ...]) -> None:
         )
 
 
-def _from_finite(task: Task, world: FiniteConstants) -> FiniteMDP:
+def _from_finite(task: Task, world: FiniteConstants, full: bool) -> FiniteMDP:
     probability = np.diff(world.cumulative, axis=-1, prepend=0.0)
     return FiniteMDP(
         name=task.name,
@@ -95,7 +95,7 @@ def _from_finite(task: Task, world: FiniteConstants) -> FiniteMDP:
         final=world.final == 1,
         reward=(probability[..., None] * world.reward).sum(axis=2),
         weights=task.weights,
-        local=world.local,
+        local=np.tile(np.arange(len(world.start)), (task.n, 1)) if full else world.local,
         start=np.diff(world.start, prepend=0.0),
         labels=task.labels,
         gammas=tuple(focus.gamma for focus in task.foci),

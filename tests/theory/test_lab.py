@@ -1,0 +1,159 @@
+"""Finite MDPs given as arrays, the command, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor import theory
+from multiadvisor.cli import main
+from multiadvisor.theory import FiniteMDP
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    out, error = capsys.readouterr()
+    return code, out, error
+
+
+def test_solve_json(capsys):
+    code, out, _ = run(capsys, "solve", "three-fruits", "--planning", "egocentric", "--gamma", "0.6", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert {
+        "task", "planning", "gamma", "residual", "values", "policy", "attractors", "critical_gamma", "progressive",
+        "gamma_bound", "verdict",
+    } <= set(result)  # fmt: skip
+    assert [set(one) for one in result["attractors"]] == [{"state", "margin", "stable", "advisors", "action"}]
+    assert result["critical_gamma"] == pytest.approx(0.5, abs=1e-6)
+    assert result["gamma_bound"] == pytest.approx(1 / 3)
+    assert result["progressive"] is False
+    assert result["residual"] < 1e-12
+    assert result["attractors"][0]["margin"] == pytest.approx(3 * 0.36 - 0.6 - 2 * 0.216)
+
+
+def test_solve_figures(capsys, tmp_path):
+    for name, flags in (
+        ("board", ["pac-boy", "--no-ghosts", "--board", "3", "--gamma", "0.6"]),
+        ("sweep", ["three-fruits", "--sweep-gamma"]),
+        ("bars", ["bridge", "--planning", "agnostic"]),
+        ("traps", ["pac-boy", "--no-ghosts", "--boards", "50"]),
+        ("first", ["three-fruits"]),
+    ):
+        code, out, _ = run(capsys, "solve", *flags, "--out", str(tmp_path / name))
+        assert code == 0
+        assert "figure in" in out
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+        assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
+
+
+def test_sweep_turns_south_just_above_one_half(capsys):
+    _, out, _ = run(capsys, "solve", "three-fruits", "--sweep-gamma", "--json")
+    result = json.loads(out)
+    south = [gamma for gamma, winner in zip(result["gammas"], result["winner"], strict=True) if winner == "S"]
+    assert min(south) == pytest.approx(0.505)
+    assert result["paper"] == 0.5
+
+
+def test_solve_a_trained_run(capsys, tmp_path):
+    flags = ["--planning", "egocentric", "--gamma", "0.9", "--epochs", "20", "--games", "0", "--no-ghosts"]
+    assert run(capsys, "train", "pac-boy", *flags, "--out", str(tmp_path / "a"))[0] == 0
+    command = ["solve", "pac-boy", "--no-ghosts", "--board", "2", "--run", str(tmp_path / "a"), "--json"]
+    code, out, _ = run(capsys, *command)
+    result = json.loads(out)
+    assert code == 0
+    assert "learned values" in result["verdict"]
+    assert result["gamma"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("pacboy", "did you mean 'pac-boy'"),
+        ("two-goal --planning selfish", "unknown planning"),
+        ("two-goal --gamma 2", "gamma is 2"),
+        ("two-goal --gamma nan", "gamma is nan"),
+        ("pac-boy", "--board SEED"),
+        ("fruit-grid --fruits 24", "--board SEED"),
+        ("pac-boy --board 1", "add --no-ghosts"),
+        ("pac-boy --no-ghosts --board -1", "board is -1"),
+        ("pac-boy --no-ghosts --board 1 --planning agnostic", "leave --planning out"),
+        ("pac-boy --no-ghosts --boards 0", "boards is 0"),
+        ("two-goal --boards 10", "is no maze"),
+        ("two-goal --board 1", "is no maze"),
+        ("pac-boy --run nowhere", "add --board SEED"),
+        ("pac-boy --no-ghosts --board 1 --run nowhere", "no run in 'nowhere'"),
+        ("gymnasium:FrozenLake-v1", "FiniteMDP.from_arrays"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, arguments, message):
+    code, out, error = run(capsys, "solve", *arguments.split())
+    assert (code, out, len(error.splitlines())) == (2, "", 1)
+    assert message in error
+
+
+ONE = np.ones((1, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"transition": ONE * 0.9, "reward": np.zeros((1, 1, 2))}, "sum to 0.9"),
+        ({"transition": np.array([[[1.5, -0.5]] * 2] * 2), "reward": np.zeros((1, 2, 2))}, "must not be negative"),
+        ({"transition": ONE, "reward": np.full((1, 1, 2), np.nan)}, "give a finite number"),
+        ({"transition": ONE, "reward": np.zeros((2, 1, 2)), "weights": np.ones(3)}, "2 advisors but 3 weights"),
+        (
+            {"transition": ONE, "reward": np.zeros((1, 1, 2)), "weights": np.array([np.inf])},
+            "weight that is not finite",
+        ),
+        ({"transition": np.ones((2, 2)), "reward": np.zeros((1, 1, 2))}, r"give \[S, A, S\]"),
+        ({"transition": ONE, "reward": np.zeros((1, 2, 1))}, r"give \[n, 1, 2\]"),
+        ({"transition": ONE, "reward": np.zeros((1, 1, 2)), "end": np.zeros(3)}, "end has the shape"),
+    ],
+)
+def test_bad_arrays(arguments, message):
+    with pytest.raises(mad.BadInput, match=message):
+        FiniteMDP.from_arrays(**arguments)
+
+
+def test_gamma_one_needs_an_end():
+    endless = FiniteMDP.from_arrays(ONE, np.ones((1, 1, 2)))
+    with pytest.raises(mad.BadInput, match="ever ends"):
+        theory.solve(endless, "egocentric", 1.0)
+    ending = FiniteMDP.from_arrays(ONE * 0.5, np.ones((1, 1, 2)), end=np.full((1, 2), 0.5))
+    assert theory.solve(ending, "egocentric", 1.0).values[0, 0, 0] == pytest.approx(2.0)
+    with pytest.raises(mad.BadInput, match="rows that sum to 1"):
+        theory.evaluate(ending, np.ones((1, 2)))
+
+
+def test_premises_of_theorem_4_are_named():
+    two_goal = theory.gamma_bound(theory.enumerate_task(mad.make("two-goal")))
+    assert two_goal.gamma is None
+    assert "cannot be cancelled" in two_goal.broken[0]
+    euros = theory.gamma_bound(theory.enumerate_task(mad.make("dollars-and-euros")))
+    assert any("left to chance" in text for text in euros.broken)
+    bridge = theory.gamma_bound(theory.enumerate_task(mad.make("bridge")))
+    assert any("less than nothing" in text for text in bridge.broken)
+    negative = theory.enumerate_task(mad.make("three-fruits").with_weights(fruits=-1.0))
+    assert "a weight is negative" in theory.gamma_bound(negative).broken
+
+
+def test_local_states_that_are_not_markov_are_said_so():
+    """Two states look alike to the advisor and lead to different places."""
+    mdp = FiniteMDP.from_arrays(
+        np.array([[[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]]]), np.array([[[0.0], [0.0], [1.0]]])
+    )
+    import dataclasses
+
+    blind = dataclasses.replace(mdp, local=np.array([[0, 0, 1]]))
+    assert theory.solve(mdp, "egocentric", 0.9).markov
+    assert not theory.solve(blind, "egocentric", 0.9).markov
+    assert "foresee" in theory.gamma_bound(blind).broken[0]
+
+
+def test_empathic_with_local_states_reports_whether_it_settled():
+    found = theory.solve(theory.enumerate_task(mad.make("three-fruits")), "empathic", 0.9)
+    assert found.converged == (found.cycle == 0)
+    whole = theory.solve(theory.enumerate_task(mad.make("three-fruits"), full=True), "empathic", 0.9)
+    assert whole.converged
