@@ -13,7 +13,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,jax,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,test]'
 	touch $@
 
 reproduce: $(VENV)/installed

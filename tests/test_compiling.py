@@ -1,6 +1,7 @@
 """The cache of machine code: it never hands out code that belongs to something else."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 
@@ -56,7 +57,10 @@ def score(folder, amount):
     (folder / "paid_world.py").write_text(WORLD)
     (folder / "helper.py").write_text(HELPER.format(amount=amount))
     program = MAIN.format(folder=str(folder))
-    done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program], capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")},
+    )  # fmt: skip
     return float(done.stdout), "compiling" in done.stderr
 
 
