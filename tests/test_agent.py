@@ -156,6 +156,23 @@ def test_noise_changes_learning_and_not_the_games_played():
     assert noisy.evaluate(20).score == 1.0
 
 
+def test_linear_q_learning_has_the_papers_features_and_learns():
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), learner="linear", gamma=0.9)
+    assert agent._learner.table.shape == (17_252, 4)
+    before = agent.evaluate(40).score
+    assert agent.learn(1_000_000, progress=False).evaluate(40).score > before
+
+
+def test_linear_q_learning_is_q_learning_where_there_is_one_feature():
+    """One advisor with the whole state: the closed form of the optimum."""
+    agent = trained(chain(0), gamma=0.8, learner="linear")
+    assert agent.values("all")[:, 0] == pytest.approx([0.8 / (1 - 0.64), 1 / (1 - 0.64)], abs=1e-6)
+    with pytest.raises(mad.BadInput, match="unknown learner"):
+        mad.MultiAdvisor(chain(0), learner="quadratic")
+    with pytest.raises(mad.BadInput, match="needs a compiled world"):
+        mad.MultiAdvisor(mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1")), learner="linear")
+
+
 def test_weights_decide():
     task = mad.make("two-goal").with_weights(**{"goal 2": -1.0})
     assert trained(task, 5000, gamma=0.3).act([0]) == 1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.experiments.pac_boy import LAST, SETTINGS, random_player, score
-from multiadvisor.runs.training import Training
+from multiadvisor.experiments.pac_boy import LAST, SETTINGS, random_player, run, score
+from multiadvisor.progress import LearningBar
 from multiadvisor.settings import Schedule
 
 SEEDS = 5
@@ -17,10 +17,7 @@ def rows():
     for setting in SETTINGS:
         runs = []
         for seed in range(SEEDS):
-            agent = mad.MultiAdvisor(
-                task, planning=setting.planning, gamma=setting.gamma, noise=setting.noise, seed=seed
-            )
-            runs.append(Training(agent, Schedule()).run().epochs)
+            runs.append(run(setting, task, seed, Schedule(), LearningBar(0, shown=False)).epochs)
         table[setting.name] = score(setting.name, runs)
     return table
 
@@ -46,6 +43,11 @@ def test_empathic_is_near_optimal(rows):
 
 def test_empathic_is_robust_to_noise(rows):
     assert rows["empathic 0.9, noise 0.1"]["score"] > rows["egocentric 0.4, noise 0.01"]["score"]
+
+
+def test_linear_q_learning_is_far_below(rows):
+    """ "Egocentric 0.9 barely performs better than linear Q-learning.\""""
+    assert rows["linear Q-learning"]["score"] < rows["egocentric 0.9"]["score"]
 
 
 def test_egocentric_is_faster(rows):

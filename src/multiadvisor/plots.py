@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart by colour-blind readers as well; one setting has one colour everywhere.
 COLOURS = {
     "egocentric 0.4": "#0072B2", "egocentric 0.9": "#56B4E9", "agnostic 0.9": "#E69F00", "empathic 0.9": "#D55E00",
+    "linear Q-learning": "#777777",
 }  # fmt: skip
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 Curves = dict[str, list[list[dict[str, Any]]]]
@@ -62,8 +63,8 @@ def pac_boy(curves: Curves, transitions: int) -> Figure:
     noisy = {name: runs for name, runs in curves.items() if "noise" in name}
     seeds = len(next(iter(curves.values())))
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-    learning_curves(plain, axes[0]).set(title="no noise", ylabel="score of a game", ylim=(-20, 40))
-    learning_curves(noisy, axes[1]).set(title="noisy rewards", ylabel="score of a game", ylim=(-20, 40))
+    learning_curves(plain, axes[0]).set(title="no noise", ylabel="score of a game", ylim=(-90, 40))
+    learning_curves(noisy, axes[1]).set(title="noisy rewards", ylabel="score of a game", ylim=(-90, 40))
     learning_curves(plain, axes[2], "turns").set(title="no noise", ylabel="turns of a game", ylim=(0, 310))
     for axis in axes:
         axis.legend(fontsize=8, loc="lower right")
@@ -201,3 +202,36 @@ def save(figure: Figure, path: Path) -> None:
             )
         write_atomically(path.with_suffix(f".{kind}"), content.getvalue())
     plt.close(figure)
+
+
+def value_function(result: dict[str, Any]) -> Figure:
+    """The paper's value-function figure: turns against gamma, and beside it fruits and success; dashed: exact values."""
+    colours = dict(zip(("TSP", "RL", "summed egocentric", "vector egocentric"), PALETTE[6:] + PALETTE[:3], strict=True))
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
+    panels = {
+        "turns": "turns to collect all fruits",
+        "fruits": "fruits collected",
+        "success": "share of games finished",
+    }
+    for axis, (key, label) in zip(axes, panels.items(), strict=True):
+        for source, style in (("table", "-"), ("exact", "--")):
+            for target in dict.fromkeys(row["target"] for row in result[source]):
+                rows = [row for row in result[source] if row["target"] == target]
+                gammas = [row["gamma"] for row in rows]
+                if gammas == [None]:  # does not depend on gamma: a level line
+                    gammas, rows = [min(result["gammas"]), max(result["gammas"])], rows * 2
+                colour = colours.get(target, PALETTE[4])
+                name = target if source == "table" else f"{target}, exact"
+                axis.plot(gammas, [row[key] for row in rows], style, color=colour, label=name)
+                if source == "table":
+                    band = np.array([row[f"{key}_interval"] for row in rows])  # [gammas, 2]
+                    axis.fill_between(gammas, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
+        axis.set(xlabel="gamma", ylabel=label)
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.25)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, fontsize=8)
+    figure.suptitle(
+        f"Networks fitted to {result['samples']:,} values on a 5 x 5 grid, {result['reading']} reading: "
+        f"mean of {len(result['seeds'])} seeds, 95% bands"
+    )
+    return figure

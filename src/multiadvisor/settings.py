@@ -8,8 +8,10 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, unknown
 from multiadvisor.planning import PLANNINGS, planning_named
+
+LEARNERS = ("advisors", "linear")
 
 
 def option(default: Any, text: str) -> Any:
@@ -22,6 +24,7 @@ class Settings:
     """How a multi-advisor agent learns."""
 
     planning: str = option("empathic", "how advisors plan: egocentric, agnostic or empathic")
+    learner: str = option("advisors", "advisors, or linear: one Q-function, linear in the same features (a baseline)")
     gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without one of its own")
     alpha: float = option(0.1, "step size of the updates, above 0 and at most 1")
     alpha_half: int = option(0, "transitions after which the step size has halved, then a third, ...; 0: constant")
@@ -33,6 +36,8 @@ class Settings:
         known = {function: name for name, function in PLANNINGS.items()}
         self._put("planning", known.get(self.planning, self.planning) if callable(self.planning) else self.planning)
         planning_named(self.planning)
+        if self.learner not in LEARNERS:
+            raise unknown("learner", self.learner, LEARNERS)
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:

@@ -20,13 +20,13 @@ def reference_of(agent, source, table):
     s = agent.settings
     return Reference(
         source, table, PLANNINGS[s.planning], agent.task.weights, agent.task.gammas(s.gamma), s.alpha, s.alpha_half,
-        s.epsilon, s.noise, draws.stream_key(s.seed, draws.TRAINING),
+        s.epsilon, s.noise, draws.stream_key(s.seed, draws.TRAINING), s.learner == "linear",
     )  # fmt: skip
 
 
 def assert_compiled_parity(task, turns, **how):
     agent = mad.MultiAdvisor(task, **how)
-    source = CompiledSource(task, draws.stream_key(agent.settings.seed, draws.TRAINING))
+    source = CompiledSource(agent._learner.task, draws.stream_key(agent.settings.seed, draws.TRAINING))
     reference = reference_of(agent, source, np.zeros_like(agent._learner.table))
     for _ in range(10):
         reference.learn(turns // 10)
@@ -55,6 +55,12 @@ def test_pac_boy(planning, noise, rules):
 @pytest.mark.parametrize("planning", PLANNINGS)
 def test_pac_boy_with_weights_and_gammas_of_their_own(planning):
     assert_compiled_parity(varied(mad.make("pac-boy")), 1000, planning=planning, epsilon=0.3, alpha_half=300, seed=1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("name", ["pac-boy", "fruit-grid", "two-goal"])
+def test_linear_q_learning(name, noise):
+    assert_compiled_parity(mad.make(name), 1500, learner="linear", noise=noise, epsilon=0.2, alpha_half=5000, seed=2)
 
 
 @pytest.mark.parametrize("planning", PLANNINGS)

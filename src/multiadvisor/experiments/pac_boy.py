@@ -1,4 +1,4 @@
-"""The paper's Pac-Boy experiment: four multi-advisor settings, without and with noise on the rewards."""
+"""The paper's Pac-Boy experiment: linear Q-learning, four multi-advisor settings, and noise on the rewards."""
 
 from __future__ import annotations
 
@@ -32,15 +32,19 @@ class Setting:
     planning: str
     gamma: float
     noise: float = 0.0
+    learner: str = "advisors"
 
     @property
     def name(self) -> str:
         """As in the paper's legend."""
+        if self.learner == "linear":
+            return "linear Q-learning"
         noise = f", noise {self.noise:g}" if self.noise else ""
         return f"{self.planning} {self.gamma:g}{noise}"
 
 
 SETTINGS = (
+    Setting("egocentric", 0.9, learner="linear"),
     Setting("egocentric", 0.4),
     Setting("egocentric", 0.9),
     Setting("agnostic", 0.9),
@@ -55,7 +59,8 @@ LAST = 10  # epochs averaged for the table
 
 def run(setting: Setting, task: Task, seed: int, schedule: Schedule, bar: LearningBar) -> Training:
     """Train one setting with one seed."""
-    agent = MultiAdvisor(task, planning=setting.planning, gamma=setting.gamma, noise=setting.noise, seed=seed)
+    how = {"planning": setting.planning, "learner": setting.learner, "gamma": setting.gamma, "noise": setting.noise}
+    agent = MultiAdvisor(task, **how, seed=seed)  # type: ignore[arg-type]
     return Training(agent, schedule).run(lambda turns, epoch: bar.advance(turns, epoch["score"] if epoch else None))
 
 

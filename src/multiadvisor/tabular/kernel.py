@@ -1,6 +1,6 @@
 """The compiled learner: what `reference.py` says in NumPy, without an allocation or a Python object inside the turn.
 
-The active advisors stand in slots 0 .. m - 1, in rising order. `whole` [5, n] and `real` [2, n] hold what belongs to a
+The active advisors stand in slots 0 .. m - 1, in rising order. `whole` [6, n] and `real` [2, n] hold what belongs to a
 slot, one row per quantity, so that a Python environment passes two arrays and not seven; `layout` [2, n] and `focus`
 [2, n] hold what belongs to an advisor. There is one learning step,
 `learn_turn`; `play` runs it inside a compiled world, `adapter_turn` once per step of a Python environment.
@@ -14,9 +14,10 @@ from multiadvisor.compiling import cached, compiled
 from multiadvisor.draws import CHOICE, FORESIGHT, GAME, NOISE, below, draw, high_half, normal, turn_key
 
 PLANNING_CODES = {"egocentric": 0, "agnostic": 1, "empathic": 2}
+LINEAR = 3  # in the place of a planning: one Q-function, linear in the features "advisor j is in local state s"
 
 # Rows of `whole` and `real`: by slot.
-ADVISOR, LOCAL, ROW, NEXT, ENDED = range(5)
+ADVISOR, LOCAL, ROW, NEXT, ENDED, FEATURE = range(6)
 REWARD, VALUE = range(2)
 # Rows of `layout` and `focus`: by advisor.
 OFFSET, STRIDE = range(2)
@@ -178,6 +179,15 @@ def learn_turn(table, advisors, rows, nexts, gamma, reward, value, m, total, act
 
 
 @compiled
+def learn_linear(table, features, count, action, alpha, error):
+    """Q-learning with one weight for each feature and action: all that were present share the aggregator's error."""
+    for i in range(count):
+        at = np.uintp(features[i])
+        new = table[at, action] + alpha / count * error  # a step of alpha for the sum, however many features there are
+        table[at, action] = new if abs(new) > TINY else 0.0
+
+
+@compiled
 def own_value(table, row, planning):
     """The largest value or the sum of one row, as `look` leaves them."""
     best, total = table[row, 0], table[row, 0]
@@ -227,6 +237,7 @@ def play(
     advisors, local, rows, nexts, ended = whole[ADVISOR], whole[LOCAL], whole[ROW], whole[NEXT], whole[ENDED]
     reward, value = real[REWARD], real[VALUE]
     offset, stride, weight, gamma = layout[OFFSET], layout[STRIDE], focus[WEIGHT], focus[GAMMA]
+    features = whole[FEATURE]
     games, game = scores.shape[0], 0
     m = 0
     entering = True
@@ -262,12 +273,26 @@ def play(
         if sigma > 0.0:
             for i in range(m):
                 reward[i] += sigma * normal(draw(key_now, NOISE + advisors[i]))
+        expected, income = total[action], 0.0
+        if planning == LINEAR:
+            for i in range(m):
+                features[i] = rows[i]
+                income += weight[advisors[i]] * reward[i]
         if leaving:
-            m = settle(table, advisors, rows, reward, ended, m, action, alpha, learning, terminated)
+            own = learning and planning != LINEAR
+            m = settle(table, advisors, rows, reward, ended, m, action, alpha, own, terminated)
 
         local_states(constants, x, advisors, m, local)
         consult(table, advisors, offset, stride, local, nexts, weight, m, total, value, planning)
-        if learning:
+        if learning and planning == LINEAR:
+            best = 0.0
+            if not terminated:
+                best = total[0]
+                for a in range(1, total.shape[0]):
+                    best = larger(best, total[a])
+            learn_linear(table, features, slots, action, alpha, income + gamma[0] * best - expected)
+            total[action] = sum_column(table, advisors, nexts, weight, m, action)
+        elif learning:
             same = learn_turn(
                 table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning, alpha, key_now
             )
@@ -297,7 +322,7 @@ def play(
 # Each array passed from Python costs some 30 ns, so that all there is fits into eight: the rows of the adapter's
 # `whole` and `real` go on after those above, and `clock` and `tally` hold the settings as well.
 DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has just done
-ARRIVED, ARRIVED_ROW, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, HAS_ENDED = range(5, 13)
+ARRIVED, ARRIVED_ROW, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, HAS_ENDED = range(6, 14)
 WEIGHT_OF, GAMMA_OF, RETURNS = range(2, 5)
 ACTION, ACTIVE, PLANNING, SHARED, LEARNING, KEY, HALF = range(4, 11)
 ALPHA, EPSILON, SIGMA = range(2, 5)

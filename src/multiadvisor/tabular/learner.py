@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +46,11 @@ class CompiledLearner:
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.world is not None
+        if settings.learner == "linear":  # a feature of its own for every advisor's local state, as in the paper
+            task = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
         self.task, self.settings = task, settings
         world = task.world
+        assert world is not None
         layout = task.layout()
         self.layout = np.stack([layout.offset, layout.stride])
         self.focus = np.stack([task.weights, task.gammas(settings.gamma)])
@@ -57,6 +61,7 @@ class CompiledLearner:
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self._limit = -1 if task.limit is None else task.limit
         self._shared = shared_advisors(task)
+        self._code = kernel.LINEAR if settings.learner == "linear" else kernel.PLANNING_CODES[settings.planning]
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step
         )
@@ -67,13 +72,13 @@ class CompiledLearner:
     ) -> Played:  # fmt: skip
         task, settings = self.task, self.settings
         assert task.world is not None
-        whole, real = np.zeros((5, task.n), np.int64), np.zeros((2, task.n))
+        whole, real = np.zeros((6, task.n), np.int64), np.zeros((2, task.n))
         played = Played(
             np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, task.n))
         )
         self._loop(
             task.world.constants, x, self.table, np.zeros(self.table.shape[1]), whole, real, self.layout, self.focus,
-            clock, tally, key, kernel.PLANNING_CODES[settings.planning], float(settings.alpha),
+            clock, tally, key, self._code, float(settings.alpha),
             settings.alpha_half,
             float(settings.epsilon) if learning else 0.0, float(settings.noise) if learning else 0.0, self._limit,
             self._shared, learning, turns, *played,
@@ -154,7 +159,7 @@ class _Slots(NamedTuple):
     """What the adapter's kernel is given and remembers between two steps; `kernel` names the rows and entries."""
 
     total: np.ndarray  # [A]
-    whole: np.ndarray  # [13, n] int64
+    whole: np.ndarray  # [14, n] int64
     real: np.ndarray  # [5, n]
     clock: np.ndarray  # [11] int64
     tally: np.ndarray  # [5]
@@ -170,6 +175,8 @@ class AdapterLearner:
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.adapter is not None
+        if settings.learner == "linear":
+            raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._shared_environment = task.adapter
         self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
@@ -179,7 +186,7 @@ class AdapterLearner:
 
     def _slots(self, key: np.uint64, learning: bool) -> _Slots:
         task, settings, adapter = self.task, self.settings, self.adapter
-        whole, real = np.zeros((13, task.n), np.int64), np.zeros((5, task.n))
+        whole, real = np.zeros((14, task.n), np.int64), np.zeros((5, task.n))
         whole[kernel.POSITION], whole[kernel.ONE] = adapter.position, 1
         whole[kernel.VIEW], whole[kernel.SOURCE] = adapter.view_of, adapter.source
         real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)

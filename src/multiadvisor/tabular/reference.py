@@ -72,6 +72,7 @@ class Reference:
     epsilon: float
     sigma: float
     key: np.uint64
+    linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
 
@@ -86,7 +87,7 @@ class Reference:
             preferences = weighted_sum(self.table[self.frame.rows], self.weights[self.frame.advisors])  # [A]
             action = int(epsilon_greedy(preferences, self.epsilon, high_half(word), low_half(word)))
             outcome = self.source.step(action)
-            self.update(self.frame, action, outcome, key)
+            (self.update_linear if self.linear else self.update)(self.frame, action, outcome, key)
             self.frame = None if outcome.terminated or outcome.truncated else outcome.frame
             self.turn += 1
             actions.append(action)
@@ -94,11 +95,7 @@ class Reference:
 
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
-        reward = outcome.reward
-        if self.sigma > 0:
-            reward = reward + self.sigma * np.array(
-                [normal(np.uint64(draw(key, NOISE + int(j)))) for j in before.advisors]
-            )
+        reward = self.noisy(outcome.reward, before.advisors, key)
         gone = outcome.gone | outcome.terminated
         self.nudge(before.rows[gone], action, reward[gone])
         if outcome.terminated:
@@ -109,10 +106,33 @@ class Reference:
         values = self.planning(self.table[outcome.rows[~gone]], ahead)  # [those who stay]
         self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[before.advisors[~gone]] * values)
 
+    def update_linear(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
+        """Plain Q-learning on the sum; every feature that was present takes an equal share of the step."""
+        weights, after = self.weights[before.advisors], outcome.frame
+        expected = weighted_sum(self.table[before.rows], weights)[action]
+        ahead = (
+            weighted_sum(self.table[after.rows], self.weights[after.advisors]).max() if not outcome.terminated else 0.0
+        )
+        income = sum(weights * self.noisy(outcome.reward, before.advisors, key))
+        error = income + self.gammas[0] * ahead - expected
+        for row in before.rows:
+            new = self.table[row, action] + self.step_size() / len(before.rows) * error
+            self.table[row, action] = new if abs(new) > TINY else 0.0
+
+    def noisy(self, reward: np.ndarray, advisors: np.ndarray, key: np.uint64) -> np.ndarray:
+        """The rewards [m] as the advisors perceive them."""
+        if self.sigma == 0:
+            return reward
+        return reward + self.sigma * np.array([normal(np.uint64(draw(key, NOISE + int(j)))) for j in advisors])
+
+    def step_size(self) -> float:
+        """alpha, falling with the turns where it is to."""
+        half = self.alpha_half
+        return self.alpha * half / (half + self.turn) if half > 0 else self.alpha
+
     def nudge(self, rows: np.ndarray, action: int, targets: np.ndarray) -> None:
         """q += alpha * (target - q), in turn, as two advisors may share a row."""
-        half = self.alpha_half
-        alpha = self.alpha * half / (half + self.turn) if half > 0 else self.alpha
+        alpha = self.step_size()
         for row, target in zip(rows, targets, strict=True):
             new = self.table[row, action] + alpha * (target - self.table[row, action])
             self.table[row, action] = new if abs(new) > TINY else 0.0
