@@ -1,4 +1,4 @@
-"""Makes the pictures of the documents: `python docs/make_images.py`, about half a minute.
+"""Makes the pictures of the documents: `python docs/make_images.py`, about a minute.
 
 Everything comes from a seed, so that a second run writes the same pictures.
 """
@@ -18,6 +18,11 @@ from multiadvisor.cli import main
 from multiadvisor.worlds.render import picture
 
 IMAGES = Path(__file__).parent / "images"
+SOLVED = {  # the figures of docs/will-it-get-stuck.md, each from one command
+    "gamma-sweep.png": "three-fruits --sweep-gamma",
+    "board.png": "pac-boy --no-ghosts --board 3 --gamma 0.6",
+    "traps.png": "pac-boy --no-ghosts --boards 2000",
+}
 
 
 def save(name: str, image: np.ndarray) -> None:
@@ -49,11 +54,20 @@ def side_by_side(*images: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
+def solved(name: str, command: str) -> None:
+    """The figure that `multiadvisor solve` saves."""
+    with tempfile.TemporaryDirectory() as folder:
+        if main(["solve", *command.split(), "--out", str(Path(folder) / name)]) == 0:
+            shutil.copyfile(Path(folder) / name, IMAGES / name)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))
     save("attractor.png", side_by_side(pac_boy("egocentric", 0.9, 100), pac_boy("empathic", 0.9, 100)))
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))
+    for name, command in SOLVED.items():
+        solved(name, command)
     with tempfile.TemporaryDirectory() as folder:
         if main(["reproduce", "--out", folder]) == 0:
             shutil.copyfile(Path(folder) / "pac-boy.png", IMAGES / "reproduce.png")

@@ -24,6 +24,10 @@ EXAMPLES = {
     "03_attractor.py": ["0.49  0.7253  0.7253  0.7203  0.7253   N      100%",
                         "0.51  0.7753  0.7753  0.7803  0.7753   S        0%"],
     "04_compiled_world.py": ["no defect found in task 'warehouse'", "100% finished"],
+    "05_will_it_get_stuck.py": ["gamma 0.45  attractor at the start: unstable  says: goes on  finished: 100%",
+                                "gamma 0.90  attractor at the start: unstable  says: stuck    finished:   0%",
+                                "0.50          9.4%          0.0%            0.0%",
+                                "empathic   at gamma 0.9: compromise"],
 }  # fmt: skip
 MARK = "---- end of a block ----"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

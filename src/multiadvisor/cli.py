@@ -246,7 +246,7 @@ def solve(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
     parser.add_argument("--planning", metavar="STR", help="whose fixed point (default egocentric)")
-    parser.add_argument("--gamma", type=float, default=0.9, metavar="FLOAT", help="discount factor (default 0.9)")
+    parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
     parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
     parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
     parser.add_argument("--board", type=int, metavar="SEED", help="solve the board of the game with this seed")
@@ -261,7 +261,9 @@ def solve(arguments: Sequence[str]) -> int:
     from multiadvisor.theory import report
     from multiadvisor.worlds.builtin import make
 
-    check_gamma(given.gamma)
+    _refuse_idle_flags(given)
+    gamma = 0.9 if given.gamma is None else given.gamma
+    check_gamma(gamma)
     task = make(given.task, **given.task_options)
     if given.boards is not None:
         result = report.traps(task, given.boards)
@@ -272,18 +274,38 @@ def solve(arguments: Sequence[str]) -> int:
         result = report.sweep(task)
         text, draw = report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
     else:
-        if given.board is not None:
-            found = report.answer_board(task, given.gamma, given.board, given.planning, given.run)
-        elif given.run is not None:
-            raise BadInput("--run shows the learned values of a board: add --board SEED")
+        if given.run is not None:
+            found = report.answer_run(task, given.board, given.run)
+        elif given.board is not None:
+            found = report.answer_board(task, gamma, given.board)
         else:
-            found = report.answer(task, given.planning or "egocentric", given.gamma, full=given.full_states)
+            found = report.answer(task, given.planning or "egocentric", gamma, full=given.full_states)
         result, text, draw = found.result, report.describe(found.result), lambda: plots.solution(found)
     if given.out is not None:
-        plots.save(draw(), given.out.with_suffix(""))
-        text += f"\nfigure in {given.out.with_suffix('.png')}"
+        text += f"\nfigure in {plots.save(draw(), given.out)}"
     _print(result, given.json, text)
     return 0
+
+
+def _refuse_idle_flags(given: argparse.Namespace) -> None:
+    """A flag that would have no effect is a misunderstanding: say so."""
+    set_flags = {
+        "--planning": given.planning is not None, "--gamma": given.gamma is not None,
+        "--full-states": given.full_states, "--board": given.board is not None, "--run": given.run is not None,
+        "--sweep-gamma": given.sweep_gamma,
+    }  # fmt: skip
+    modes = {
+        "--boards": (given.boards is not None, "looks at egocentric planning at many gammas", set_flags),
+        "--sweep-gamma": (given.sweep_gamma, "looks at egocentric planning at every gamma", set_flags),
+        "--run": (given.run is not None, "has its own planning and gamma", ("--planning", "--gamma", "--full-states")),
+        "--board": (given.board is not None, "has exact egocentric values only", ("--planning", "--full-states")),
+    }
+    if given.run is not None and given.board is None:
+        raise BadInput("--run shows the learned values of a board: add --board SEED")
+    for mode, (chosen, why, idle) in modes.items():
+        for flag in idle if chosen else ():
+            if flag != mode and set_flags[flag]:
+                raise BadInput(f"{mode} {why}: leave {flag} out")
 
 
 def check(arguments: Sequence[str]) -> int:

@@ -102,17 +102,15 @@ def board_policy(board: Board, solution: Solution, fruit: np.ndarray, start: int
                 "", (column + reach * right, row + reach * down), (column, row), zorder=2,
                 arrowprops={"arrowstyle": "-|>", "color": ink, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0},
             )  # fmt: skip
-    for one in attractors(solution):
+    for one in attractors(solution) if solution.planning == "egocentric" else ():
         row, column = board.place[one.state]
         style = {"linewidth": 2.5, "linestyle": "-" if one.stable else ":"}
         axis.add_patch(plt.Circle((column, row), 0.45, fill=False, color="#D55E00", zorder=4, **style))
     row, column = board.place[start]
-    axis.plot(column, row, "s", color="#F0E442", markeredgecolor="black", markersize=6, zorder=5)
-    axis.set(
-        xticks=[],
-        yticks=[],
-        title=f"gamma = {solution.gamma:g}\ndot: fruit, square: start, ring: attractor (dotted: unstable)",
-    )
+    axis.plot(column, row, "s", color="white", markeredgecolor="black", markeredgewidth=1.5, markersize=7, zorder=5)
+    axis.set(xticks=[], yticks=[])
+    axis.set_title(f"gamma = {solution.gamma:g}")
+    axis.set_xlabel("dot: fruit, square: start\nring: attractor (dotted: unstable)", fontsize=8)
     return axis
 
 
@@ -173,11 +171,11 @@ def trap_curves(rows: list[dict[str, Any]], axis: Axes) -> Axes:
 def solution(answer: Answer) -> Figure:
     """A board with its policy where there is one, else bars."""
     task, x = answer.task, answer.board
-    if x is None:
-        return one_axis(preference_bars, answer.solution)
+    flat, cells = answer.solution, 0 if task.board is None else len(task.board.place)
+    if x is None or (flat.planning != "egocentric" and flat.mdp.states != cells):
+        return one_axis(preference_bars, flat)
     places = len(task.board.fruit)
     fruit = np.isin(np.arange(len(task.board.place)), task.board.fruit[x[-places:] == 1])
-    flat = answer.solution
     if flat.mdp.states != len(task.board.place):  # every subset of the fruits was solved: draw the first board
         flat = board_solution(task, x, flat.gamma)
     height, width = task.board.shape
@@ -192,20 +190,21 @@ def one_axis(draw: Callable[..., Axes], *arguments: Any, size: tuple[float, floa
     return figure
 
 
-def save(figure: Figure, path: Path) -> None:
-    """As PNG and SVG, the same bytes every time."""
+def save(figure: Figure, path: Path) -> Path:
+    """As PNG and SVG, the same bytes every time; where the PNG is."""
+    base = str(path)[:-4] if path.suffix in (".png", ".svg") else str(path)
     for kind in ("png", "svg"):
         content = io.BytesIO()
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
         with matplotlib.rc_context({"svg.hashsalt": "multiadvisor"}):
-            figure.savefig(
-                content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else {"Software": None}
-            )
-        write_atomically(path.with_suffix(f".{kind}"), content.getvalue())
+            figure.savefig(content, format=kind, dpi=120, metadata=metadata)
+        write_atomically(Path(f"{base}.{kind}"), content.getvalue())
     plt.close(figure)
+    return Path(f"{base}.png")
 
 
 def value_function(result: dict[str, Any]) -> Figure:
-    """The paper's value-function figure: turns against gamma, and beside it fruits and success; dashed: exact values."""
+    """The paper's value-function figure, turns against gamma, and beside it fruits and success; exact values dashed."""
     colours = dict(zip(("TSP", "RL", "summed egocentric", "vector egocentric"), PALETTE[6:] + PALETTE[:3], strict=True))
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
     panels = {

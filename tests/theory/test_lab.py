@@ -39,9 +39,10 @@ def test_solve_figures(capsys, tmp_path):
         ("sweep", ["three-fruits", "--sweep-gamma"]),
         ("bars", ["bridge", "--planning", "agnostic"]),
         ("traps", ["pac-boy", "--no-ghosts", "--boards", "50"]),
-        ("first", ["three-fruits"]),
+        ("first-0.6", ["three-fruits"]),
+        ("whole", ["three-fruits", "--planning", "empathic", "--full-states"]),
     ):
-        code, out, _ = run(capsys, "solve", *flags, "--out", str(tmp_path / name))
+        code, out, _ = run(capsys, "solve", *flags, "--out", str(tmp_path / name) + ".png")
         assert code == 0
         assert "figure in" in out
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
@@ -63,8 +64,10 @@ def test_solve_a_trained_run(capsys, tmp_path):
     code, out, _ = run(capsys, *command)
     result = json.loads(out)
     assert code == 0
-    assert "learned values" in result["verdict"]
+    assert "learned egocentric values" in result["verdict"]
     assert result["gamma"] == 0.9
+    assert 0 < result["residual"] <= 1.0  # learned, and what lies behind a fruit was never seen
+    assert result["error_bound"] is None
 
 
 @pytest.mark.parametrize(
@@ -79,6 +82,10 @@ def test_solve_a_trained_run(capsys, tmp_path):
         ("pac-boy --board 1", "add --no-ghosts"),
         ("pac-boy --no-ghosts --board -1", "board is -1"),
         ("pac-boy --no-ghosts --board 1 --planning agnostic", "leave --planning out"),
+        ("three-fruits --sweep-gamma --planning agnostic", "leave --planning out"),
+        ("pac-boy --no-ghosts --boards 5 --gamma 0.3", "leave --gamma out"),
+        ("pac-boy --no-ghosts --board 1 --run nowhere --gamma 0.3", "leave --gamma out"),
+        ("pac-boy --boards 5", "add --no-ghosts"),
         ("pac-boy --no-ghosts --boards 0", "boards is 0"),
         ("two-goal --boards 10", "is no maze"),
         ("two-goal --board 1", "is no maze"),
@@ -150,6 +157,18 @@ def test_local_states_that_are_not_markov_are_said_so():
     assert theory.solve(mdp, "egocentric", 0.9).markov
     assert not theory.solve(blind, "egocentric", 0.9).markov
     assert "foresee" in theory.gamma_bound(blind).broken[0]
+
+
+def test_values_that_did_not_settle_are_called_so(capsys):
+    _, out, _ = run(capsys, "solve", "three-fruits", "--planning", "empathic")
+    assert "empathic planning did not settle" in out
+    assert "not converged" in out
+
+
+def test_a_board_without_fruit_is_refused():
+    task = mad.make("pac-boy", ghosts=False)
+    with pytest.raises(mad.BadInput, match="has no fruit"):
+        theory.board_solution(task, np.zeros(76, np.int64))
 
 
 def test_empathic_with_local_states_reports_whether_it_settled():

@@ -184,11 +184,12 @@ def test_three_fruits_threshold():
 def test_four_fruits_threshold():
     mdp = theory.enumerate_task(mad.make("four-fruits"))
     assert theory.critical_gamma(mdp) == pytest.approx(1 / 3, abs=1e-6)
-    assert theory.critical_gamma(mdp, stable=True) is None
+    assert theory.critical_gamma(mdp, "stable") is None
+    assert theory.critical_gamma(mdp, "stuck") == pytest.approx(1 / np.sqrt(3), abs=1e-6)
     first = theory.attractors(mdp, 0.4)[0]
     assert not first.stable
     assert first.margin == pytest.approx(4 * 0.4**2 - 0.4 - 3 * 0.4**3)
-    assert len(first.advisors) == 3  # all but the one that the best leaving action serves
+    assert len(first.advisors) == 4  # the four ways out are equally good, and each suits one of them only
 
 
 @pytest.mark.parametrize("failure", [0.0, 0.1, 0.5])
@@ -243,6 +244,11 @@ def test_an_attractor_set_in_which_the_system_keeps_moving():
     assert theory.attractors(mdp, 0.9) == []
     assert stuck_states(theory.solve(mdp, "egocentric", 0.9)).all()
     assert not stuck_states(theory.solve(mdp, "egocentric", 0.49)).any()
+    found = theory.verdict(mdp)
+    assert found.critical is None
+    assert found.stuck == pytest.approx(0.5, abs=1e-6)
+    assert "never earn from gamma = 1/2 on" in found.text
+    assert "keep gamma at or below 1/2" in found.text
     # without a_0 the state remains an attractor, but one that is left at once
     only = FiniteMDP.from_arrays(transition[:1, 1:, :1] * 0, reward[:, :1, 1:], end=end[:1, 1:])
     (one,) = theory.attractors(only, 0.9)

@@ -49,7 +49,7 @@ class Pull(NamedTuple):
 
     stay: np.ndarray  # [S] gamma * sum_j w_j max_a Q_j
     leave: np.ndarray  # [S] the best Q_Sigma among the actions that leave, -inf where none does
-    best: np.ndarray  # [S] that action
+    options: np.ndarray  # [S, A] Q_Sigma of the actions that leave, -inf of the others
 
 
 def leaves(mdp: FiniteMDP) -> np.ndarray:
@@ -67,7 +67,7 @@ def pull(solution: Solution) -> Pull:
     discounts = mdp.discounts(solution.gamma)
     stay = ((mdp.weights * discounts)[:, None] * own).sum(axis=0)
     options = np.where(leaves(mdp), solution.preferences, -np.inf)
-    return Pull(stay, options.max(axis=-1), options.argmax(axis=-1))
+    return Pull(stay, options.max(axis=-1), options)
 
 
 def margins(solution: Solution) -> np.ndarray:
@@ -98,12 +98,12 @@ def stable_states(solution: Solution, attracting: np.ndarray) -> np.ndarray:
 def stuck_states(solution: Solution) -> np.ndarray:
     """[S] bool: an attractor set in the wide sense; the greedy walk from here never earns anything and never ends.
 
-    Ties count as taken at random: every greedy action must stay inside.
+    Ties count as taken at random: every greedy action must stay inside. States where nobody speaks do not count.
     """
     mdp = solution.mdp
     greedy = best_actions(solution.preferences)
     pays = (mdp.reward != 0).any(axis=-1)  # [S, A]
-    stuck = np.ones(mdp.states, bool)
+    stuck = np.any(mdp.local >= 0, axis=0)
     while True:
         inside = np.where(mdp.probability > 0, stuck[mdp.successor] & ~mdp.final, True).all(axis=-1)
         kept = stuck & np.where(greedy, inside & ~pays, True).all(axis=-1)
@@ -115,7 +115,7 @@ def stuck_states(solution: Solution) -> np.ndarray:
 def attractors(solution: Solution) -> list[Attractor]:
     """All attractors of a solution, the strongest first."""
     mdp = solution.mdp
-    stay, leave, best = pull(solution)
+    stay, leave, options = pull(solution)
     attracting = attractor_states(solution)
     stable = stable_states(solution, attracting)
     greedy = best_actions(solution.preferences)
@@ -123,7 +123,8 @@ def attractors(solution: Solution) -> list[Attractor]:
     found = []
     for state in np.flatnonzero(attracting).tolist():
         values = solution.values[:, state]  # [n, A]
-        wish = mdp.weights * (discounts * values.max(axis=1) - values[:, best[state]])
+        tied = options[state] >= leave[state] - _TIE * max(1.0, abs(leave[state]))
+        wish = mdp.weights * (discounts * values.max(axis=1) - values[:, tied].mean(axis=1))
         who = [j for j in np.argsort(-wish) if wish[j] > _TIE * max(1.0, abs(stay[state]))]
         action = " or ".join(mdp.actions[a] for a in np.flatnonzero(greedy[state]))
         found.append(
@@ -135,8 +136,10 @@ def attractors(solution: Solution) -> list[Attractor]:
     return sorted(found, key=lambda one: -one.margin)
 
 
-def critical_gamma(mdp: FiniteMDP, *, stable: bool = False, grid: int = 50, precision: float = 1e-7) -> float | None:
-    """The smallest gamma above which some state is an attractor (or a stable one), by bisection; None where none is.
+def critical_gamma(mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7) -> float | None:
+    """The smallest gamma above which some state is an attractor, by bisection; None where none is.
+
+    `what` may also be "stable", for attractors that hold the aggregator, or "stuck", for greedy walks that never earn.
 
     The first of `grid` equal steps on which an attractor appears is halved until it is narrower than `precision`; an
     attractor that comes and goes within one step may be missed.
@@ -144,8 +147,10 @@ def critical_gamma(mdp: FiniteMDP, *, stable: bool = False, grid: int = 50, prec
 
     def caught(gamma: float) -> bool:
         solution = solve(mdp, "egocentric", gamma)
+        if what == "stuck":
+            return bool(stuck_states(solution).any())
         found = attractor_states(solution)
-        return bool((stable_states(solution, found) if stable else found).any())
+        return bool((stable_states(solution, found) if what == "stable" else found).any())
 
     if any(own is not None for own in mdp.gammas):
         raise BadInput(f"advisors of {mdp.name!r} have gammas of their own, so that there is no one gamma to look for")

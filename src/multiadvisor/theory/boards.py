@@ -14,6 +14,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
+from multiadvisor.planning import PLANNINGS
 from multiadvisor.task import Task
 from multiadvisor.theory.bounds import Bound, bound_of
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
@@ -116,6 +117,8 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
     x = task.world.checked(x, task.name)
     cells, ghosts = len(world.neighbour), len(world.ghost_start)
     there = np.flatnonzero(x[1 + ghosts :])  # the places that hold fruit
+    if len(there) == 0:
+        raise BadInput(f"the board of {task.name!r} has no fruit: there is nothing to solve")
     if agent is None:
         used = [ghosts + int(place) for place in there]
         found = list(board_values(task, x, "egocentric", gamma))
@@ -125,12 +128,7 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         values = np.array([
             agent.values(j)[np.arange(cells) * cells + x[1 + j]] if j < ghosts else agent.values(j) for j in used
         ])  # fmt: skip
-        fruit = {j: _fruit_mdp(world, int(world.fruit_cell[j - ghosts])) for j in used if j >= ghosts}
-        residual = max(
-            (float(np.abs(backup(mdp, agent.values(j).max(axis=1), gamma) - agent.values(j)).max())
-             for j, mdp in fruit.items()),
-            default=0.0,
-        )  # fmt: skip
+        residual = _learned_residual(world, agent, [j for j in used if j >= ghosts], gamma)
     holds = np.isin(np.arange(cells), world.fruit_cell[there])
     final = holds[world.neighbour][:, :, None]
     reward = np.zeros((cells, 4, len(used)))
@@ -144,10 +142,25 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         start=np.eye(cells)[x[0]], labels=tuple(task.board.name(cell) for cell in range(cells)),
     )  # fmt: skip
     values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
-    bound = error_bound(residual, np.array([gamma]), values)
+    bound = (
+        error_bound(residual, np.array([gamma]), values) if agent is None else np.inf
+    )  # learned: nothing is promised
     return Solution(
         mdp, "egocentric" if agent is None else agent.settings.planning, gamma, values, residual, bound, True, 0
     )
+
+
+def _learned_residual(world: MazeConstants, agent: MultiAdvisor, fruits: list[int], gamma: float) -> float:
+    """The Bellman residual of the learned values of the fruits; not a number for empathic ones, which have none."""
+    planning, ghosts = agent.settings.planning, len(world.ghost_start)
+    if planning == "empathic":
+        return float("nan")
+    largest = 0.0
+    for j in fruits:
+        goal, q = int(world.fruit_cell[j - ghosts]), agent.values(j)
+        off = np.abs(backup(_fruit_mdp(world, goal), PLANNINGS[planning](q, None), gamma) - q)
+        largest = max(largest, float(np.delete(off, goal, axis=0).max()))  # on its own fruit nobody ever stands
+    return largest
 
 
 def board_bound(task: Task) -> Bound:
@@ -205,6 +218,8 @@ def peaks(task: Task, boards: np.ndarray, gamma: float) -> tuple[np.ndarray, np.
 
 def trap_shares(task: Task, gammas: Iterable[float], count: int = 2000, seed: int = 0) -> list[dict[str, Any]]:
     """How often a random board has an attractor, a stable one, and how often the greedy game ends stuck."""
+    if len(_maze(task).ghost_start):
+        raise BadInput(f"boards of {task.name!r} are looked at without ghosts: add --no-ghosts")
     boards = random_boards(task, count, seed)
     result = []
     for gamma in gammas:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from multiadvisor.theory.attractors import Attractor, attractors, critical_gamma
+from multiadvisor.theory.attractors import attractors, critical_gamma, stuck_states
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
 from multiadvisor.theory.solver import Solution, solve, solve_local
 
@@ -108,23 +108,25 @@ class Verdict:
 
     text: str
     critical: float | None
+    """The gamma from which on there is an attractor."""
     stable: float | None
+    """... a stable one."""
+    stuck: float | None
+    """... a greedy walk that never earns."""
     bound: Bound
     always_progressive: bool
-    attractors: tuple[Attractor, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "critical_gamma": self.critical, "critical_gamma_stable": self.stable, "gamma_bound": self.bound.gamma,
-            "broken_premises": list(self.bound.broken), "verdict": self.text,
-        }  # fmt: skip
 
 
 def share(value: float) -> str:
     """A number as a simple fraction where it is one, else with four digits."""
     simple = Fraction(value).limit_denominator(12)
     return str(simple) if abs(float(simple) - value) < 2e-6 else f"{value:.4f}"
+
+
+def among(names: Sequence[str], what: str = "state") -> str:
+    """How many, and the first three of them."""
+    count = f"{len(names)} {what}{'s' * (len(names) != 1)}"
+    return count + (f": {', '.join(names[:3])}{', ...' * (len(names) > 3)}" if names else "")
 
 
 def verdict(mdp: FiniteMDP, gamma: float = 0.9) -> Verdict:
@@ -136,39 +138,53 @@ def verdict(mdp: FiniteMDP, gamma: float = 0.9) -> Verdict:
     attractors from gamma = 1/2 on; at gamma = 0.9 in 1 state: 0
     """
     solution = solve(mdp, "egocentric", gamma)
-    found = tuple(attractors(solution))
-    own_gammas = any(own is not None for own in mdp.gammas)
-    grid = () if own_gammas else tuple(g for g in GRID)
-    always = bool(grid) and (mdp.weights >= 0).all() and all(not progressive(solve(mdp, "egocentric", g)) for g in grid)
     bound = gamma_bound(mdp)
-    if always:
-        text = "safe for any gamma: every advisor is progressive, so that there is no attractor (Theorem 3)"
-        return Verdict(text, None, None, bound, True, found)
-    critical = None if own_gammas else critical_gamma(mdp)
-    stable = None if own_gammas or critical is None else critical_gamma(mdp, stable=True)
-    lines = []
-    if own_gammas:
-        lines.append(f"with the advisors' own gammas: {len(found)} attractors")
-    elif critical is None:
-        lines.append("no attractor was found at any gamma (searched, not proved)")
-    else:
-        names = ", ".join(one.label for one in found[:3]) + (", ..." if len(found) > 3 else "")
-        where = f"; at gamma = {gamma:g} in {len(found)} state{'s' * (len(found) != 1)}" + (
-            f": {names}" if names else ""
-        )
-        if found or gamma <= critical:
-            lines.append(f"attractors from gamma = {share(critical)} on{where}")
-        else:
-            lines.append(f"attractors from gamma = {share(critical)} on that come and go, none at gamma = {gamma:g}")
-        if stable is None:
-            lines.append("none of them is stable at any gamma: the aggregator is pushed out again")
-        elif stable > critical + 1e-5:
-            lines.append(f"stable ones, which hold the aggregator for good, from gamma = {share(stable)} on")
+    if any(own is not None for own in mdp.gammas):
+        return _verdict_own_gammas(solution, bound)
+    grid = [solve(mdp, "egocentric", g) for g in GRID]
+    if (mdp.weights >= 0).all() and not any(progressive(one) for one in grid):
+        text = "safe for any gamma: every advisor is progressive, so that there is no attractor (Theorem 3; looked at "
+        text += f"{len(GRID)} gammas from {GRID[0]:g} to {GRID[-1]:g})"
+        return Verdict(text, None, None, None, bound, True)
+    critical, stable, stuck = (critical_gamma(mdp, what) for what in ("attractor", "stable", "stuck"))
+    held = [mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution))]
+    lines = describe_thresholds(critical, stable, gamma, among([one.label for one in attractors(solution)]))
+    if stuck is not None:
+        here = f"; at gamma = {gamma:g} from {among(held)}"
+        lines.append(f"the greedy walk can go on for ever and never earn from gamma = {share(stuck)} on{here}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
-    elif critical is not None:
+    elif critical is not None or stuck is not None:
         lines.append(f"Theorem 4 promises nothing: {bound.broken[0]}")
-    if critical is not None:
-        keep = f"keep gamma at or below {share(critical)}, or " if critical > 1e-4 else ""
-        lines.append(f"what to do: {keep}plan empathically")
-    return Verdict("\n".join(lines), critical, stable, bound, False, found)
+    lines += way_out(*(threshold for threshold in (critical, stuck) if threshold is not None))
+    return Verdict("\n".join(lines), critical, stable, stuck, bound, False)
+
+
+def _verdict_own_gammas(solution: Solution, bound: Bound) -> Verdict:
+    found = among([one.label for one in attractors(solution)])
+    held = among([solution.mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution))])
+    text = f"with the advisors' own gammas: attractors in {found}\nthe greedy walk never earns from {held}"
+    return Verdict(text, None, None, None, bound, False)
+
+
+def describe_thresholds(critical: float | None, stable: float | None, gamma: float, here: str) -> list[str]:
+    """Sentences on where attractors begin; `here` says how many there are at this gamma."""
+    if critical is None:
+        return ["no attractor was found at any gamma (searched, not proved)"]
+    if here.startswith("0 ") and gamma > critical:
+        lines = [f"attractors from gamma = {share(critical)} on that come and go; none at gamma = {gamma:g}"]
+    else:
+        lines = [f"attractors from gamma = {share(critical)} on; at gamma = {gamma:g} in {here}"]
+    if stable is None:
+        lines.append("none of them was found to be stable, that is, to hold the aggregator by itself")
+    elif stable > critical + 1e-5:
+        lines.append(f"stable ones, which hold the aggregator by themselves, first at gamma = {share(stable)}")
+    return lines
+
+
+def way_out(*thresholds: float) -> list[str]:
+    """What to do where there are thresholds."""
+    if not thresholds:
+        return []
+    keep = f"keep gamma at or below {share(min(thresholds))}, or " if min(thresholds) > 1e-4 else ""
+    return [f"what to do: {keep}plan empathically"]

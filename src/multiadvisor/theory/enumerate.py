@@ -66,10 +66,10 @@ def _first_state(task: Task) -> tuple[int, ...]:
         game.deal()
         firsts.add(tuple(int(value) for value in game.x))
     if len(firsts) > 1:
-        raise BadInput(
-            f"the games of {task.name!r} start from different states: choose one board with --board SEED, or ask how "
-            "often a random board is a trap with --boards"
-        )
+        ways = "choose one board with --board SEED, or ask how often a random board is a trap with --boards"
+        if task.board is None:
+            ways = "give one with enumerate_task(task, x)"
+        raise BadInput(f"the games of {task.name!r} start from different states: {ways}")
     return firsts.pop()
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, load
+from multiadvisor.agent import load
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractors, first_gamma, stuck_states
 from multiadvisor.theory.boards import board_bound, board_solution, peaks, trap_shares
-from multiadvisor.theory.bounds import Bound, progressive, share, verdict
+from multiadvisor.theory.bounds import Bound, Verdict, among, describe_thresholds, progressive, share, verdict, way_out
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.theory.solver import Solution, best_actions, solve
 
@@ -49,10 +49,7 @@ def _policy(solution: Solution) -> dict[str, str]:
     return {solution.mdp.label(state): name for state, name in enumerate(names) if bool(spoken[state])}
 
 
-def _result(
-    task: Task, solution: Solution, critical: float | None, stable: float | None, bound: Bound, text: str,
-    always: bool, board: int | None,
-) -> dict[str, Any]:  # fmt: skip
+def _result(task: Task, solution: Solution, found: Verdict, text: str, board: int | None) -> dict[str, Any]:
     mdp = solution.mdp
     egocentric = solution.planning == "egocentric"
     regressions = progressive(solution if egocentric else solve(mdp, "egocentric", solution.gamma))
@@ -62,7 +59,7 @@ def _result(
         "board": board,
         "planning": solution.planning,
         "gamma": solution.gamma,
-        "residual": solution.residual,
+        "residual": solution.residual if np.isfinite(solution.residual) else None,
         "error_bound": solution.bound if np.isfinite(solution.bound) else None,
         "converged": solution.converged,
         "cycle": solution.cycle,
@@ -73,13 +70,14 @@ def _result(
         "policy": _policy(solution),
         "attractors": [one.as_dict() for one in attractors(solution)] if egocentric else [],
         "stuck": _stuck(solution),
-        "critical_gamma": critical,
-        "critical_gamma_stable": stable,
+        "critical_gamma": found.critical,
+        "critical_gamma_stable": found.stable,
+        "critical_gamma_stuck": found.stuck,
         "progressive": not regressions,
-        "progressive_at_any_gamma": always,
+        "progressive_at_any_gamma": found.always_progressive,
         "not_progressive": [one._asdict() for one in regressions],
-        "gamma_bound": bound.gamma,
-        "broken_premises": list(bound.broken),
+        "gamma_bound": found.bound.gamma,
+        "broken_premises": list(found.bound.broken),
         "verdict": text,
     }
 
@@ -91,56 +89,58 @@ def answer(task: Task, planning: str, gamma: float, *, full: bool = False) -> An
     found = verdict(mdp, gamma)
     text = found.text
     if planning != "egocentric":
-        stuck = _stuck(solution)
-        names = ", ".join(stuck[:3]) + (", ..." if len(stuck) > 3 else "")
-        own = (
-            f"never earns from {len(stuck)} states: {names}"
-            if stuck
-            else "goes on to earn, or to the end, from every state"
-        )
-        text = f"under {planning} planning the greedy aggregator {own}\nunder egocentric planning: {found.text}"
-    result = _result(task, solution, found.critical, found.stable, found.bound, text, found.always_progressive, None)
-    return Answer(task, solution, result, task.deal() if task.board is not None else None)
+        text = f"{_fate(solution)}\nunder egocentric planning: {found.text}"
+    return Answer(task, solution, _result(task, solution, found, text, None), task.deal() if task.board else None)
 
 
-def answer_board(
-    task: Task, gamma: float, seed: int, planning: str | None = None, run: str | Path | None = None
-) -> Answer:
-    """One board of a maze as it lies, without its ghosts; or with the learned values of a saved run, ghosts and all."""
-    if seed < 0:
-        raise BadInput(f"board is {seed}: give a seed from 0 on")
-    if run is not None:
-        return _answer_run(task, seed, load(run, task))
-    if planning not in (None, "egocentric"):
-        raise BadInput(f"a board has exact egocentric values only, no {planning} ones: leave --planning out")
+def _fate(solution: Solution) -> str:
+    """What becomes of the greedy aggregator under a planning without attractors."""
+    if not solution.converged:
+        round_trip = f"it goes round in a cycle of {solution.cycle}" if solution.cycle > 0 else "it went on changing"
+        return f"{solution.planning} planning did not settle ({round_trip}): nothing follows from these values"
+    stuck = _stuck(solution)
+    fate = f"never earns from {among(stuck)}" if stuck else "goes on to earn, or to the end, from every state"
+    return f"under {solution.planning} planning the greedy aggregator {fate}"
+
+
+def answer_board(task: Task, gamma: float, seed: int) -> Answer:
+    """One board of a maze as it lies, without its ghosts."""
+    x = _deal(task, seed)
     if any(focus.group == "ghosts" for focus in task.foci):
         raise BadInput(f"a board of {task.name!r} is solved without ghosts: add --no-ghosts")
-    x = task.deal(seed)
     solution = board_solution(task, x, gamma)
     critical, stable = (_critical(task, x, only_stable) for only_stable in (False, True))
-    bound, found = board_bound(task), attractors(solution)
-    lines = ["no attractor on this board at any gamma"]
-    if critical is not None:
-        here = f"at gamma = {gamma:g} in {len(found)} cell{'s' * (len(found) != 1)}"
-        lines = [f"attractors on this board from gamma = {share(critical)} on; {here}"]
-    if stable is not None:
-        lines.append(f"stable ones, which hold the aggregator for good, from gamma = {share(stable)} on")
+    bound = board_bound(task)
+    here = among([one.label for one in attractors(solution)], "cell")
+    lines = describe_thresholds(critical, stable, gamma, here)
+    if stuck := _stuck(solution):
+        lines.append(f"the greedy walk never earns from {among(stuck, 'cell')}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
-    if critical is not None:
-        lines.append(f"what to do: keep gamma at or below {share(critical)}, or plan empathically")
-    return Answer(task, solution, _result(task, solution, critical, stable, bound, "\n".join(lines), False, seed), x)
+    lines += way_out(*([] if critical is None else [critical]))
+    found = Verdict("\n".join(lines), critical, stable, None, bound, False)
+    return Answer(task, solution, _result(task, solution, found, found.text, seed), x)
 
 
-def _answer_run(task: Task, seed: int, agent: MultiAdvisor) -> Answer:
-    x = task.deal(seed)
+def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
+    """One board with the learned values of a saved run, its ghost advisors included."""
+    x, agent = _deal(task, seed), load(run, task)
     solution = board_solution(task, x, agent.settings.gamma, agent)
-    found = attractors(solution)
-    held = [one.label for one in found if one.stable]
-    text = f"{len(found)} attractors in the learned values of this board"
-    text += f", of which {len(held)} hold the aggregator: {', '.join(held[:5])}" if held else ""
+    stuck = among(_stuck(solution), "cell")
+    text = f"in the learned {agent.settings.planning} values of this board the greedy walk never earns from {stuck}"
+    if agent.settings.planning == "egocentric":
+        found = attractors(solution)
+        text += f"\nattractors in {among([one.label for one in found], 'cell')}"
+        text += f"\nstable ones in {among([one.label for one in found if one.stable], 'cell')}"
     bound = Bound(None, None, ("learned values follow no theorem",))
-    return Answer(task, solution, _result(task, solution, None, None, bound, text, False, seed), x)
+    known = Verdict(text, None, None, None, bound, False)
+    return Answer(task, solution, _result(task, solution, known, text, seed), x)
+
+
+def _deal(task: Task, seed: int) -> np.ndarray:
+    if seed < 0:
+        raise BadInput(f"board is {seed}: give a seed from 0 on")
+    return task.deal(seed)
 
 
 def _critical(task: Task, x: np.ndarray, stable: bool) -> float | None:
@@ -199,12 +199,14 @@ def describe(result: dict[str, Any]) -> str:
         lines.append(f"  and {len(result['attractors']) - 8} more (--json has all)")
     for one in result["not_progressive"][:2]:
         lines.append(f"  not progressive: {one['advisor']}, by {one['action']!r} in {one['state']}")
-    if result["cycle"]:
-        length = f" of {result['cycle']}" if result["cycle"] > 0 else ""
-        lines.append(f"the policy did not settle: it goes round in a cycle{length}")
     shown = [f"{state}: {action}" for state, action in result["policy"].items()]
-    more = [f"and {len(shown) - 12} states more"] if len(shown) > 12 else []
-    lines.append("greedy policy: " + "; ".join([*shown[:12], *more]))
-    error = f", no value is further off than {result['error_bound']:.1e}" if result["error_bound"] is not None else ""
-    lines.append(f"Bellman residual {result['residual']:.1e}{error}")
+    more = [f"and {len(shown) - 6} states more"] if len(shown) > 6 else []
+    lines.append("greedy policy: " + "; ".join([*shown[:6], *more]))
+    if not result["converged"]:
+        lines.append("not converged: these values are no fixed point")
+    elif result["residual"] is not None:
+        error = (
+            f", no value is further off than {result['error_bound']:.1e}" if result["error_bound"] is not None else ""
+        )
+        lines.append(f"Bellman residual {result['residual']:.1e}{error}")
     return "\n".join(lines)
