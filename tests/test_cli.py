@@ -151,6 +151,11 @@ def test_reproduce(capsys, tmp_path):
         ("check two-goal --turns 0", "0 turns"),
         ("benchmark stairs", "invalid choice: 'stairs'"),
         ("reproduce --seeds 0", "0 seeds"),
+        ("reproduce nothing", "invalid choice: 'nothing'"),
+        ("reproduce --reading literal", "--reading is for value-function"),
+        ("reproduce value-function --rules hra", "--rules is for pac-boy"),
+        ("reproduce value-function --reading odd", "unknown reading 'odd'"),
+        ("train pac-boy --learner quadratic", "unknown learner 'quadratic'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, arguments, message):

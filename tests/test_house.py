@@ -19,6 +19,7 @@ LAYERS = [
     {"task"},
     {"worlds"},
     {"tabular"},
+    {"deep"},
     {"runs.files", "runs.interrupt", "runs.checkpoint"},
     {"agent"},
     {"theory"},
@@ -27,7 +28,10 @@ LAYERS = [
     {"experiments", "benchmark"},
     {"cli"},
 ]
-HEAVY = {"matplotlib": {"plots.py"}, "jax": set(), "torch": set(), "pickle": set(), "yaml": set(), "marshal": set()}
+HEAVY = {
+    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "torch": set(), "pickle": set(),
+    "yaml": set(), "marshal": set(),
+}  # fmt: skip
 
 
 def imports(path):

@@ -33,7 +33,7 @@ commands:
   evaluate    let a trained agent play without learning
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
-  reproduce   run the paper's Pac-Boy settings, print a table, save a figure
+  reproduce   run an experiment of the paper, print a table, save a figure
   benchmark   measure speed against a native C loop or other libraries
 
 `multiadvisor COMMAND --help` explains each. A first example (the very first run compiles for some seconds):
@@ -334,34 +334,58 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def reproduce(arguments: Sequence[str]) -> int:
-    """Run the paper's Pac-Boy settings."""
+    """Run the paper's experiments."""
     parser = _Parser(
         "reproduce",
-        "Train and evaluate the paper's multi-advisor settings on Pac-Boy, without and with noise on the rewards;\n"
-        "print a table, save the figure and the raw results.",
-        "multiadvisor reproduce --seeds 5 --out report",
+        "Run an experiment of the paper, print what came out, save the figure and the raw results.\n"
+        "  pac-boy         linear Q-learning and the multi-advisor settings, without and with noise on the rewards\n"
+        "  value-function  networks fitted to four kinds of values on a 5 x 5 grid (needs JAX; some 25 s a seed)",
+        "multiadvisor reproduce --seeds 5 --out report\n"
+        "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
-    parser.add_argument("--seeds", type=int, default=5, metavar="INT", help="runs of each setting (default 5)")
     parser.add_argument(
-        "--epochs", type=int, default=50, metavar="INT", help="epochs of 20,000 transitions (default 50)"
+        "what", nargs="?", default="pac-boy", choices=("pac-boy", "value-function"), metavar="WHAT",
+        help="pac-boy (default) or value-function",
+    )  # fmt: skip
+    parser.add_argument("--seeds", type=int, default=5, metavar="INT", help="runs of each setting (default 5)")
+    parser.add_argument("--epochs", type=int, metavar="INT", help="pac-boy: epochs of 20,000 transitions (default 50)")
+    parser.add_argument("--rules", metavar="STR", help='pac-boy: "paper" (default) or "hra"')
+    parser.add_argument("--first-seed", type=int, metavar="INT", help="value-function: where seeds begin (default 0)")
+    parser.add_argument(
+        "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
     )
-    parser.add_argument("--rules", default="paper", metavar="STR", help='"paper" or "hra" (default paper)')
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse(parser, arguments)
-    if given.seeds < 1 or given.epochs < 1:
+    if given.seeds < 1 or (given.epochs is not None and given.epochs < 1):
         raise BadInput(f"cannot run {given.seeds} seeds of {given.epochs} epochs: give at least one of each")
+    if given.what == "pac-boy":
+        for flag in ("first_seed", "reading"):
+            if getattr(given, flag) is not None:
+                raise BadInput(f"--{flag.replace('_', '-')} is for value-function: leave it out")
+        return _reproduce_pac_boy(given)
+    for flag in ("epochs", "rules"):
+        if getattr(given, flag) is not None:
+            raise BadInput(f"--{flag} is for pac-boy: leave it out")
+    from multiadvisor.experiments import value_function
+
+    result = value_function.reproduce(given.seeds, given.reading or "default", given.out, given.first_seed or 0)
+    _print(result, given.json, f"{result['text']}\nfigure and results in {given.out}")
+    return 0
+
+
+def _reproduce_pac_boy(given: argparse.Namespace) -> int:
     from multiadvisor.experiments import pac_boy
 
-    result = pac_boy.reproduce(given.seeds, given.epochs, given.rules, given.out)
+    epochs = given.epochs or 50
+    result = pac_boy.reproduce(given.seeds, epochs, given.rules or "paper", given.out)
     head = ["setting", "score", "95% interval", "turns", "finished", "touches"]
     rows = [
         [row["setting"], _number(row["score"]), "[{:.2f}, {:.2f}]".format(*row["score_interval"]),
          _number(row["turns"], 1), _number(row["finished"]), _number(row["touches"])]
         for row in result["table"]
     ]  # fmt: skip
-    last = min(10, given.epochs)
-    text = _table(head, rows) + f"\nmeans of the last {last} of {given.epochs} epochs over {given.seeds} seeds; "
+    text = _table(head, rows) + f"\nmeans of the last {min(10, epochs)} of {epochs} epochs over {given.seeds} seeds; "
     text += f"{result['transitions_per_second']:,.0f} transitions a second; figure and results in {given.out}"
     _print(result, given.json, text)
     return 0

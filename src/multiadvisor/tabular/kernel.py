@@ -2,8 +2,8 @@
 
 The active advisors stand in slots 0 .. m - 1, in rising order. `whole` [6, n] and `real` [2, n] hold what belongs to a
 slot, one row per quantity, so that a Python environment passes two arrays and not seven; `layout` [2, n] and `focus`
-[2, n] hold what belongs to an advisor. There is one learning step,
-`learn_turn`; `play` runs it inside a compiled world, `adapter_turn` once per step of a Python environment.
+[2, n] hold what belongs to an advisor. There is one learning step, `learn_turn`; `play` runs it inside a compiled
+world, `adapter_turn` once per step of a Python environment.
 """
 
 from __future__ import annotations
@@ -233,7 +233,6 @@ def play(
     sigma, limit, shared, learning, turns, scores, lengths, finished, returns,
 ):  # fmt: skip
     """Play and learn for `turns` turns in a compiled world, or, where `scores` has room, until it is full of games."""
-    # Views are taken once: each one taken inside the loop would cost two atomic reference counts.
     advisors, local, rows, nexts, ended = whole[ADVISOR], whole[LOCAL], whole[ROW], whole[NEXT], whole[ENDED]
     reward, value = real[REWARD], real[VALUE]
     offset, stride, weight, gamma = layout[OFFSET], layout[STRIDE], focus[WEIGHT], focus[GAMMA]
