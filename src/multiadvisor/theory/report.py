@@ -62,6 +62,7 @@ def _result(task: Task, solution: Solution, found: Verdict, text: str, board: in
         "residual": solution.residual if np.isfinite(solution.residual) else None,
         "error_bound": solution.bound if np.isfinite(solution.bound) else None,
         "converged": solution.converged,
+        "iterations": solution.iterations,
         "cycle": solution.cycle,
         "markov": solution.markov,
         "actions": list(mdp.actions),
