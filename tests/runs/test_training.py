@@ -69,7 +69,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     mad.MultiAdvisor(mad.make("pac-boy")).prepare()
     command = [sys.executable, "-m", "multiadvisor", "train", "pac-boy", "--epochs", "100000", "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    time.sleep(4)
+    time.sleep(8)  # well past the start, also on a busy machine
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
