@@ -9,15 +9,19 @@ import multiadvisor as mad
 task = mad.make("pac-boy")
 print(f"{task.n} advisors, for example {task.names[0]!r} and {task.names[-1]!r}; actions {', '.join(task.actions)}\n")
 
-print("one million transitions each, then 2,000 greedy games:")
+print("five agents of one million transitions each, then 2,000 greedy games of each:")
 for planning, gamma in (("egocentric", 0.4), ("egocentric", 0.9), ("agnostic", 0.9), ("empathic", 0.9)):
-    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=0).learn(1_000_000, progress=False)
-    seen = agent.evaluate(games=2000)
-    touches = task.measures(seen.played.returns)["touches"]
+    games = []
+    for seed in range(5):
+        agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed).learn(1_000_000, progress=False)
+        games.append(agent.evaluate(games=2000).played)
+    score = np.concatenate([played.score for played in games])
+    touches = np.concatenate([task.measures(played.returns)["touches"] for played in games])
+    many = touches >= 5
+    share = touches[many].sum() / touches.sum()
     print(
-        f"  {planning:10} {gamma}: score {seen.score:5.2f} (median {np.median(seen.played.score):4.1f}), "
-        f"{seen.turns:5.1f} turns, {seen.finished:4.0%} finished, "
-        f"games with 5 touches or more {np.mean(touches >= 5):.1%}, most in one game {touches.max():.0f}"
+        f"  {planning:10} {gamma}: score {score.mean():5.2f} (median {np.median(score):4.1f}); 5 touches or more in "
+        f"{many.mean():.2%} of games, which hold {share:.0%} of all, {touches.max():.0f} at most"
     )
 
 with tempfile.TemporaryDirectory() as folder:

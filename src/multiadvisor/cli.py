@@ -256,7 +256,10 @@ def solve(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse(parser, arguments)
     if given.out is not None:
-        from multiadvisor import plots  # first of all: without matplotlib nothing should start
+        from multiadvisor import plots  # first of all: without matplotlib, or where it cannot go, nothing should start
+        from multiadvisor.runs.files import check_writable
+
+        check_writable(given.out.parent)
     from multiadvisor.task import check_gamma
     from multiadvisor.theory import report
     from multiadvisor.worlds.builtin import make

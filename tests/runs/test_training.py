@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,18 @@ def test_another_run_is_not_resumed(tmp_path, change, message):
     begin(tmp_path / "a", epochs=2).run()
     with pytest.raises(mad.BadInput, match=message):
         begin(tmp_path / "a", **{"resume": True, **change})
+
+
+@pytest.mark.parametrize("inside", ["", "deeper/still"])
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path, inside):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(mad.BadInput, match=r"is a file|cannot write"):
+        begin(tmp_path / "file" / inside)
+    with pytest.raises(mad.BadInput, match="cannot write"):
+        begin(Path("/proc/nowhere") / inside)
+    assert (tmp_path / "file").read_text() == "mine"
+    begin(tmp_path / "new" / "folder")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_folder_of_somebody_elses_is_left_alone(tmp_path):

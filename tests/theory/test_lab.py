@@ -68,6 +68,15 @@ def test_solve_a_trained_run(capsys, tmp_path):
     assert result["gamma"] == 0.9
     assert 0 < result["residual"] <= 1.0  # learned, and what lies behind a fruit was never seen
     assert result["error_bound"] is None
+    assert result["progressive"] is None
+
+
+def test_a_linear_run_has_no_advisors_values(capsys, tmp_path):
+    flags = ["--learner", "linear", "--epochs", "1", "--games", "0", "--out", str(tmp_path / "a")]
+    assert run(capsys, "train", "pac-boy", *flags)[0] == 0
+    code, _, error = run(capsys, "solve", "pac-boy", "--board", "2", "--run", str(tmp_path / "a"))
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert "linear Q-learning" in error
 
 
 @pytest.mark.parametrize(

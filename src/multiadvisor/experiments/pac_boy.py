@@ -13,9 +13,8 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
-from multiadvisor.errors import BadInput
 from multiadvisor.progress import LearningBar
-from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.training import Training
 from multiadvisor.settings import Schedule
 from multiadvisor.statistics import interval
@@ -103,8 +102,7 @@ def reproduce(seeds: int, epochs: int, rules: str, out: Path) -> dict[str, Any]:
     """Everything: runs, table, figure, and a file with the raw results."""
     from multiadvisor import plots  # first of all: without matplotlib nothing should start
 
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{str(out)!r} is a file: name a folder with --out")
+    check_writable(out)
     task, schedule = make("pac-boy", rules=rules), Schedule(epochs=epochs)
     curves: dict[str, list[list[dict[str, Any]]]] = {}
     seconds = 0.0

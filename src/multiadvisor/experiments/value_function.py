@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.statistics import interval
 from multiadvisor.version import VERSION
 
@@ -379,8 +379,7 @@ def reproduce(seeds: int, reading: str = "default", out: Path = Path("report"), 
         raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")
     if reading not in READINGS:
         raise unknown("reading", reading, READINGS)
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{str(out)!r} is a file: name a folder with --out")
+    check_writable(out)
     began = time.perf_counter()
     rule, starts = READINGS[reading], fixed_starts(STARTS)
     measured = []

@@ -10,6 +10,18 @@ from pathlib import Path
 from multiadvisor.errors import BadInput
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written before hours are spent on what should go there; nothing is left behind."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{str(folder)!r} is a file: name a folder")
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Temporary file, fsync, rename, fsync of the folder."""
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.files import check_writable
 from multiadvisor.settings import Schedule, Settings
 from multiadvisor.task import Task
 
@@ -81,8 +82,10 @@ def _figures(seen: Evaluation) -> dict[str, Any]:
 
 def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
     """A new run, or with `resume` the one in the folder, which must be the same run."""
+    if out is not None:
+        check_writable(out)
     if out is None or not (out / "agent.json").exists():
-        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if out is not None and out.exists() and any(out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
         return Training(MultiAdvisor(task, **dataclasses.asdict(settings)), schedule, out=out)
     if not resume:

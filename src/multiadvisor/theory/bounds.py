@@ -115,6 +115,8 @@ class Verdict:
     """... a greedy walk that never earns."""
     bound: Bound
     always_progressive: bool
+    learned: bool = False
+    """On learned values, of which the definitions say nothing."""
 
 
 def share(value: float) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.task import check_gamma
 
 LARGEST = 40_000_000  # entries of the transition array: beyond it nothing here ends in a sensible time
 
@@ -96,8 +97,7 @@ class FiniteMDP:
         """gamma_j [n], checked: 1 needs an end."""
         given = np.array([gamma if own is None else own for own in self.gammas or (None,) * self.n], float)
         for value in given:
-            if not 0.0 <= value <= 1.0:
-                raise BadInput(f"gamma is {value}: choose it between 0 and 1")
+            check_gamma(value)
         if (given == 1.0).any() and self.endless:
             raise BadInput(f"gamma is 1 and no game of {self.name!r} ever ends: choose it below 1")
         return given

@@ -52,7 +52,8 @@ def _policy(solution: Solution) -> dict[str, str]:
 def _result(task: Task, solution: Solution, found: Verdict, text: str, board: int | None) -> dict[str, Any]:
     mdp = solution.mdp
     egocentric = solution.planning == "egocentric"
-    regressions = progressive(solution if egocentric else solve(mdp, "egocentric", solution.gamma))
+    exact = not found.learned
+    regressions = progressive(solution if egocentric else solve(mdp, "egocentric", solution.gamma)) if exact else []
     return {
         "task": task.name,
         "options": task.options,
@@ -74,7 +75,7 @@ def _result(task: Task, solution: Solution, found: Verdict, text: str, board: in
         "critical_gamma": found.critical,
         "critical_gamma_stable": found.stable,
         "critical_gamma_stuck": found.stuck,
-        "progressive": not regressions,
+        "progressive": not regressions if exact else None,
         "progressive_at_any_gamma": found.always_progressive,
         "not_progressive": [one._asdict() for one in regressions],
         "gamma_bound": found.bound.gamma,
@@ -126,6 +127,8 @@ def answer_board(task: Task, gamma: float, seed: int) -> Answer:
 def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
     """One board with the learned values of a saved run, its ghost advisors included."""
     x, agent = _deal(task, seed), load(run, task)
+    if agent.settings.learner != "advisors":
+        raise BadInput(f"the run {str(run)!r} is of {agent.settings.learner} Q-learning: its advisors have no values")
     solution = board_solution(task, x, agent.settings.gamma, agent)
     stuck = among(_stuck(solution), "cell")
     text = f"in the learned {agent.settings.planning} values of this board the greedy walk never earns from {stuck}"
@@ -134,7 +137,7 @@ def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
         text += f"\nattractors in {among([one.label for one in found], 'cell')}"
         text += f"\nstable ones in {among([one.label for one in found if one.stable], 'cell')}"
     bound = Bound(None, None, ("learned values follow no theorem",))
-    known = Verdict(text, None, None, None, bound, False)
+    known = Verdict(text, None, None, None, bound, False, learned=True)
     return Answer(task, solution, _result(task, solution, known, text, seed), x)
 
 
