@@ -26,6 +26,7 @@ LAYERS = [
     {"check_adapter", "check_world", "check"},
     {"runs.training", "plots"},
     {"experiments", "benchmark"},
+    {"commands"},
     {"cli"},
 ]
 HEAVY = {

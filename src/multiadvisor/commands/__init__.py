@@ -1,0 +1,1 @@
+"""One file for each command of `multiadvisor`; `parsing` has what they share."""

@@ -1,0 +1,33 @@
+"""`multiadvisor check`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multiadvisor.commands.parsing import Parser, parse, show
+from multiadvisor.errors import BadInput
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Look for defects in a task."""
+    parser = Parser(
+        "check",
+        "Play a task from several seeds and look for defects: unseeded randomness, rewards that are not finite or do\n"
+        "not sum up, local states out of range, and more. Exit code 1 where one is found.",
+        "multiadvisor check pac-boy",
+    )
+    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
+    parser.add_argument("--turns", type=int, default=2000, metavar="INT", help="turns to play (default 2000)")
+    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parse(parser, arguments)
+    from multiadvisor.check import check_task
+    from multiadvisor.worlds.builtin import make
+
+    if given.turns < 1 or given.seed < 0:
+        raise BadInput(
+            f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0"
+        )
+    report = check_task(make(given.task, **given.task_options), turns=given.turns, seed=given.seed)
+    show(report.as_dict(), given.json, str(report))
+    return 0 if report.ok else 1

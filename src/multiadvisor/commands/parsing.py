@@ -1,0 +1,115 @@
+"""What the commands share: flags from dataclasses, errors of one line, tables."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import json
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from multiadvisor.errors import BadInput, unknown
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are one line."""
+
+    def __init__(self, command: str, text: str, example: str) -> None:
+        super().__init__(
+            prog=f"multiadvisor {command}",
+            description=text,
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """One line, and exit code 2."""
+        raise BadInput(message)
+
+    def flags(self) -> list[str]:
+        """Every long flag, for suggestions."""
+        return [name for action in self._actions for name in action.option_strings if name.startswith("--")]
+
+
+def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
+    """A flag for each field of a settings dataclass."""
+    hints = typing.get_type_hints(kind)
+    for item in dataclasses.fields(kind):
+        add_option(parser, item.name, hints[item.name], item.default, item.metadata["help"])
+
+
+def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: Any, text: str) -> None:
+    """A flag of this kind; booleans get a --no- form."""
+    flag = f"--{name.replace('_', '-')}"
+    shown = "" if default is None else f" (default {default})"
+    if isinstance(kind, types.UnionType):
+        kind = next(part for part in typing.get_args(kind) if part is not type(None))
+    if kind is bool:
+        parser.add_argument(flag, dest=name, action=argparse.BooleanOptionalAction, default=default, help=text + shown)
+    else:
+        parser.add_argument(
+            flag, dest=name, type=kind, default=default, metavar=kind.__name__.upper(), help=text + shown
+        )
+
+
+def from_flags(namespace: argparse.Namespace, kind: type) -> Any:
+    """The dataclass that the flags describe."""
+    return kind(**{item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind)})
+
+
+def option_help(build: Callable[..., Any]) -> dict[str, str]:
+    """The options explained in a task's docstring: lines `name: text` or `name, name: text`."""
+    texts: dict[str, str] = {}
+    for line in (inspect.getdoc(build) or "").splitlines()[2:]:
+        names, colon, text = line.partition(": ")
+        if colon:
+            texts.update({name.strip(): text for name in names.split(",")})
+    return texts
+
+
+def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse, where the command takes a task with its own options as well."""
+    namespace, rest = parser.parse_known_args(arguments)
+    namespace.task_options = {}
+    task = getattr(namespace, "task", None)
+    known = parser.flags()
+    if task is not None and not task.startswith("gymnasium:"):
+        from multiadvisor.worlds.builtin import TASKS
+
+        if task not in TASKS:
+            raise unknown("task", task, TASKS)
+        inner = Parser(f"... {task}", "", "")
+        hints, texts = typing.get_type_hints(TASKS[task]), option_help(TASKS[task])
+        for name, parameter in inspect.signature(TASKS[task]).parameters.items():
+            add_option(inner, name, hints[name], parameter.default, texts.get(name, ""))
+        given, rest = inner.parse_known_args(rest)
+        namespace.task_options = vars(given)
+        known = known + inner.flags()
+    if rest:
+        if rest[0].startswith("-"):
+            raise unknown("flag", rest[0].partition("=")[0], known)
+        raise BadInput(f"{rest[0]!r} is one word too many: see --help")
+    return namespace
+
+
+def show(result: dict[str, Any], as_json: bool, text: str) -> None:
+    """The result on stdout, in one of its two forms."""
+    print(json.dumps(result, allow_nan=False) if as_json else text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns aligned for a terminal."""
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    lines = [[cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))]
+             for row in [head, *rows]]  # fmt: skip
+    lines.insert(1, ["-" * w for w in widths])
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number for a table; nothing where there is none."""
+    return "" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,89 @@
+"""`multiadvisor solve`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from multiadvisor.commands.parsing import Parser, parse, show, table
+from multiadvisor.errors import BadInput
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Exact values, attractors and a verdict."""
+    parser = Parser(
+        "solve",
+        "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
+        "a verdict in plain words. Mazes with random fruit are solved board by board (--board), or by how often a\n"
+        "random board is a trap (--boards). With --out, a figure is saved as PNG and SVG.",
+        "multiadvisor solve three-fruits --gamma 0.6\n"
+        "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
+        "  multiadvisor solve pac-boy --no-ghosts --board 3 --gamma 0.7\n"
+        "  multiadvisor solve pac-boy --no-ghosts --boards 2000 --out traps.png",
+    )
+    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
+    parser.add_argument("--planning", metavar="STR", help="whose fixed point (default egocentric)")
+    parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
+    parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
+    parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
+    parser.add_argument("--board", type=int, metavar="SEED", help="solve the board of the game with this seed")
+    parser.add_argument("--boards", type=int, metavar="INT", help="so many random boards: how often are they traps?")
+    parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the figure here, as .png and .svg")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parse(parser, arguments)
+    if given.out is not None:
+        from multiadvisor import plots  # first of all: without matplotlib, or where it cannot go, nothing should start
+        from multiadvisor.runs.files import check_writable
+
+        check_writable(given.out.parent)
+    from multiadvisor.task import check_gamma
+    from multiadvisor.theory import report
+    from multiadvisor.worlds.builtin import make
+
+    _refuse_idle_flags(given)
+    gamma = 0.9 if given.gamma is None else given.gamma
+    check_gamma(gamma)
+    task = make(given.task, **given.task_options)
+    if given.boards is not None:
+        result = report.traps(task, given.boards)
+        head = ["gamma", "attractor", "stable", "stuck"]
+        rows = [[f"{row['gamma']:.3g}", *(f"{row[key]:.3f}" for key in head[1:])] for row in result["shares"]]
+        text, draw = table(head, rows), lambda: plots.one_axis(plots.trap_curves, result["shares"])
+    elif given.sweep_gamma:
+        result = report.sweep(task)
+        text, draw = report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
+    else:
+        if given.run is not None:
+            found = report.answer_run(task, given.board, given.run)
+        elif given.board is not None:
+            found = report.answer_board(task, gamma, given.board)
+        else:
+            found = report.answer(task, given.planning or "egocentric", gamma, full=given.full_states)
+        result, text, draw = found.result, report.describe(found.result), lambda: plots.solution(found)
+    if given.out is not None:
+        text += f"\nfigure in {plots.save(draw(), given.out)}"
+    show(result, given.json, text)
+    return 0
+
+
+def _refuse_idle_flags(given: argparse.Namespace) -> None:
+    """A flag that would have no effect is a misunderstanding: say so."""
+    set_flags = {
+        "--planning": given.planning is not None, "--gamma": given.gamma is not None,
+        "--full-states": given.full_states, "--board": given.board is not None, "--run": given.run is not None,
+        "--sweep-gamma": given.sweep_gamma,
+    }  # fmt: skip
+    modes = {
+        "--boards": (given.boards is not None, "looks at egocentric planning at many gammas", set_flags),
+        "--sweep-gamma": (given.sweep_gamma, "looks at egocentric planning at every gamma", set_flags),
+        "--run": (given.run is not None, "has its own planning and gamma", ("--planning", "--gamma", "--full-states")),
+        "--board": (given.board is not None, "has exact egocentric values only", ("--planning", "--full-states")),
+    }
+    if given.run is not None and given.board is None:
+        raise BadInput("--run shows the learned values of a board: add --board SEED")
+    for mode, (chosen, why, idle) in modes.items():
+        for flag in idle if chosen else ():
+            if flag != mode and set_flags[flag]:
+                raise BadInput(f"{mode} {why}: leave {flag} out")

@@ -1,0 +1,34 @@
+"""`multiadvisor tasks`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from multiadvisor.commands.parsing import Parser, option_help, parse, show
+
+
+def run(arguments: Sequence[str]) -> int:
+    """List the built-in tasks."""
+    parser = Parser("tasks", "List the built-in tasks and their options.", "multiadvisor tasks")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parse(parser, arguments)
+    from multiadvisor.worlds.builtin import TASKS
+
+    listing: dict[str, Any] = {}
+    lines: list[str] = []
+    for name, build in TASKS.items():
+        title = (inspect.getdoc(build) or "").splitlines()[0]
+        texts = option_help(build)
+        options = {
+            option: {"default": parameter.default, "help": texts.get(option, "")}
+            for option, parameter in inspect.signature(build).parameters.items()
+        }
+        listing[name] = {"about": title, "options": options}
+        lines.append(f"{name}\n    {title}")
+        lines += [f"      --{key}  {entry['help']} (default {entry['default']})" for key, entry in options.items()]
+    lines.append("gymnasium:ID\n    Any registered Gymnasium or MO-Gymnasium environment with discrete actions,")
+    lines.append("    one advisor for each component of its reward.")
+    show(listing, given.json, "\n".join(lines))
+    return 0
