@@ -30,7 +30,9 @@ LAYERS = [
     {"cli"},
 ]
 HEAVY = {
-    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "torch": set(), "pickle": set(),
+    "matplotlib": {"plots.py"},
+    "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
+    "torch": set(), "pickle": set(),
     "yaml": set(), "marshal": set(),
 }  # fmt: skip
 

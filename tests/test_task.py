@@ -88,7 +88,6 @@ def test_any_text_is_a_maze_or_one_sentence(text):
         ("dollars-and-euros", {"failure": 1.0}, "failure is 1.0"),
         ("gymnasium:NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
         ("gymnasium:Pendulum-v1", {}, "actions are Box"),
-        ("gymnasium:CartPole-v1", {}, "discretise"),
     ],
 )
 def test_bad_tasks(name, options, message):
@@ -132,6 +131,12 @@ def test_whole_observations(kind):
     # a reward of 1 at the right end, two steps away
     assert agent.preferences(LOOKS[kind][1](2))[1] == pytest.approx(0.5, abs=1e-6)
     assert agent.evaluate(2).turns == 2
+
+
+def test_a_table_cannot_hold_real_numbers():
+    task = mad.make("gymnasium:CartPole-v1")
+    with pytest.raises(mad.BadInput, match=r"discretise= .*deep="):
+        mad.MultiAdvisor(task)
 
 
 def test_discretisers():

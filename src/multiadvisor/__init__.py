@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from multiadvisor.planning import agnostic as agnostic
     from multiadvisor.planning import egocentric as egocentric
     from multiadvisor.planning import empathic as empathic
+    from multiadvisor.settings import DeepSettings as DeepSettings
     from multiadvisor.settings import Settings as Settings
     from multiadvisor.task import Focus as Focus
     from multiadvisor.task import Task as Task
@@ -43,7 +44,8 @@ _HOME = {
     "epsilon_greedy": "aggregation", "greedy": "aggregation", "weighted_sum": "aggregation",
     "check_task": "check", "compiled": "compiling", "BadInput": "errors",
     "agnostic": "planning", "egocentric": "planning", "empathic": "planning",
-    "Settings": "settings", "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
+    "DeepSettings": "settings", "Settings": "settings",
+    "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "worlds.adapter", "make": "worlds.builtin",
 }  # fmt: skip
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604

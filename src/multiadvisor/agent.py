@@ -16,10 +16,9 @@ from multiadvisor.planning import Planning
 from multiadvisor.progress import LearningBar
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
-from multiadvisor.settings import Settings, whole_number
+from multiadvisor.settings import DeepSettings, Settings, as_arguments, whole_number
 from multiadvisor.statistics import interval
-from multiadvisor.tabular import kernel
-from multiadvisor.tabular.learner import Played, learner_for
+from multiadvisor.tabular.learner import Played, tabular_learner
 from multiadvisor.task import Task
 from multiadvisor.version import VERSION
 
@@ -68,12 +67,13 @@ class MultiAdvisor:
     def __init__(
         self, task: Task, *, planning: str | Planning = "empathic", learner: str = "advisors", gamma: float = 0.9,
         alpha: float = 0.1, alpha_half: int = 0, epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
+        deep: DeepSettings | None = None,
     ) -> None:  # fmt: skip
         self.task = task
-        self.settings = Settings(planning, learner, gamma, alpha, alpha_half, epsilon, noise, seed)  # type: ignore[arg-type]
+        self.settings = Settings(planning, learner, gamma, alpha, alpha_half, epsilon, noise, seed, deep)  # type: ignore[arg-type]
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
-        self._learner = learner_for(task, self.settings)
+        self._learner = _learner_for(task, self.settings)
         self._piece = 2000
 
     def __repr__(self) -> str:
@@ -83,12 +83,12 @@ class MultiAdvisor:
     @property
     def turns(self) -> int:
         """The number of transitions learned from."""
-        return int(self._learner.clock[kernel.TURN])
+        return self._learner.turns
 
     @property
     def games(self) -> int:
         """The number of games played to their end."""
-        return int(self._learner.clock[kernel.GAMES])
+        return self._learner.games
 
     def values(self, advisor: str | int) -> np.ndarray:
         """Q_j [local states, A] of one advisor, by name or index."""
@@ -105,13 +105,13 @@ class MultiAdvisor:
 
         The state is an observation of a Gymnasium task, or the state x of a compiled world.
         """
-        advisors, rows = self._learner.rows(state)
-        return tuple(self.task.names[j] for j in advisors), self._learner.table[rows]
+        names, advice, _ = self._learner.consult(state)
+        return names, advice
 
     def preferences(self, state: Any) -> np.ndarray:
         """Q_Sigma(x, .) [A]."""
-        advisors, rows = self._learner.rows(state)
-        return weighted_sum(self._learner.table[rows], self.task.weights[advisors])
+        _, advice, weights = self._learner.consult(state)
+        return weighted_sum(advice, weights)
 
     def act(self, state: Any, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
@@ -134,13 +134,13 @@ class MultiAdvisor:
         with deferred_interrupt() as stop, LearningBar(turns, progress) as bar:
             while left > 0 and not stop.requested:
                 size = min(left, self._piece)
-                games, score = learner.clock[kernel.GAMES], learner.tally[kernel.SCORE_SUM]
+                before, games, score = learner.turns, learner.games, learner.score_sum
                 start = time.perf_counter()
                 learner.run(size)
                 taken = time.perf_counter() - start
-                left -= size
-                played = learner.clock[kernel.GAMES] - games
-                bar.advance(size, (learner.tally[kernel.SCORE_SUM] - score) / played if played else None)
+                left -= learner.turns - before
+                played = learner.games - games
+                bar.advance(learner.turns - before, (learner.score_sum - score) / played if played else None)
                 if taken < _PIECE_SECONDS:
                     self._piece = min(self._piece * 4, 5_000_000) if size == self._piece else self._piece
                 elif taken > 4 * _PIECE_SECONDS:
@@ -182,6 +182,14 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
+def _learner_for(task: Task, settings: Settings) -> Any:
+    if settings.deep is None:
+        return tabular_learner(task, settings)
+    from multiadvisor.deep.learner import DeepLearner  # lazily: tables need no JAX
+
+    return DeepLearner(task, settings)
+
+
 def load(path: str | Path, task: Task | None = None) -> MultiAdvisor:
     """An agent as it was saved; training goes on bit for bit as if it had never stopped.
 
@@ -208,7 +216,7 @@ def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiA
             f"the checkpoint {str(folder)!r} was made for task {name!r} with other advisors, weights or options than "
             f"the given {task.name!r}: load it with the task it was made for"
         )
-    agent = MultiAdvisor(task, **dataclasses.asdict(known))
+    agent = MultiAdvisor(task, **as_arguments(known))
     agent._learner.restore(tensors)
     return agent, record
 

@@ -29,7 +29,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 @functools.cache
 def _package_digest() -> str:
     # whatever may be inlined into a compiled loop, and nothing else: each edit of these costs a compilation
-    names = ("compiling", "draws", "tabular/kernel", "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game")
+    names = ("compiling", "draws", "tabular/kernel", "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game",
+             "deep/replay", "deep/sources")  # fmt: skip
     parts = [_PACKAGE / f"{name}.py" for name in names]
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
     for part in parts:

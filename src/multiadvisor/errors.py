@@ -13,6 +13,10 @@ class BadInput(ValueError):
     """
 
 
+class Diverged(BadInput):
+    """Learning has gone astray: what was saved before it is better than what there is now."""
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> BadInput:
     """An unknown name, with the closest known one, or all of them."""
     names = sorted(known)

@@ -19,6 +19,68 @@ def option(default: Any, text: str) -> Any:
     return dataclasses.field(default=default, metadata={"help": text})
 
 
+SPLITS = ("advisors", "groups", "none")
+TORSOS = ("shared", "group", "advisor")
+LOSSES = ("huber", "squared")
+
+
+@dataclass(frozen=True)
+class DeepSettings:
+    """How a network learns the advisors' values, where tables would be too large.
+
+    >>> DeepSettings(hidden=(128, 128)).double
+    True
+    """
+
+    split: str = option(
+        "advisors", "an output for each of the task's advisors, groups, or none: one for all, plain DQN"
+    )
+    torso: str = option("shared", "who shares a network: shared (all with the same view), group, or advisor (nobody)")
+    convolutions: tuple[int, ...] = option((), "filters of the 3 x 3 convolutions, for images; none: a flat input")
+    strides: tuple[int, ...] = option((), "stride of each convolution; none: 1")
+    hidden: tuple[int, ...] = option((64, 64), "units of the hidden layers")
+    learning_rate: float = option(5e-4, "step size of Adam")
+    batch: int = option(32, "transitions in a batch")
+    replay: int = option(50_000, "transitions remembered")
+    starts: int = option(1_000, "transitions before the first update")
+    update_every: int = option(4, "transitions for each update")
+    updates_at_once: int = option(8, "updates made in one compiled call, one after the other")
+    target_every: int = option(1_000, "updates after which the target network is copied")
+    double: bool = option(True, "let the learning network choose and the target network value the next action")
+    loss: str = option("huber", "huber or squared")
+    n_step: int = option(1, "rewards summed before bootstrapping")
+    clip_norm: float = option(10.0, "largest norm of a gradient; 0: any")
+    clip_rewards: bool = option(False, "clip every reward to [-1, 1] while learning")
+    epsilon_start: float = option(1.0, "probability of a random action in the beginning; it falls to epsilon")
+    epsilon_turns: int = option(10_000, "transitions until it has fallen")
+    envs: int = option(1, "games played side by side; an environment of one's own may be played only once")
+
+    def __post_init__(self) -> None:
+        for name, known in (("split", SPLITS), ("torso", TORSOS), ("loss", LOSSES)):
+            if getattr(self, name) not in known:
+                raise unknown(name, getattr(self, name), known)
+        for name in ("convolutions", "strides", "hidden"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple | list):
+                raise BadInput(f"{name} is {value!r}: give whole numbers")
+            object.__setattr__(self, name, tuple(whole_number(name, each, 1) for each in value))
+        if self.strides and len(self.strides) != len(self.convolutions):
+            raise BadInput(f"{len(self.strides)} strides for {len(self.convolutions)} convolutions: give one for each")
+        for name in ("batch", "replay", "update_every", "updates_at_once", "target_every", "n_step", "envs"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+        for name in ("starts", "epsilon_turns"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        for name, high in (("learning_rate", 1.0), ("clip_norm", math.inf), ("epsilon_start", 1.0)):
+            object.__setattr__(self, name, _number(name, getattr(self, name), 0.0, high))
+        if self.learning_rate == 0:
+            raise BadInput("learning_rate is 0: nothing would be learned, choose it above 0")
+        for name in ("double", "clip_rewards"):
+            if not isinstance(getattr(self, name), bool):
+                raise BadInput(f"{name} is {getattr(self, name)!r}: give true or false")
+        if self.replay < self.batch:
+            raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a multi-advisor agent learns."""
@@ -31,6 +93,7 @@ class Settings:
     epsilon: float = option(0.05, "probability of a random action while learning")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
+    deep: DeepSettings | None = option(None, "a network in the place of tables")  # noqa: RUF009
 
     def __post_init__(self) -> None:
         known = {function: name for name, function in PLANNINGS.items()}
@@ -44,6 +107,12 @@ class Settings:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
         self._put("alpha_half", whole_number("alpha_half", self.alpha_half))
         self._put("seed", whole_number("seed", self.seed))
+        if isinstance(self.deep, dict):  # as it comes from a file
+            self._put("deep", DeepSettings(**self.deep))
+        if self.deep is not None and not isinstance(self.deep, DeepSettings):
+            raise BadInput(f"deep is {self.deep!r}: give DeepSettings(...), or None for tables")
+        if self.deep is not None and self.learner != "advisors":
+            raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
 
     def _put(self, name: str, value: Any) -> None:
         """A field in its plain form: NumPy's numbers are welcome, and kept as Python's."""
@@ -61,6 +130,11 @@ class Schedule:
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("transitions", 1), ("games", 0)):
             whole_number(name, getattr(self, name), least)
+
+
+def as_arguments(settings: Settings) -> dict[str, Any]:
+    """The settings by name, as `MultiAdvisor` takes them."""
+    return {item.name: getattr(settings, item.name) for item in dataclasses.fields(settings)}
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:

@@ -168,11 +168,15 @@ class Task:
     def with_weights(self, **weights: float) -> Task:
         """The same task with other weights, by advisor name or group."""
         groups = {focus.group for focus in self.foci} | set(self.names)
-        for name in weights:
+        for name, weight in weights.items():
             if name not in groups:
                 raise BadInput(f"no advisor or group is called {name!r} in task {self.name!r}")
+            if isinstance(weight, bool) or not isinstance(weight, int | float | np.floating | np.integer):
+                raise BadInput(f"the weight of {name!r} is {weight!r}: give a number")
         foci = (replace(f, weight=weights.get(f.name, weights.get(f.group, f.weight))) for f in self.foci)
-        return replace(self, foci=tuple(foci))
+        given = {name: float(weight) for name, weight in weights.items()}
+        options = {**self.options, "weights": {**self.options.get("weights", {}), **given}}
+        return replace(self, foci=tuple(foci), options=options)
 
     def deal(self, seed: int = 0) -> np.ndarray:
         """The first state x of a game of a compiled world.

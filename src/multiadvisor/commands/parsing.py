@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.settings import DeepSettings
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,16 +40,52 @@ def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
     """A flag for each field of a settings dataclass."""
     hints = typing.get_type_hints(kind)
     for item in dataclasses.fields(kind):
-        add_option(parser, item.name, hints[item.name], item.default, item.metadata["help"])
+        if item.name != "deep":
+            add_option(parser, item.name, hints[item.name], item.default, item.metadata["help"])
 
 
-def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: Any, text: str) -> None:
+def add_deep_fields(parser: argparse.ArgumentParser) -> None:
+    """--deep, and a flag for each field of DeepSettings; those that are not given are None."""
+    group = parser.add_argument_group("with --deep, a network in the place of tables")
+    group.add_argument("--deep", action="store_true", help="learn with a network (needs multiadvisor[deep])")
+    hints = typing.get_type_hints(DeepSettings)
+    for item in dataclasses.fields(DeepSettings):
+        shown = ",".join(map(str, item.default)) if isinstance(item.default, tuple) else item.default
+        text = item.metadata["help"] + (f" (default {shown})" if shown != "" else "")
+        add_option(group, item.name, hints[item.name], None, text)
+
+
+def deep_from_flags(namespace: argparse.Namespace) -> DeepSettings | None:
+    """The DeepSettings that the flags describe; None without --deep."""
+    names = [item.name for item in dataclasses.fields(DeepSettings)]
+    given = {name: getattr(namespace, name) for name in names if getattr(namespace, name) is not None}
+    if given and not namespace.deep:
+        raise BadInput(f"--{next(iter(given)).replace('_', '-')} is for networks: add --deep, or leave it out")
+    return DeepSettings(**given) if namespace.deep else None
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """64,64 as numbers."""
+    return tuple(int(part) for part in text.split(",") if part)
+
+
+def named_numbers(text: str) -> dict[str, float]:
+    """fruits=1,ghosts=0.5 as a dictionary."""
+    pairs = [part.rpartition("=") for part in text.split(",") if part]
+    if not all(name for name, _, _ in pairs):
+        raise ValueError(text)
+    return {name.strip(): float(number) for name, _, number in pairs}
+
+
+def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:
     """A flag of this kind; booleans get a --no- form."""
     flag = f"--{name.replace('_', '-')}"
     shown = "" if default is None else f" (default {default})"
     if isinstance(kind, types.UnionType):
         kind = next(part for part in typing.get_args(kind) if part is not type(None))
-    if kind is bool:
+    if typing.get_origin(kind) is tuple:
+        parser.add_argument(flag, dest=name, type=whole_numbers, default=default, metavar="INT,...", help=text + shown)
+    elif kind is bool:
         parser.add_argument(flag, dest=name, action=argparse.BooleanOptionalAction, default=default, help=text + shown)
     else:
         parser.add_argument(
@@ -58,7 +95,9 @@ def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: A
 
 def from_flags(namespace: argparse.Namespace, kind: type) -> Any:
     """The dataclass that the flags describe."""
-    return kind(**{item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind)})
+    return kind(
+        **{item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name != "deep"}
+    )
 
 
 def option_help(build: Callable[..., Any]) -> dict[str, str]:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from multiadvisor.commands.parsing import Parser, add_fields, from_flags, number, parse, show, table
+from multiadvisor.commands.parsing import (
+    Parser,
+    add_deep_fields,
+    add_fields,
+    deep_from_flags,
+    from_flags,
+    named_numbers,
+    number,
+    parse,
+    show,
+    table,
+)
+from multiadvisor.errors import BadInput
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -24,16 +37,34 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
     add_fields(parser, Settings)
     add_fields(parser, Schedule)
+    parser.add_argument(
+        "--weights", type=named_numbers, metavar="NAME=FLOAT,...", help="weights of advisors or groups, by name"
+    )
+    parser.add_argument(
+        "--components", metavar="NAME,...", help="names for the components of a Gymnasium environment's vector reward"
+    )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_deep_fields(parser)
     given = parse(parser, arguments)
 
     from multiadvisor.runs.training import begin
+    from multiadvisor.worlds.adapter import refuse_numbers_for_names
     from multiadvisor.worlds.builtin import make
 
-    settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
-    task = make(given.task, **given.task_options)
+    settings = dataclasses.replace(from_flags(given, Settings), deep=deep_from_flags(given))
+    schedule = from_flags(given, Schedule)
+    options = dict(given.task_options)
+    if given.weights is not None:
+        options["weights"] = given.weights
+    if given.components is not None:
+        if not given.task.startswith("gymnasium:"):
+            raise BadInput(f"--components is for Gymnasium environments: the advisors of {given.task} have names")
+        options["components"] = given.components.split(",")
+    task = make(given.task, **options)
+    if settings.deep is not None:
+        refuse_numbers_for_names(task)
     training = begin(task, settings, schedule, given.out, given.resume)
     total = schedule.epochs * schedule.transitions - training.agent.turns
     try:

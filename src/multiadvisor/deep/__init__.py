@@ -1,1 +1,19 @@
-"""Networks in JAX: the only folder that imports it, and nothing imports this folder before it is needed."""
+"""Networks in the place of tables; the only part that imports JAX, and lazily."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Cohort", "DeepLearner"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Cohort":
+        from multiadvisor.deep.cohort import Cohort
+
+        return Cohort
+    if name == "DeepLearner":
+        from multiadvisor.deep.learner import DeepLearner
+
+        return DeepLearner
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

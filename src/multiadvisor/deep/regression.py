@@ -6,24 +6,12 @@ of JAX that drew for it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
-
-# The networks are far too small to gain from threads, and on a busy machine threads would only wait for each other.
-# JAX reads this once, when it starts.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-
-try:
-    import jax
-    import jax.numpy as jnp
-    import optax
-except ImportError:
-    raise BadInput("networks need JAX and optax: install them with pip install 'multiadvisor[deep]'") from None
+from multiadvisor.deep.backend import jax, jnp, optax
 
 HIDDEN = (100, 50)
 BATCH = 32

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.runs.files import check_writable
-from multiadvisor.settings import Schedule, Settings
+from multiadvisor.settings import Schedule, Settings, as_arguments
 from multiadvisor.task import Task
 
 _SAVE_SECONDS = 10.0  # a checkpoint takes some milliseconds: often enough to lose little, seldom enough to cost nothing
@@ -30,7 +30,7 @@ class Training:
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
-        saved = time.monotonic()
+        saved, cost, good = time.monotonic(), 0.0, True
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
@@ -44,11 +44,16 @@ class Training:
                     tell(self.agent.turns - turns, None)
                 self.epochs.append(self._look(number))
                 tell(0, self.epochs[-1])
-                if time.monotonic() - saved > _SAVE_SECONDS and self.out is not None:
+                if self.out is not None and time.monotonic() - saved > max(_SAVE_SECONDS, 20 * cost):
+                    start = time.monotonic()
                     self.save()
                     saved = time.monotonic()
+                    cost = saved - start
+        except Diverged:
+            good = False  # what was saved before is better
+            raise
         finally:
-            if self.out is not None:
+            if self.out is not None and good:
                 self.save()
         return self
 
@@ -87,7 +92,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if out is None or not (out / "agent.json").exists():
         if out is not None and out.exists() and any(out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, **dataclasses.asdict(settings)), schedule, out=out)
+        return Training(MultiAdvisor(task, **as_arguments(settings)), schedule, out=out)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     agent, record = load_with_record(out, task)

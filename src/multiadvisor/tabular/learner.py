@@ -33,6 +33,47 @@ class Played(NamedTuple):
     returns: np.ndarray  # [games, n] each advisor's sum of rewards, before weights
 
 
+class Consulted(NamedTuple):
+    """The active advisors in one state."""
+
+    names: tuple[str, ...]  # [m]
+    advice: np.ndarray  # [m, A]
+    weights: np.ndarray  # [m]
+
+
+class _Tables:
+    """What the learners with tables answer alike."""
+
+    task: Task
+    table: np.ndarray
+    clock: Any  # [...] int64
+    tally: Any  # [...]
+
+    @property
+    def turns(self) -> int:
+        """Transitions learned from."""
+        return int(self.clock[kernel.TURN])
+
+    @property
+    def games(self) -> int:
+        """Games played to their end."""
+        return int(self.clock[kernel.GAMES])
+
+    @property
+    def score_sum(self) -> float:
+        """The scores of those games together."""
+        return float(self.tally[kernel.SCORE_SUM])
+
+    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The active advisors [m] and their rows [m] in a state."""
+        raise NotImplementedError
+
+    def consult(self, state: Any) -> Consulted:
+        """The active advisors' advice in one state."""
+        advisors, rows = self.rows(state)
+        return Consulted(tuple(self.task.names[j] for j in advisors), self.table[rows], self.task.weights[advisors])
+
+
 def shared_advisors(task: Task) -> int:
     """How many advisors, the first ones, may share tables: -1 where they are too many, or not the first."""
     sharing = [j for j, focus in enumerate(task.foci) if focus.table is not None]
@@ -41,7 +82,7 @@ def shared_advisors(task: Task) -> int:
     return len(sharing) if sharing == list(range(len(sharing))) and len(sharing) <= 8 else -1
 
 
-class CompiledLearner:
+class CompiledLearner(_Tables):
     """Learns inside a compiled world."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
@@ -165,7 +206,7 @@ class _Slots(NamedTuple):
     tally: np.ndarray  # [5]
 
 
-class AdapterLearner:
+class AdapterLearner(_Tables):
     """Learns in a Gymnasium environment.
 
     The environment is seeded anew every thousand turns or so, at the start of a game, and the actions since then are
@@ -369,6 +410,6 @@ class AdapterLearner:
         self.adapter.env.close()
 
 
-def learner_for(task: Task, settings: Settings) -> CompiledLearner | AdapterLearner:
+def tabular_learner(task: Task, settings: Settings) -> CompiledLearner | AdapterLearner:
     """The learner that fits the task."""
     return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,10 @@ class _Components:
         return tuple(observation[k].item() for k in self.picked)
 
 
+class _NoTable(BadInput):
+    """There can be no table for this, but a network can see it."""
+
+
 class View:
     """One distinct phi: a function of the observation, and the rows of its local states."""
 
@@ -74,26 +79,33 @@ class Adapter:
     It fills `firsts`, the first rows of the local states, `signals`, the rewards, and who is active or has ended.
     """
 
-    def __init__(self, env: gymnasium.Env, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
+    def __init__(self, env: Any, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
         from gymnasium import spaces
 
         self.env, self.foci, self.discretise = env, tuple(foci), discretise
         self.user: object = None  # who stepped the environment last: nobody else knows where it is
-        if not isinstance(env.action_space, spaces.Discrete):
+        self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
+        choice = env.single_action_space if self.vector else env.action_space
+        if not isinstance(choice, spaces.Discrete):
             raise BadInput(
-                f"the environment's actions are {type(env.action_space).__name__}, but advisors need Discrete ones: "
+                f"the environment's actions are {type(choice).__name__}, but advisors need Discrete ones: "
                 "wrap the environment so that it offers a finite choice"
             )
-        self.actions = int(env.action_space.n)
-        self.first_action = int(env.action_space.start)
-        space = getattr(env.unwrapped, "reward_space", None)
-        self.components = int(np.prod(space.shape)) if space is not None and space.shape else 0
+        self.actions = int(choice.n)
+        self.first_action = int(choice.start)
+        self.components = reward_components(env)
         n = len(self.foci)
-        self._whole = self._whole_observation(env.observation_space, discretise)
         self.views: list[View] = []
         self.view_of = np.zeros(n, np.int64)
         self.position = np.zeros(n, np.int64)
-        self._lay_out()
+        self.refusal: BadInput | None = None  # why there can be no table; a network may still see it
+        try:
+            if self.vector:
+                raise _NoTable("tables are learned in single games, and this is a vector environment: give deep=")
+            self._whole = self._whole_observation(env.observation_space, discretise)
+            self._lay_out()
+        except _NoTable as refusal:
+            self.refusal = refusal
         self.source = np.zeros(n, np.int64)
         self._rewards: list[tuple[int, Focus]] = []
         for j, focus in enumerate(self.foci):
@@ -134,9 +146,10 @@ class Adapter:
     def _phi(self, focus: Focus) -> tuple[Callable[[Any], Any], int | None]:
         if focus.state is None:
             if self._whole is None:
-                raise BadInput(
+                raise _NoTable(
                     f"focus {focus.name!r} looks at the whole observation, which is {self.env.observation_space}: "
-                    "pass discretise= (for example Bins), or give the focus a state function"
+                    "pass discretise= (for example Bins), give the focus a state function, or learn with a network "
+                    "(deep=, on the command line --deep)"
                 )
             phi, states = self._whole
             return phi, states if focus.states is None else focus.states
@@ -146,7 +159,8 @@ class Adapter:
             return focus.state, focus.states if focus.states is not None else getattr(focus.state, "states", None)
         shape = getattr(self.env.observation_space, "shape", None)
         if not shape or len(shape) != 1 or not np.issubdtype(self.env.observation_space.dtype, np.integer):
-            raise BadInput(
+            refuse = _NoTable if shape and len(shape) in (1, 3) else BadInput
+            raise refuse(
                 f"focus {focus.name!r} picks components {focus.state} of an observation that is no list of whole "
                 "numbers: give it a state function"
             )
@@ -211,8 +225,26 @@ class Adapter:
         return size + j
 
     def fresh(self) -> Adapter:
-        """Another one on the same environment that has counted nothing yet."""
+        """Another one on the same environment that has counted nothing yet, for a table."""
+        if self.refusal is not None:
+            raise self.refusal
         return Adapter(self.env, self.foci, self.discretise)
+
+    def copies(self, count: int) -> list[Any]:
+        """So many environments like this one; where it cannot be made again, itself, if one is enough."""
+        import gymnasium
+
+        try:
+            if self.env.spec is None:
+                raise ValueError("it is not registered")
+            return [gymnasium.make(self.env.spec, disable_env_checker=True) for _ in range(count)]
+        except Exception as error:  # whatever an environment's constructor may raise
+            if count == 1:
+                return [self.env]
+            raise BadInput(
+                f"the environment cannot be made {count} times ({error}): register it with Gymnasium, or leave envs "
+                "at 1"
+            ) from None
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
     def bind(self, active: np.ndarray, ended: np.ndarray) -> None:
@@ -332,17 +364,65 @@ def _decode(state: Any) -> Hashable:
     return state
 
 
+def reward_components(env: Any) -> int:
+    """The length of the environment's vector reward; 0 where it is a number."""
+    space = getattr(env.unwrapped, "reward_space", None)
+    return int(space.shape[-1]) if space is not None and space.shape else 0
+
+
+# What the documentation of MO-Gymnasium calls the components of its environments' rewards; the environments don't say.
+COMPONENT_NAMES = {
+    "mo-lunar-lander": ("landing", "shaping", "main engine", "side engine"),
+    "mo-mountaincar": ("time", "reverse", "forward"),
+    "mo-highway": ("speed", "right lane", "collision"),
+    "mo-reacher": ("target 1", "target 2", "target 3", "target 4"),
+    "minecart": ("first ore", "second ore", "fuel"),
+    "deep-sea-treasure": ("treasure", "time"),
+    "resource-gathering": ("death", "gold", "diamond"),
+    "four-room": ("blue square", "green triangle", "red circle"),
+    "fruit-tree": ("protein", "carbohydrates", "fats", "vitamins", "minerals", "water"),
+    "breakable-bottles": ("time", "delivered", "potential"),
+    "water-reservoir": ("flooding", "demand"),
+}
+
+
+def component_names(env: Any) -> list[str]:
+    """The names of the reward's components: the environment's own, those its documentation gives, or numbers."""
+    count = reward_components(env)
+    own = getattr(env.unwrapped, "reward_names", None)
+    if own is not None and len(own) == count:
+        return [str(name) for name in own]
+    spec = getattr(env, "spec", None)
+    identifier = spec.id if spec is not None else ""
+    for start, names in COMPONENT_NAMES.items():
+        if identifier.startswith(start) and len(names) == count:
+            return list(names)
+    return [f"reward {k}" for k in range(count)]
+
+
+def refuse_numbers_for_names(task: Task) -> None:
+    """Refuse a vector reward whose components nobody has named: who could tell what drives an action?"""
+    if task.adapter is None or task.adapter.components < 2:
+        return
+    if all(focus.name == f"reward {k}" for k, focus in enumerate(task.foci)):
+        raise BadInput(
+            f"the reward of {task.name!r} has {task.n} components without names: give --components with "
+            f"{task.n} names, separated by commas"
+        )
+
+
 def task_from_gymnasium(
     env: gymnasium.Env, foci: Sequence[Focus] | None, name: str | None, discretise: Callable[[Any], Hashable] | None
 ) -> Task:
     """See `Task.from_gymnasium`."""
-    space = getattr(env.unwrapped, "reward_space", None)
     if foci is None:
-        components = int(np.prod(space.shape)) if space is not None and space.shape else 0
-        foci = [Focus(f"reward {k}", reward=k) for k in range(components)] or [Focus("reward")]
+        names = component_names(env)
+        foci = [Focus(name, reward=k) for k, name in enumerate(names)] or [Focus("reward")]
     check_foci(foci)
     adapter = Adapter(env, foci, discretise)
     spec = env.spec
+    if spec is None and name is None and adapter.vector:
+        name = "vector environment"
     return Task(
         name=name or (f"gymnasium:{spec.id}" if spec else type(env.unwrapped).__name__),
         actions=tuple(f"action {a + adapter.first_action}" for a in range(adapter.actions)),
@@ -352,7 +432,10 @@ def task_from_gymnasium(
 
 
 def make_gymnasium(name: str, **options: Any) -> Task:
-    """`gymnasium:ID`: a registered environment, one advisor for each component of its reward."""
+    """`gymnasium:ID`: a registered environment, one advisor for each component of its reward.
+
+    `components` names them; what else is given goes to the environment.
+    """
     import contextlib
 
     import gymnasium
@@ -361,10 +444,19 @@ def make_gymnasium(name: str, **options: Any) -> Task:
         import mo_gymnasium  # noqa: F401
 
     identifier = name.removeprefix("gymnasium:")
+    kept = dict(options)
+    components = options.pop("components", None)
     try:
         env = gymnasium.make(identifier, disable_env_checker=True, **options)
     except gymnasium.error.Error as error:
         raise BadInput(f"no environment {identifier!r} can be made: {str(error).splitlines()[0]}") from None
     except TypeError as error:
         raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
-    return task_from_gymnasium(env, None, name, None)
+    foci = None
+    if components is not None:
+        count = reward_components(env)
+        if len(components) != count:
+            kind = f"a vector of {count}" if count else "a number"
+            raise BadInput(f"{len(components)} components were named, but the reward of {identifier!r} is {kind}")
+        foci = [Focus(str(component), reward=k) for k, component in enumerate(components)]
+    return replace(task_from_gymnasium(env, foci, name, None), options=kept)

@@ -52,9 +52,16 @@ def _task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
 def make(name: str, /, **options: Any) -> Task:
     """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
 
+    Any task takes `weights`, numbers by the name of an advisor or group, in the place of its own.
+
     >>> make("pac-boy", rules="hra").n
     77
     """
+    weights = options.pop("weights", None)
+    if weights is not None:
+        if not isinstance(weights, dict):
+            raise BadInput(f"weights are {weights!r}: give a number for each advisor or group, by name")
+        return make(name, **options).with_weights(**weights)
     if name.startswith("gymnasium:"):
         from multiadvisor.worlds.adapter import make_gymnasium
 

@@ -22,6 +22,9 @@ class Happening(NamedTuple):
     truncated: bool
 
 
+WAITS = 2  # in the place of fresh: leave this game alone
+
+
 def reset(constants, x, key):
     """Bound to the world's function before compiling, as are the three below."""
 
@@ -41,6 +44,8 @@ def step(constants, x, action, key, advisors, m, reward, ended):
 def many_turns(constants, x, action, fresh, turn, key, limit, advisors, active, local, reward, ended, terminated, over):
     """One turn of every game of a batch, the games in axis 0; a fresh game is dealt and waits for its first action."""
     for b in range(x.shape[0]):
+        if fresh[b] == WAITS:
+            continue
         now = turn_key(key[b], turn[b, 0])
         over[b] = False
         terminated[b] = False
@@ -97,6 +102,11 @@ class Games:
             self.terminated, self.over,
         )  # fmt: skip
         self.fresh[:] = 0
+
+    def deal(self, which: np.ndarray) -> None:
+        """Start the games in `which` [B] anew; the others wait."""
+        self.fresh[:] = np.where(which, 1, WAITS)
+        self.step(np.zeros(len(self.keys), np.int64))
 
 
 class Game:

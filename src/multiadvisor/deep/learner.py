@@ -1,0 +1,394 @@
+"""The deep learner: the same interface as the tabular one, with a network in the place of the table.
+
+Several runs, which differ in their seeds alone, may learn in one program: their games, memories and networks are
+stacked. `MultiAdvisor` uses one; the experiments on a GPU use many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.deep.backend import jax
+from multiadvisor.deep.network import Network, initial, plan_networks
+from multiadvisor.deep.replay import DONE, SCORE_SUM, TURNS, Replay, choose, remember
+from multiadvisor.deep.sources import NOBODY, PythonSource, VectorSource, WorldSource, evaluation_keys, training_keys
+from multiadvisor.deep.update import make_update
+from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_key
+from multiadvisor.errors import BadInput, Diverged
+from multiadvisor.settings import Settings
+from multiadvisor.tabular.learner import Consulted, Played
+from multiadvisor.task import Task
+
+_LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
+_SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which advisors the network has: the task's, its groups, or one for everything."""
+
+    names: tuple[str, ...]
+    weights: np.ndarray  # [k]
+    gammas: np.ndarray  # [k]
+    merge: np.ndarray | None
+    """[n, k]: how the task's n advisors pay into these; None: they are the same."""
+    members: tuple[tuple[int, ...], ...]
+    """For each, the task's advisors it stands for."""
+
+
+def split_task(task: Task, gamma: float, split: str) -> Split:
+    """The network's advisors.
+
+    >>> import multiadvisor as mad
+    >>> split_task(mad.make("pac-boy"), 0.9, "groups").names
+    ('ghosts', 'fruits')
+    """
+    if split == "advisors":
+        return Split(task.names, task.weights, task.gammas(gamma), None, tuple((j,) for j in range(task.n)))
+    groups = ["reward" if split == "none" else focus.group or focus.name for focus in task.foci]
+    names = tuple(dict.fromkeys(groups))
+    members = tuple(tuple(j for j, group in enumerate(groups) if group == name) for name in names)
+    merge = np.zeros((task.n, len(names)))
+    own = task.gammas(gamma)
+    gammas = np.full(len(names), gamma)
+    for k, part in enumerate(members):
+        merge[list(part), k] = task.weights[list(part)]
+        if len(set(own[list(part)])) == 1:
+            gammas[k] = own[part[0]]
+    return Split(names, np.ones(len(names)), gammas, merge, members)
+
+
+class DeepLearner:
+    """Learns with a network; S = len(seeds) runs side by side, all of them alike but for the seed."""
+
+    def __init__(self, task: Task, settings: Settings, seeds: Sequence[int] | None = None) -> None:
+        deep = settings.deep
+        assert deep is not None
+        self.task, self.settings, self.deep = task, settings, deep
+        self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
+        self.split = split_task(task, settings.gamma, deep.split)
+        self._activity = deep.split == "advisors" and (
+            any(focus.active is not None for focus in task.foci) if task.world is None else True
+        )
+        self.source = self._source()
+        games = len(self.source_keys) // len(self.seeds)
+        self.games_each = games
+        sight = self.source.sight
+        views = [self._view(sight.masks, part) for part in self.split.members]
+        shares = {
+            "shared": ["all"] * len(views), "advisor": list(self.split.names),
+            "group": [task.foci[part[0]].group or task.foci[part[0]].name for part in self.split.members],
+        }[deep.torso]  # fmt: skip
+        self.plan = plan_networks(
+            sight.shape, sight.scale, views, shares, len(task.actions), deep.convolutions, deep.strides, deep.hidden
+        )
+        start, self._update = make_update(settings, self.split.weights)
+        self.state = start(initial(self.plan, self.seeds))
+        self.updates = 0
+        run_keys = np.array([stream_key(seed, TRAINING, 1 << 32) for seed in self.seeds], np.uint64)
+        k = len(self.split.names)
+        self.replay = Replay(
+            self.source_keys, run_keys, deep.replay, sight.shape, sight.dtype, k, self._activity
+        )  # fmt: skip
+        self._forward = jax.jit(lambda network, observation: network(observation))
+        parameters = sum(leaf.size for leaf in jax.tree.leaves(self.state.network)) // len(self.seeds)
+        self._numpy = jax.default_backend() == "cpu" and parameters <= _SMALL and not deep.convolutions
+        self._see()
+        self._opened = False
+        self._nothing = np.zeros((len(self.source_keys), 0), np.uint8)
+
+    @staticmethod
+    def _view(masks: tuple[tuple[int, ...], ...], part: tuple[int, ...]) -> tuple[int, ...]:
+        """What the members see together."""
+        return tuple(int(any(masks[j][f] for j in part)) for f in range(len(masks[0])))
+
+    def _source(self) -> Any:
+        task, deep = self.task, self.deep
+        image = bool(deep.convolutions)
+        if task.world is not None:
+            self.source_keys = training_keys(self.seeds, deep.envs)
+            return WorldSource(task, self.source_keys, image, self._activity)
+        assert task.adapter is not None
+        if task.adapter.vector:
+            if len(self.seeds) > 1 or deep.envs != 1:
+                raise BadInput("a vector environment has its own number of games and one run: leave envs out")
+            self.source_keys = training_keys(self.seeds, task.adapter.env.num_envs)
+            return VectorSource(task, task.adapter.env, self.seeds[0], image)
+        count = len(self.seeds) * deep.envs
+        self.source_keys = training_keys(self.seeds, deep.envs)
+        envs = task.adapter.copies(count)
+        seeds = [(seed, game) for seed in self.seeds for game in range(deep.envs)]
+        return PythonSource(task, envs, seeds, image)
+
+    # ---- what was learned --------------------------------------------------------------------------------------------
+    @property
+    def turns(self) -> int:
+        """Transitions learned from, in each run."""
+        return int(self.replay.clock[: self.games_each, TURNS].sum())
+
+    @property
+    def games(self) -> int:
+        """Games played to their end, in the first run."""
+        return int(self.replay.tally[: self.games_each, DONE].sum())
+
+    @property
+    def score_sum(self) -> float:
+        """The scores of those games together."""
+        return float(self.replay.tally[: self.games_each, SCORE_SUM].sum())
+
+    def _see(self) -> None:
+        """Take a copy of the network for acting: the original's memory is given away at the next update."""
+        self.network = jax.tree.map(np.array, self.state.network) if self._numpy else self.state.network
+
+    def _advice(self, observation: np.ndarray, network: Network | None = None) -> np.ndarray:
+        """[S, B, F] -> [S, B, n, A]."""
+        network = self.network if network is None else network
+        seen = observation.reshape(*observation.shape[:2], *self.plan.shape)
+        if self._numpy:
+            return network(seen)
+        return np.array(self._forward(network, seen))
+
+    def consult(self, state: Any) -> Consulted:
+        """The active advisors' advice in one state."""
+        row = self.source.sight.convert(state)
+        advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0, 0]
+        keep = np.arange(len(self.split.names))
+        if self._activity:
+            keep = np.flatnonzero(self.source.active_in(state))
+        names = tuple(self.split.names[j] for j in keep)
+        return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep])
+
+    def values(self, j: int) -> np.ndarray:
+        """There is no table."""
+        raise BadInput("a network has no table of values: ask for the advice in a state")
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+    def prepare(self) -> None:
+        """Begin the games; the update is compiled when it is first needed."""
+        if not self._opened:
+            self.source.open()
+            active = self.source.active if self._activity else self._nothing
+            self.replay.open(self.source.current, active)
+            self._opened = True
+
+    def _epsilon(self) -> float:
+        deep, last = self.deep, self.settings.epsilon
+        part = min(self.turns / deep.epsilon_turns, 1.0) if deep.epsilon_turns else 1.0
+        return deep.epsilon_start + (last - deep.epsilon_start) * part
+
+    def run(self, turns: int) -> None:
+        """Play and learn for this many turns, rounded up to whole turns of all games."""
+        self.prepare()
+        deep, source, replay, split = self.deep, self.source, self.replay, self.split
+        until = self.turns + turns
+        limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
+        actions = np.zeros(len(self.source_keys), np.int64)
+        runs, weights, score_weights = len(self.seeds), split.weights, self.task.weights
+        now = self.turns
+        while now < until:
+            advice = self._advice(source.current.reshape(runs, self.games_each, -1))
+            active = source.active if self._activity else NOBODY
+            choose(
+                advice.reshape(-1, *advice.shape[2:]), weights, active, self.source_keys, replay.clock,
+                self._epsilon(), actions,
+            )  # fmt: skip
+            turn = source.step(actions)
+            if split.merge is None:
+                paid, ended = turn.paid, turn.ended | turn.terminated[:, None]
+                now_active = turn.active if self._activity else self._nothing
+                then_active = source.active if self._activity else self._nothing
+            else:
+                paid = turn.paid @ split.merge
+                ended = np.repeat(turn.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
+                now_active = then_active = self._nothing
+            wrong = remember(
+                replay.observations, replay.action, replay.reward, replay.ended, replay.active, replay.kind,
+                replay.clock, replay.tally, self.source_keys, actions, turn.arrived, paid, turn.over, ended, turn.dealt,
+                source.current, now_active, then_active, source.waits, limit, sigma, score_weights, turn.paid,
+            )  # fmt: skip
+            if wrong >= 0:
+                raise BadInput(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
+            now = self.turns
+            due = (now - deep.starts) // deep.update_every - self.updates
+            while due >= deep.updates_at_once and now >= deep.batch:
+                self._learn()
+                due -= deep.updates_at_once
+
+    def _learn(self) -> None:
+        deep = self.deep
+        count = deep.updates_at_once
+        batch = self.replay.batches(self.updates, count, deep.batch, self.split.gammas, deep.n_step)
+        self.state, loss = self._update(self.state, batch)
+        self.updates += count
+        loss = np.asarray(loss)
+        if not np.isfinite(loss).all():
+            run, advisor = np.argwhere(~np.isfinite(loss))[0]
+            raise Diverged(
+                f"the loss of advisor {self.split.names[advisor]!r} is no longer finite (seed {self.seeds[run]}, "
+                f"{self.turns} turns): lower the learning rate, or look for an observation that is not finite"
+            )
+        self._see()
+
+    # ---- playing without learning ------------------------------------------------------------------------------------
+    def evaluate(self, games: int, seed: int) -> Played:
+        """Greedy games of the first run."""
+        return self.evaluate_all(games, seed)[0]
+
+    def evaluate_all(self, games: int, seed: int) -> list[Played]:
+        """Greedy games of every run."""
+        self.prepare()
+        if self.task.world is not None:
+            return self._evaluate_world(games, seed)
+        if self.task.adapter is not None and self.task.adapter.vector:
+            return [self._evaluate_vector(games, seed)]
+        return [self._evaluate_python(games, seed, run) for run in range(len(self.seeds))]
+
+    def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, network: Any) -> Any:
+        """Greedy actions of the games in `observation` [S, B, F]."""
+        advice = self._advice(observation, network)
+        actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
+        active = source.active if self._activity else NOBODY
+        choose(advice.reshape(-1, *advice.shape[2:]), self.split.weights, active, keys, clock, 0.0, actions)
+        return actions
+
+    def _evaluate_world(self, games: int, seed: int) -> list[Played]:
+        runs = len(self.seeds)
+        keys = np.concatenate([evaluation_keys(one, seed, games) for one in self.seeds])
+        source = WorldSource(self.task, keys, bool(self.deep.convolutions), self._activity)
+        source.open()
+        tracked = _Tracked(len(keys), self.task)
+        clock = np.zeros((len(keys), 3), np.int64)
+        longest = self.task.limit or _LONGEST_GAME
+        for _ in range(longest):
+            current = source.current.reshape(runs, games, -1)
+            turn = source.step(self._greedy(source, keys, clock, current, None))
+            clock[:, TURNS] += 1
+            if tracked.add(turn):
+                return [tracked.played(slice(run * games, (run + 1) * games)) for run in range(runs)]
+        raise BadInput(
+            f"the greedy policy did not end {games} games of {self.task.name!r} in {longest} turns: give it a limit"
+        )
+
+    def _evaluate_python(self, games: int, seed: int, run: int) -> Played:
+        assert self.task.adapter is not None
+        alone = isinstance(self.source, PythonSource) and self.task.adapter.env is self.source.envs[0]
+        kept = self.source.tensors() if alone else {}
+        env = self.task.adapter.env
+        own = self.seeds[run]
+        source = PythonSource(self.task, [env], [(own, 0)], bool(self.deep.convolutions))
+        network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
+        key = np.array([stream_key(own, EVALUATION, seed)], np.uint64)
+        clock = np.zeros((1, 3), np.int64)
+        parts = []
+        for game in range(games):
+            source.begin(environment_seed(own, EVALUATION, ((1 + seed) << 32) + game))
+            tracked = _Tracked(1, self.task)
+            for _ in range(_LONGEST_GAME):
+                turn = source.step(self._greedy(source, key, clock, source.current[None], network), again=False)
+                clock[:, TURNS] += 1
+                if tracked.add(turn):
+                    break
+            else:
+                raise BadInput(
+                    f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: wrap the environment in a "
+                    "TimeLimit"
+                )
+            parts.append(tracked.played(slice(0, 1)))
+        if alone:
+            self.source.restore(kept)
+        return Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+
+    def _evaluate_vector(self, games: int, seed: int) -> Played:
+        """The first games of each of the environment's places; the training games begin anew afterwards."""
+        assert self.task.adapter is not None
+        env = self.task.adapter.env
+        source = VectorSource(self.task, env, self.seeds[0], bool(self.deep.convolutions))
+        source.opened = (1 << 20) + seed
+        source.open()
+        places = env.num_envs
+        key = np.array([stream_key(self.seeds[0], EVALUATION, (seed << 20) + i) for i in range(places)], np.uint64)
+        clock = np.zeros((places, 3), np.int64)
+        rounds = [_Tracked(places, self.task) for _ in range(-(-games // places))]
+        place = np.zeros(places, np.int64)
+        for _ in range(_LONGEST_GAME):
+            turn = source.step(self._greedy(source, key, clock, source.current[None], None))
+            clock[:, TURNS] += 1
+            for number, tracked in enumerate(rounds):
+                tracked.add(turn, (place == number) & ~turn.dealt)
+            place += turn.over
+            if (place >= len(rounds)).all():
+                break
+        parts = [tracked.played(slice(None)) for tracked in rounds]
+        self.source.open()
+        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
+        whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+        return Played(*(axis[:games] for axis in whole))
+
+    # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Everything the run is made of."""
+        self.prepare()
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
+        for leaf in leaves:
+            if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
+                raise Diverged("the network is no longer finite: it was not saved; lower the learning rate")
+        kept = {f"network {k:03}": leaf for k, leaf in enumerate(leaves)}
+        games = {f"games {name}": array for name, array in self.source.tensors().items()}
+        memory = {f"replay {name}": array for name, array in self.replay.tensors().items()}
+        return {**kept, **games, **memory, "updates": np.array([self.updates], np.int64)}
+
+    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+        """Take up what `tensors` gave."""
+        parts: dict[str, dict[str, np.ndarray]] = {"network": {}, "games": {}, "replay": {}}
+        for name, array in tensors.items():
+            kind, _, rest = name.partition(" ")
+            if kind in parts:
+                parts[kind][rest] = array
+        leaves, tree = jax.tree.flatten(self.state)
+        try:
+            given = [parts["network"][f"{k:03}"] for k in range(len(leaves))]
+            if [(a.shape, a.dtype) for a in given] != [(np.shape(b), b.dtype) for b in leaves]:
+                raise KeyError("shapes")
+            self.state = jax.tree.unflatten(tree, [jax.numpy.array(array) for array in given])
+            self.updates = int(tensors["updates"][0])
+            self.replay.restore(parts["replay"])
+            self.source.restore(parts["games"])
+        except (KeyError, ValueError) as error:
+            raise BadInput(
+                f"the checkpoint's network does not fit this task ({error}): it was made for another"
+            ) from None
+        self._opened = True
+        self._see()
+
+    def close(self) -> None:
+        """Close the environments."""
+        for env in getattr(self.source, "envs", []):
+            env.close()
+
+
+class _Tracked:
+    """The first game of each of so many places: its score, length, end and returns."""
+
+    def __init__(self, places: int, task: Task) -> None:
+        self.weights = task.weights
+        self.returns = np.zeros((places, task.n))
+        self.turns, self.finished = np.zeros(places, np.int64), np.zeros(places, np.int64)
+        self.going = np.ones(places, bool)
+
+    def add(self, turn: Any, counted: np.ndarray | None = None) -> bool:
+        """One turn more of the games that go on; True when none does."""
+        counts = self.going if counted is None else self.going & counted
+        self.returns += np.where(counts[:, None], turn.paid, 0.0)
+        self.turns += counts
+        self.finished[counts & turn.terminated] = 1
+        self.going &= ~(counts & turn.over)
+        return not self.going.any()
+
+    def played(self, part: slice) -> Played:
+        """As an evaluation's result."""
+        returns = self.returns[part]
+        return Played(returns @ self.weights, self.turns[part], self.finished[part], returns)

@@ -1,0 +1,236 @@
+"""The memory of the last transitions, every observation stored once, and what is read from it for a batch.
+
+Each game has a ring of rows, in the order of its turns. A row is an observation with what was done in it and what came
+of it; where a game ended, one row more holds its last observation. Sums over n steps are taken when a batch is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multiadvisor.compiling import cached
+from multiadvisor.deep.update import Batch
+from multiadvisor.draws import CHOICE, NOISE, below, draw, normal, turn_key
+from multiadvisor.errors import BadInput
+from multiadvisor.tabular import kernel
+
+# What a row is: the newest one of its ring (nothing was done in it yet), a turn, a game's last turn, or its end.
+NEWEST, TURN, LAST, END = range(4)
+HEAD, FILLED, TURNS = range(3)  # the entries of `clock`
+SCORE, DONE, SCORE_SUM = range(3)  # the entries of `tally`
+
+
+@cached
+def choose(advice, weights, active, keys, clock, epsilon, actions):
+    """The actions [N] for advice [N, n, A] by the weighted sum; ties and exploration by each game's own draws."""
+    for i in range(advice.shape[0]):
+        word = draw(turn_key(keys[i], clock[i, TURNS]), CHOICE)
+        if active.shape[0] == 0:
+            for a in range(advice.shape[2]):
+                total = 0.0
+                for j in range(advice.shape[1]):
+                    total += weights[j] * advice[i, j, a]
+                advice[i, 0, a] = total
+        else:
+            for a in range(advice.shape[2]):
+                total = 0.0
+                for j in range(advice.shape[1]):
+                    total += weights[j] * advice[i, j, a] * active[i, j]
+                advice[i, 0, a] = total
+        actions[i] = kernel.choose(advice[i, 0], epsilon, word)
+
+
+@cached
+def remember(
+    observations, action, reward, ended, active, kind, clock, tally, keys, actions, arrived, paid, over, finished,
+    dealt, following, now_active, then_active, waits, limit, sigma, score_weights, raw,
+):  # fmt: skip
+    """One turn of every game into its ring; -1, or the advisor whose reward is not finite.
+
+    `arrived` [N, F] is what the turn led to, `following` [N, F] what is acted on next: the same, or a new game. Where
+    a new game `waits`, it begins with a turn of its own, `dealt`, in which nothing was done.
+    """
+    for i in range(clock.shape[0]):
+        head = clock[i, HEAD]
+        size = kind.shape[1]
+        if dealt[i]:
+            # the turn only began a game: the ring goes on behind the last one's end
+            head = (head + 1) % size
+        else:
+            turn = turn_key(keys[i], clock[i, TURNS])
+            action[i, head] = actions[i]
+            kind[i, head] = LAST if over[i] else TURN
+            for j in range(paid.shape[1]):
+                r = paid[i, j]
+                if not np.isfinite(r):
+                    return j
+                if limit > 0.0:
+                    r = min(max(r, -limit), limit)
+                if sigma > 0.0:
+                    r += sigma * normal(draw(turn, NOISE + j))
+                reward[i, head, j] = r
+                ended[i, head, j] = finished[i, j]
+            for j in range(raw.shape[1]):
+                tally[i, SCORE] += score_weights[j] * raw[i, j]
+            clock[i, TURNS] += 1
+            head = (head + 1) % size
+            if over[i]:
+                kind[i, head] = END
+                clock[i, FILLED] = min(clock[i, FILLED] + 1, size)
+                for f in range(observations.shape[2]):
+                    observations[i, head, f] = arrived[i, f]
+                for j in range(active.shape[2]):
+                    active[i, head, j] = now_active[i, j]
+                tally[i, SCORE_SUM] += tally[i, SCORE]
+                tally[i, SCORE] = 0.0
+                tally[i, DONE] += 1.0
+                if waits:
+                    clock[i, HEAD] = head
+                    continue
+                head = (head + 1) % size
+        kind[i, head] = NEWEST
+        clock[i, FILLED] = min(clock[i, FILLED] + 1, size)
+        for f in range(observations.shape[2]):
+            observations[i, head, f] = following[i, f]
+        for j in range(active.shape[2]):
+            active[i, head, j] = then_active[i, j]
+        clock[i, HEAD] = head
+    return -1
+
+
+@cached
+def recall(
+    observations, action, reward, ended, active, kind, clock, keys, first, gammas, steps, out_observation, out_action,
+    out_reward, out_discount, out_next, out_active, out_next_active,
+):  # fmt: skip
+    """Fill batches [K, S, B, ...]: transitions drawn uniformly, up to `steps` of them summed for each sample."""
+    updates, runs, samples = out_action.shape
+    games = clock.shape[0] // runs
+    size = kind.shape[1]
+    for k in range(updates):
+        for s in range(runs):
+            turn = turn_key(keys[s], first + k)
+            for b in range(samples):
+                attempt = 0
+                while True:
+                    word = draw(turn, (b << 20) + attempt)
+                    attempt += 1
+                    i = s * games + below(word >> np.uint64(32), games)
+                    back = below(word, clock[i, FILLED])
+                    row = (clock[i, HEAD] - back) % size
+                    if kind[i, row] == TURN or kind[i, row] == LAST:
+                        break
+                for f in range(observations.shape[2]):
+                    out_observation[k, s, b, f] = observations[i, row, f]
+                out_action[k, s, b] = action[i, row]
+                for j in range(reward.shape[2]):
+                    out_reward[k, s, b, j] = 0.0
+                    out_discount[k, s, b, j] = 1.0
+                for j in range(active.shape[2]):
+                    out_active[k, s, b, j] = active[i, row, j]
+                for _ in range(steps):
+                    over = kind[i, row] == LAST
+                    following = (row + 1) % size
+                    for j in range(reward.shape[2]):
+                        left = out_discount[k, s, b, j]
+                        out_reward[k, s, b, j] += left * reward[i, row, j]
+                        out_discount[k, s, b, j] = 0.0 if ended[i, row, j] else left * gammas[j]
+                    for j in range(active.shape[2]):
+                        if not active[i, following, j]:
+                            out_discount[k, s, b, j] = 0.0
+                    row = following
+                    if over or kind[i, row] == NEWEST:
+                        break
+                for f in range(observations.shape[2]):
+                    out_next[k, s, b, f] = observations[i, row, f]
+                for j in range(active.shape[2]):
+                    out_next_active[k, s, b, j] = active[i, row, j]
+
+
+class Replay:
+    """Rings for N games of S runs, N / S each; the arrays hold everything that a checkpoint needs."""
+
+    def __init__(
+        self, keys: np.ndarray, run_keys: np.ndarray, capacity: int, shape: tuple[int, ...], dtype: np.dtype, n: int,
+        activity: bool,
+    ) -> None:  # fmt: skip
+        games, size, features = len(keys), max(capacity * len(run_keys) // len(keys), 2) + 1, int(np.prod(shape))
+        self.keys, self.run_keys, self.shape = keys, run_keys, shape
+        self.observations = np.zeros((games, size, features), dtype)
+        self.action = np.zeros((games, size), np.int32)
+        self.reward = np.zeros((games, size, n), np.float32)
+        self.ended = np.zeros((games, size, n), np.uint8)
+        self.active = np.zeros((games, size, n if activity else 0), np.uint8)
+        self.kind = np.full((games, size), END, np.uint8)
+        self.clock = np.zeros((games, 3), np.int64)  # HEAD, FILLED, TURNS
+        self.tally = np.zeros((games, 3))  # SCORE of this game, games DONE, SCORE_SUM of those
+
+    def open(self, observations: np.ndarray, active: np.ndarray) -> None:
+        """The very first observations [N, F]."""
+        self.observations[:, 0], self.active[:, 0] = observations, active
+        self.kind[:, 0], self.clock[:, HEAD], self.clock[:, FILLED] = NEWEST, 0, 1
+
+    def begin_again(self, observations: np.ndarray, active: np.ndarray) -> None:
+        """New games in every ring, whatever was going on: what was not finished counts as cut off."""
+        for i in range(len(self.kind)):
+            head, size = int(self.clock[i, HEAD]), self.kind.shape[1]
+            if self.kind[i, head] == NEWEST:
+                self.kind[i, head] = END
+                before = (head - 1) % size
+                if self.kind[i, before] == TURN:
+                    self.kind[i, before] = LAST
+            head = (head + 1) % size
+            self.observations[i, head], self.active[i, head], self.kind[i, head] = observations[i], active[i], NEWEST
+            self.clock[i, HEAD], self.clock[i, FILLED] = head, min(self.clock[i, FILLED] + 1, size)
+            self.tally[i, SCORE] = 0.0
+
+    def batches(self, first: int, updates: int, samples: int, gammas: np.ndarray, steps: int) -> Batch:
+        """Batches for the updates number `first` and on: the same ones whenever they are asked for."""
+        front, n = (updates, len(self.run_keys), samples), self.reward.shape[2]
+        features = self.observations.shape[2]
+        batch = Batch(
+            np.empty((*front, features), self.observations.dtype), np.empty(front, np.int32),
+            np.empty((*front, n), np.float32), np.empty((*front, n), np.float32),
+            np.empty((*front, features), self.observations.dtype),
+            np.ones((*front, n), np.float32), np.ones((*front, n), np.float32),
+        )  # fmt: skip
+        recall(
+            self.observations, self.action, self.reward, self.ended, self.active, self.kind, self.clock, self.run_keys,
+            first, gammas, steps, batch.observation, batch.action, batch.reward, batch.discount, batch.next_observation,
+            batch.active, batch.next_active,
+        )  # fmt: skip
+        shape = (*front, *self.shape)
+        return batch._replace(
+            observation=batch.observation.reshape(shape), next_observation=batch.next_observation.reshape(shape)
+        )
+
+    # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The rows in use; bytes that are all 0 or 1 are packed eight to one."""
+        used = int(self.clock[:, FILLED].max())
+        kept = {
+            name: getattr(self, name)[:, :used] for name in ("action", "reward", "ended", "active", "kind")
+        }  # fmt: skip
+        seen = self.observations[:, :used]
+        if seen.dtype == np.uint8 and seen.size and seen.max() <= 1:
+            kept["packed"] = np.packbits(seen, axis=2)
+        else:
+            kept["observations"] = seen
+        return {**kept, "replay_clock": self.clock, "replay_tally": self.tally}
+
+    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+        """Take up what `tensors` gave."""
+        given = dict(tensors)
+        try:
+            if "packed" in given:
+                given["observations"] = np.unpackbits(given["packed"], axis=2, count=self.observations.shape[2])
+            for name in ("observations", "action", "reward", "ended", "active", "kind"):
+                own, array = getattr(self, name), given[name]
+                if array.dtype != own.dtype:
+                    raise ValueError(name)
+                own[:, : array.shape[1]] = array
+            self.clock[...], self.tally[...] = given["replay_clock"], given["replay_tally"]
+        except (KeyError, ValueError, TypeError) as error:
+            raise BadInput(
+                f"the checkpoint's memory does not fit this task ({error}): it was made for another"
+            ) from None

@@ -1,0 +1,469 @@
+"""Where the transitions come from: compiled worlds, Python environments one by one, or a vector environment.
+
+Each plays N games side by side and shows them as rows of numbers: `current` [N, F] is what to act on. A turn says what
+it led to, what each of the task's advisors was paid, and whose part is over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.compiling import specialise
+from multiadvisor.draws import ENVIRONMENT, EVALUATION, STRETCH, TRAINING, environment_seed, stream_key
+from multiadvisor.errors import BadInput
+from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.game import Games
+
+NOBODY = np.zeros((0, 0), np.uint8)  # in the place of activity, where every advisor always has a say
+
+
+class Turn(NamedTuple):
+    """What a turn of N games brought."""
+
+    arrived: np.ndarray  # [N, F] where it led, also where that was a game's end
+    paid: np.ndarray  # [N, n] each advisor's reward
+    ended: np.ndarray  # [N, n] uint8: whose own part is over
+    terminated: np.ndarray  # [N] bool
+    over: np.ndarray  # [N] bool: terminated or truncated
+    dealt: np.ndarray  # [N] bool: no turn at all, a game was only begun
+    active: np.ndarray  # [N, n] uint8 where it led, or NOBODY
+
+
+class Sight(NamedTuple):
+    """How observations become the network's input."""
+
+    shape: tuple[int, ...]  # [features], or [channels, height, width]
+    dtype: np.dtype
+    scale: float
+    convert: Callable[[Any], np.ndarray]  # one observation -> [F], checked
+    masks: tuple[tuple[int, ...], ...]  # for each advisor, 1 where it sees the feature or channel
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------
+def _plain_sight(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable[[Any], np.ndarray]]:
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Box) and space.shape:
+        shape: tuple[int, ...] = space.shape
+        byte = space.dtype == np.uint8
+        dtype = np.dtype(np.uint8 if byte else np.float32)
+        turned = len(shape) == 3 and shape[2] in (1, 3, 4) and shape[0] not in (1, 3, 4)
+
+        def convert(observation: Any) -> np.ndarray:
+            seen = np.asarray(observation)
+            if seen.shape != shape:
+                raise BadInput(f"an observation of the shape {seen.shape} was given where {shape} is expected")
+            return (seen.transpose(2, 0, 1) if turned else seen).astype(dtype, copy=False).reshape(-1)
+
+        size = (math.prod(shape),) if len(shape) != 3 else (shape[2], *shape[:2]) if turned else shape
+        return size, dtype, 1.0 / 255.0 if byte and space.high.max() > 1 else 1.0, convert
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        start = np.atleast_1d(space.start).ravel()
+        sizes = np.atleast_1d(space.n if isinstance(space, spaces.Discrete) else space.nvec).ravel()
+        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+
+        def one_hot(observation: Any) -> np.ndarray:
+            numbers = np.atleast_1d(observation).ravel()
+            if numbers.shape != sizes.shape or not np.issubdtype(numbers.dtype, np.integer):
+                raise BadInput(f"an observation of {len(sizes)} whole numbers was expected, not {observation!r}")
+            numbers = numbers - start
+            if ((numbers < 0) | (numbers >= sizes)).any():
+                raise BadInput(f"the observation {observation!r} is outside of its space {space}")
+            row = np.zeros(int(sizes.sum()), np.uint8)
+            row[offsets + numbers] = 1
+            return row
+
+        return (int(sizes.sum()),), np.dtype(np.uint8), 1.0, one_hot
+    try:
+        width = int(spaces.flatdim(space))
+    except (NotImplementedError, ValueError):
+        raise BadInput(f"observations are {space}, which is no list of numbers: wrap the environment") from None
+
+    def flatten(observation: Any) -> np.ndarray:
+        try:
+            return np.asarray(spaces.flatten(space, observation), np.float32)
+        except (TypeError, ValueError, KeyError, IndexError, AssertionError):
+            raise BadInput(f"an observation does not fit its space {space}") from None
+
+    return (width,), np.dtype(np.float32), 1.0, flatten
+
+
+def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
+    """How n advisors see observations of a space; `image`: the network has convolutions."""
+    shape, dtype, scale, convert = _plain_sight(space)
+    if len(shape) == 3 and not image:
+        shape = (math.prod(shape),)
+    if image and len(shape) != 3:
+        raise BadInput(f"convolutions need images, and the observations are {space}: leave convolutions out")
+    functions = list(dict.fromkeys(focus.state for focus in foci if callable(focus.state)))
+    if functions and len(shape) == 3:
+        raise BadInput("a focus with a state function cannot look at an image: name the channels it sees, or none")
+    parts = [shape[0]]
+    if functions:
+        sample = space.sample()
+        for function in functions:
+            parts.append(np.asarray(function(sample), np.float32).size)
+    starts = np.concatenate([[0], np.cumsum(parts)])
+    masks = []
+    for focus in foci:
+        mask = np.zeros(int(starts[-1]), int)
+        if callable(focus.state):
+            k = 1 + functions.index(focus.state)
+            mask[starts[k] : starts[k + 1]] = 1
+        elif focus.state is None or isinstance(focus.state, str):
+            mask[: parts[0]] = 1
+        else:
+            picked = [focus.state] if isinstance(focus.state, int) else list(focus.state)
+            if not all(-parts[0] <= k < parts[0] for k in picked):
+                what = "channels" if len(shape) == 3 else "components"
+                raise BadInput(f"focus {focus.name!r} picks {what} {focus.state} of an observation of {parts[0]}")
+            mask[picked] = 1
+        masks.append(tuple(mask.tolist()))
+    if not functions:
+        return Sight(shape, dtype, scale, convert, tuple(masks))
+
+    def several(observation: Any) -> np.ndarray:
+        seen = [convert(observation).astype(np.float32) * np.float32(scale)]
+        for function, size in zip(functions, parts[1:], strict=True):
+            part = np.asarray(function(observation), np.float32).reshape(-1)
+            if part.size != size:
+                raise BadInput(f"a state function gave {part.size} numbers where it gave {size} before")
+            seen.append(part)
+        return np.concatenate(seen)
+
+    return Sight((int(starts[-1]),), np.dtype(np.float32), 1.0, several, tuple(masks))
+
+
+# ---- compiled worlds -------------------------------------------------------------------------------------------------
+def begin(constants, x, advisors):
+    """Bound to the world's function before compiling."""
+
+
+def who_is_active(constants, x, advisors, active):
+    """active [N, n] from the states x [N, size]; `advisors` [n] is a place to write."""
+    for b in range(x.shape[0]):
+        for j in range(active.shape[1]):
+            active[b, j] = 0
+        for i in range(begin(constants, x[b], advisors)):
+            active[b, advisors[i]] = 1
+
+
+class WorldSource:
+    """Games of a compiled world; what is seen is the image of its board, or its numbers as one-hot vectors."""
+
+    waits = False
+
+    def __init__(self, task: Task, keys: np.ndarray, image: bool, activity: bool) -> None:
+        from gymnasium import spaces
+
+        from multiadvisor.worlds.environments import planes
+
+        world = task.world
+        assert world is not None
+        self.task, self.games = task, Games(task, keys)
+        self._planes, self._activity = planes, activity
+        if task.board is not None:
+            space: Any = spaces.Box(0, 1, (4, *task.board.shape), np.uint8)
+        elif world.sizes is not None:
+            space = spaces.MultiDiscrete(list(world.sizes))
+        else:
+            raise BadInput(f"the world of task {task.name!r} gives no `sizes` of its states: a network cannot see it")
+        plain = sight_of(space, task.foci, image)
+        self.sight = plain._replace(convert=lambda state: self._look(world.checked(state, task.name)[None])[0])
+        self._row = plain.convert
+        self._active = specialise(who_is_active, begin=world.begin)
+        self._seat = np.zeros(task.n, np.int64)
+
+    def _look(self, x: np.ndarray) -> np.ndarray:
+        if self.task.board is not None:
+            return self._planes(self.task.board, x).reshape(len(x), -1)
+        return np.stack([self._row(state) for state in x])
+
+    def _now_active(self) -> np.ndarray:
+        if not self._activity:
+            return NOBODY
+        assert self.task.world is not None
+        active = np.zeros((len(self.games.keys), self.task.n), np.uint8)
+        self._active(self.task.world.constants, self.games.x, self._seat, active)
+        return active
+
+    def active_in(self, state: Any) -> np.ndarray:
+        """Who has a say in one state, [n]."""
+        assert self.task.world is not None
+        active = np.zeros((1, self.task.n), np.uint8)
+        x = self.task.world.checked(state, self.task.name)[None]
+        self._active(self.task.world.constants, x, self._seat, active)
+        return active[0]
+
+    def open(self) -> None:
+        """Begin every game."""
+        self.games.deal(np.ones(len(self.games.keys), bool))
+        self.current, self.active = self._look(self.games.x), self._now_active()
+
+    def step(self, actions: np.ndarray) -> Turn:
+        """A turn of every game; those that it ended begin anew."""
+        games, n = self.games, self.task.n
+        count = len(games.keys)
+        games.step(actions)
+        slot = np.arange(n) < games.active[:, None]  # [N, n]
+        game, place = np.nonzero(slot)
+        advisor = games.advisors[game, place]
+        paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
+        paid[game, advisor], ended[game, advisor] = games.reward[game, place], games.ended[game, place]
+        terminated, over = games.terminated.copy(), games.over.copy()
+        arrived, active = self._look(games.x), self._now_active()
+        self.current, self.active = arrived, active
+        if over.any():
+            games.deal(over)
+            self.current, self.active = self._look(games.x), self._now_active()
+        return Turn(arrived, paid, ended, terminated, over, np.zeros(count, bool), active)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Where the games stand."""
+        return {"x": self.games.x, "game_turn": self.games.turn}
+
+    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+        """Take the games up again."""
+        self.games.x[...], self.games.turn[...] = tensors["x"], tensors["game_turn"]
+        self.games.fresh[:] = 0
+        self.current, self.active = self._look(self.games.x), self._now_active()
+
+
+# ---- Python environments ---------------------------------------------------------------------------------------------
+class _Reader:
+    """Reads the rewards, ends and activity of n foci from one environment's steps."""
+
+    def __init__(self, task: Task) -> None:
+        adapter = task.adapter
+        assert adapter is not None
+        self.components, self.first_action, self.n = adapter.components, adapter.first_action, task.n
+        self.foci = task.foci
+        self.plain = all(not callable(focus.reward) and focus.ended is None for focus in task.foci)
+        self.columns = np.array([focus.reward if isinstance(focus.reward, int) else 0 for focus in task.foci])
+        self.functions = [(j, focus.reward) for j, focus in enumerate(task.foci) if callable(focus.reward)]
+        self.ends = [(j, focus.ended) for j, focus in enumerate(task.foci) if focus.ended is not None]
+        self.says = [(j, focus.active) for j, focus in enumerate(task.foci) if focus.active is not None]
+        self.straight = self.components == self.n and self.columns.tolist() == list(range(self.n))
+        self.seen = False
+
+    def read(
+        self, before: Any, action: int, reward: Any, after: Any, terminated: bool, truncated: bool,
+        info: dict[str, Any], paid: np.ndarray, ended: np.ndarray,
+    ) -> None:  # fmt: skip
+        """The rewards [n] and ends [n] of one step."""
+        if not self.seen:
+            size = np.size(reward) if np.ndim(reward) else 0
+            if size != self.components:
+                raise BadInput(
+                    f"the environment pays {f'a vector of {size}' if size else 'a number'}, not what its reward_space "
+                    "promises: declare reward_space, or take off the wrapper that changes the reward"
+                )
+            self.seen = True
+        if self.straight:
+            paid[:] = reward
+        elif self.components:
+            paid[:] = np.asarray(reward)[self.columns]
+        else:
+            paid[:] = reward
+        ended[:] = terminated
+        if not self.plain:
+            transition = Transition(before, action + self.first_action, reward, after, terminated, truncated, info)
+            for j, function in self.functions:
+                paid[j] = function(transition)
+            for j, function in self.ends:
+                if function(transition):
+                    ended[j] = 1
+
+    def active(self, observation: Any) -> np.ndarray:
+        """Who has a say, [n] uint8."""
+        active = np.ones(self.n, np.uint8)
+        for j, function in self.says:
+            active[j] = 1 if function(observation) else 0
+        return active
+
+
+class PythonSource:
+    """Python environments, stepped one after the other.
+
+    Each is seeded anew every thousand turns or so, at the start of a game, and the actions since then are remembered:
+    a run that was saved plays that stretch again, and goes on exactly where it was.
+    """
+
+    waits = False
+
+    def __init__(self, task: Task, envs: Sequence[Any], seeds: Sequence[tuple[int, int]], image: bool) -> None:
+        assert task.adapter is not None
+        self.task, self.envs, self.seeds = task, list(envs), list(seeds)
+        self.sight = sight_of(task.adapter.env.observation_space, task.foci, image)
+        self.reader = _Reader(task)
+        count = len(self.envs)
+        self.trails: list[list[int]] = [[] for _ in range(count)]
+        self.seeded_at = np.zeros(count, np.int64)
+        self.turns = np.zeros(count, np.int64)
+        self.seen: list[Any] = [None] * count
+        self.current = np.zeros((count, math.prod(self.sight.shape)), self.sight.dtype)
+        self._false = np.zeros(count, bool)
+        self.active = NOBODY
+
+    def _stretch_seed(self, i: int) -> int:
+        seed, game = self.seeds[i]
+        return environment_seed(seed, ENVIRONMENT, int(self.seeded_at[i]) + (game << 40))
+
+    def _deal(self, i: int) -> None:
+        if not self.trails[i] or len(self.trails[i]) >= STRETCH:
+            self.seeded_at[i] = self.turns[i]
+            self.trails[i].clear()
+            self.seen[i], _ = self.envs[i].reset(seed=self._stretch_seed(i))
+        else:
+            self.seen[i], _ = self.envs[i].reset()
+        self.current[i] = self.sight.convert(self.seen[i])
+
+    def begin(self, seed: int) -> None:
+        """Begin the only game with this seed."""
+        self.seen[0], _ = self.envs[0].reset(seed=seed)
+        self.current[0] = self.sight.convert(self.seen[0])
+        self.active = self._who()
+
+    def _who(self) -> np.ndarray:
+        return np.stack([self.reader.active(seen) for seen in self.seen]) if self.reader.says else NOBODY
+
+    def open(self) -> None:
+        """Begin every game."""
+        for i in range(len(self.envs)):
+            self._deal(i)
+        self.active = self._who()
+
+    def step(self, actions: np.ndarray, again: bool = True) -> Turn:
+        """A turn of every game; those that it ended begin anew, unless not `again`."""
+        count, n, reader = len(self.envs), self.task.n, self.reader
+        paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
+        terminated, over = np.zeros(count, bool), np.zeros(count, bool)
+        convert, first = self.sight.convert, reader.first_action
+        for i, (env, action) in enumerate(zip(self.envs, actions.tolist(), strict=True)):
+            self.trails[i].append(action)
+            before = self.seen[i]
+            after, reward, ends, cut, info = env.step(action + first)
+            reader.read(before, action, reward, after, ends, cut, info, paid[i], ended[i])
+            self.seen[i], self.current[i] = after, convert(after)
+            terminated[i], over[i] = ends, ends or cut
+        self.turns += 1
+        arrived, active = self.current, self._who()
+        self.active = active
+        if again and over.any():
+            arrived = arrived.copy()
+            for ended_game in np.flatnonzero(over):
+                self._deal(int(ended_game))
+            self.active = self._who()
+        return Turn(arrived, paid, ended, terminated, over, self._false, active)
+
+    def active_in(self, state: Any) -> np.ndarray:
+        """Who has a say in one state, [n]."""
+        return self.reader.active(state)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Where the games stand: seeds and actions."""
+        lengths = np.array([len(trail) for trail in self.trails], np.int64)
+        flat = [action for trail in self.trails for action in trail]
+        return {
+            "seeded_at": self.seeded_at, "env_turns": self.turns, "trail_lengths": lengths,
+            "trail": np.array(flat, np.int64),
+        }  # fmt: skip
+
+    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+        """Play the stretches again up to where they were."""
+        self.seeded_at[...], self.turns[...] = tensors["seeded_at"], tensors["env_turns"]
+        ends = np.cumsum(tensors["trail_lengths"])
+        self.trails = [part.tolist() for part in np.split(tensors["trail"], ends[:-1])]
+        for i, env in enumerate(self.envs):
+            self.seen[i], _ = env.reset(seed=self._stretch_seed(i))
+            over = False
+            for action in self.trails[i]:
+                if over:
+                    self.seen[i], _ = env.reset()
+                self.seen[i], _, ends_now, cut, _ = env.step(action + self.reader.first_action)
+                over = ends_now or cut
+            if over:
+                self._deal(i)
+            self.current[i] = self.sight.convert(self.seen[i])
+        self.active = self._who()
+
+
+class VectorSource:
+    """A vector environment of one's own.
+
+    A saved run that is taken up again begins new games in it: nothing is known of how such an environment is seeded.
+    """
+
+    def __init__(self, task: Task, env: Any, seed: int, image: bool) -> None:
+        from gymnasium.vector import AutoresetMode
+
+        self.task, self.env, self.seed = task, env, seed
+        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        if self.mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+            raise BadInput("the vector environment does not begin new games by itself: choose another autoreset mode")
+        self.waits = self.mode == AutoresetMode.NEXT_STEP
+        self.sight = sight_of(env.single_observation_space, task.foci, image)
+        self.reader = _Reader(task)
+        if not self.reader.plain:
+            raise BadInput(
+                "in a vector environment foci take components of the reward: a focus with a function of the "
+                "transition needs an environment of single games"
+            )
+        self.opened = 0
+
+    def _rows(self, observations: Any) -> np.ndarray:
+        return np.stack([self.sight.convert(each) for each in observations])
+
+    def _who(self, observations: Any) -> np.ndarray:
+        return np.stack([self.reader.active(each) for each in observations]) if self.reader.says else NOBODY
+
+    def open(self) -> None:
+        """Begin every game."""
+        seen, _ = self.env.reset(seed=environment_seed(self.seed, ENVIRONMENT, self.opened))
+        self.opened += 1
+        self.current, self.active = self._rows(seen), self._who(seen)
+        self.over = np.zeros(self.env.num_envs, bool)
+
+    def step(self, actions: np.ndarray) -> Turn:
+        """A turn of every game; where one had ended, a new one is dealt."""
+        count, n, reader = self.env.num_envs, self.task.n, self.reader
+        seen, rewards, terminated, truncated, infos = self.env.step(actions + reader.first_action)
+        dealt = self.over if self.waits else np.zeros(count, bool)
+        over = np.asarray(terminated | truncated)
+        paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
+        for i in range(count):
+            reader.read(None, 0, rewards[i], None, bool(terminated[i]), bool(truncated[i]), {}, paid[i], ended[i])
+        self.current, self.active = self._rows(seen), self._who(seen)
+        arrived, active = self.current, self.active
+        if over.any() and not self.waits:
+            last = [infos["final_obs"][i] if over[i] else seen[i] for i in range(count)]
+            arrived, active = self._rows(last), self._who(last)
+        self.over = over
+        return Turn(arrived, paid, ended, np.asarray(terminated), over, dealt, active)
+
+    def active_in(self, state: Any) -> np.ndarray:
+        """Who has a say in one state, [n]."""
+        return self.reader.active(state)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """How often the games were begun."""
+        return {"opened": np.array([self.opened], np.int64)}
+
+    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+        """Begin new games."""
+        self.opened = int(tensors["opened"][0])
+        self.open()
+
+
+def training_keys(seeds: Sequence[int], games: int) -> np.ndarray:
+    """The keys [N] of the games of each run."""
+    return np.array([stream_key(seed, TRAINING, game) for seed in seeds for game in range(games)], np.uint64)
+
+
+def evaluation_keys(seed: int, evaluation: int, games: int) -> np.ndarray:
+    """The keys of the games of one evaluation of a run."""
+    return np.array([stream_key(seed, EVALUATION, ((1 + evaluation) << 32) + g) for g in range(games)], np.uint64)
