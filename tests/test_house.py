@@ -24,7 +24,7 @@ LAYERS = [
     {"agent"},
     {"theory"},
     {"check_adapter", "check_world", "check"},
-    {"runs.training", "plots"},
+    {"runs.training", "runs.trace", "plots"},
     {"experiments", "benchmark"},
     {"commands"},
     {"cli"},
