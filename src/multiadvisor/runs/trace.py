@@ -37,6 +37,7 @@ from multiadvisor.worlds.game import Game
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
+    from multiadvisor.explain import Explanation
 
 FORMAT = 1
 KIND = "multiadvisor trace"
@@ -252,6 +253,7 @@ def record(
         "version": VERSION,
         "task": {"name": task.name, "options": task.options, "fingerprint": task.fingerprint()},
         "settings": dataclasses.asdict(agent.settings),
+        "trained": int(agent.turns),
         "seed": seed,
         "epsilon": float(epsilon),
         "actions": list(task.actions),
@@ -296,6 +298,32 @@ def replay(trace: Trace, task: Task) -> None:
                 same = paid == seen.rewards and over == (last, last and bool(trace.finished[game]))
             if not same:
                 raise BadInput(f"game {game} of the trace goes another way than task {name!r} from turn {turn} on")
+
+
+def explain_turn(
+    agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None
+) -> Explanation:
+    """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best."""
+    from multiadvisor.explain import explain, explain_advice
+    from multiadvisor.theory.learned import surroundings
+
+    task, kept = agent.task, trace.header
+    own = (task.fingerprint(), dataclasses.asdict(agent.settings), agent.turns)
+    if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
+        raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
+    seen = trace.turn(game, turn)
+    if seen.action is None:
+        raise BadInput(
+            f"nothing is done at turn {turn}: game {game} ended after {_count(turn, 'turn')}, counted from 0"
+        )
+    if seen.names is None or seen.advice is None:
+        return explain(agent, seen.state, seen.action, against)
+    foci = {focus.name: focus for focus in task.foci}
+    return explain_advice(
+        seen.names, seen.advice, [foci[name].weight for name in seen.names], task.actions, action=seen.action,
+        against=against, groups=[foci[name].group for name in seen.names], task=task.name,
+        here=None if seen.state is None else surroundings(agent, seen.state),
+    )  # fmt: skip
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -427,5 +455,5 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         raise ValueError("range")
     if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):
         raise ValueError("order")
-    _ = trace.names, trace.weights, header["settings"]["seed"], header["seed"], header["version"]
+    _ = trace.names, trace.weights, header["settings"]["seed"], header["seed"], header["version"], header["trained"]
     return trace
