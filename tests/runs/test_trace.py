@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.runs.trace import FORMAT, _sealed, read_trace, record, record_evaluation, replay
+from multiadvisor.runs.trace import FORMAT, _sealed, explain_turn, read_trace, record, record_evaluation, replay
 
 TASKS = ["pac-boy", "fruit-grid", "three-fruits", "two-goal", "dollars-and-euros", "bridge", "resource-scheduling"]
 
@@ -130,6 +130,26 @@ def test_advice_can_be_kept_of_a_table_as_well():
         names, advice = agent.advice(seen.state)
         assert seen.names == names
         assert np.array_equal(seen.advice, advice)
+
+
+def test_agents_without_tables_keep_their_advice(tmp_path):
+    class Deep:
+        def __init__(self, agent):
+            self.task, self.settings, self.act = agent.task, agent.settings, agent.act
+            self.agent = agent
+
+        def advice(self, state):
+            names, advice = self.agent.advice(state)
+            return names, advice.astype(np.float32)
+
+    agent = trained(mad.make("pac-boy"), 20_000)
+    trace = record(Deep(agent), 2, 4)
+    assert_same_games(agent, trace, 2, 4)
+    trace.save(tmp_path / "a")
+    read = read_trace(tmp_path / "a")
+    assert_equal(read, trace)
+    assert read.advice.dtype == np.float32
+    assert explain_turn(Deep(agent), read, 0, 5).sentence == agent.explain(read.turn(0, 5).state).sentence
 
 
 def test_a_small_file(tmp_path):

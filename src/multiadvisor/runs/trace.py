@@ -225,7 +225,7 @@ def record(
     lengths, finished, actions, explored, states = [], [], [], [], []
     rewards: list[tuple[int, int, float]] = []
     active: list[np.ndarray] = []
-    advised: list[np.ndarray] = [np.zeros((0, len(task.actions)))]
+    advised: list[np.ndarray] = []
     place = {name: j for j, name in enumerate(task.names)}
     for game in range(games):
         state, over, length = world.deal(game), False, 0
@@ -236,7 +236,7 @@ def record(
             if advice:
                 names, values = agent.advice(state)
                 active.append(np.isin(np.arange(task.n), [place[name] for name in names]))
-                advised.append(values)
+                advised.append(np.asarray(values))
             states.append(state)
             state, step = world.step(action)
             rewards += [(turn, int(j), float(r)) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]
@@ -253,7 +253,7 @@ def record(
         "version": VERSION,
         "task": {"name": task.name, "options": task.options, "fingerprint": task.fingerprint()},
         "settings": dataclasses.asdict(agent.settings),
-        "trained": int(agent.turns),
+        "trained": int(getattr(agent, "turns", 0)),
         "seed": seed,
         "epsilon": float(epsilon),
         "actions": list(task.actions),
@@ -308,7 +308,7 @@ def explain_turn(
     from multiadvisor.theory.learned import surroundings
 
     task, kept = agent.task, trace.header
-    own = (task.fingerprint(), dataclasses.asdict(agent.settings), agent.turns)
+    own = (task.fingerprint(), dataclasses.asdict(agent.settings), getattr(agent, "turns", 0))
     if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
         raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
     seen = trace.turn(game, turn)
