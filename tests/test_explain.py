@@ -205,6 +205,9 @@ def test_sentences_of_ties_and_of_what_was_not_done():
 def test_a_crowd_is_counted():
     names = [f"fruit (0, {k})" for k in range(9)]
     assert who(names, ["fruits"] * 9) == "fruits at (0, 0), (0, 1), (0, 2) and 6 more"
+    assert who(names[:4], ["fruits"] * 4) == "fruits at (0, 0), (0, 1), (0, 2) and (0, 3)"
+    mixed = ["a", "b", "c", *names[:2], "d"]
+    assert who(mixed, ["", "", "", "fruits", "fruits", ""]) == "a, and b, and c, and 3 more"
     assert who(["speed", "fuel"], ["", ""]) == "speed and fuel"
     assert who(["a", "b", "c", "d", "e"], [""] * 5) == "a, b, c and 2 more"
     assert who(["reward 1"], [""]) == "reward 1"

@@ -138,3 +138,34 @@ def test_a_gymnasium_run_is_explained_from_the_advice_kept(capsys, tmp_path):
     assert result["attractor"] is None
     x = np.array([12, 1, 1, 1])
     assert list(result["preferences"].values()) == pytest.approx(agent.preferences(x).tolist())
+
+
+def test_the_figure_shows_the_differences(capsys, trained, tmp_path):
+    from multiadvisor import plots
+
+    code, out, _ = run(capsys, "explain", trained, "--turn", 3, "--out", tmp_path / "why.png")
+    assert code == 0
+    assert f"figure in {tmp_path / 'why.png'}" in out
+    assert {path.name for path in tmp_path.iterdir()} == {"why.png", "why.svg"}
+    agent = mad.load(trained)
+    found = agent.explain(agent.task.deal(1))
+    figure = plots.one_axis(plots.explanation_bars, found)
+    axis = figure.axes[0]
+    names = [label.get_text() for label in axis.get_yticklabels()]
+    bars = dict(zip(names, (bar.get_width() for bar in axis.patches), strict=True))
+    assert names[:14] == list(found.differences)[:14]
+    assert sum(bars.values()) == pytest.approx(found.advantage)
+    marked = {name for name, bar in zip(names, axis.patches, strict=True) if bar.get_hatch()}
+    assert marked == set(names) & {*found.msx_plus, *found.msx_minus}
+    plots.plt.close(figure)
+
+
+def test_the_benchmark_counts_ten_thousand_advisors(capsys):
+    code, out, _ = run(capsys, "benchmark", "explain", "--rounds", 1, "--json")
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    large = [row for row in rows if row["what"].startswith("MSX") and row["advisors"] >= 10_000]
+    assert len(large) == 3
+    assert all(row["ms"] > 0 for row in rows)
+    assert max(row["plus"] for row in large) == 5001  # of the near tie: all that gain
+    assert "10000 advisors, MSX, normal" in run(capsys, "benchmark", "explain", "--rounds", 1)[1]

@@ -26,6 +26,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--game", type=int, default=0, metavar="INT", help="which game of the seed, from 0 (default 0)")
     parser.add_argument("--against", metavar="ACTION", help="the action to compare with (default: the next best)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="take the game from a trace of this run")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save a figure of it here, as .png and .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     for name in ("turn", "game"):
@@ -33,6 +34,11 @@ def run(arguments: Sequence[str]) -> int:
             raise BadInput(f"{name} is {getattr(given, name)}: they are counted from 0")
     if given.trace is not None and given.seed is not None:
         raise BadInput("--trace has a seed of its own: leave --seed out")
+    if given.out is not None:
+        from multiadvisor import plots
+        from multiadvisor.runs.files import check_writable
+
+        check_writable(given.out.parent)
     from multiadvisor.agent import load
     from multiadvisor.explain import action_named
     from multiadvisor.runs.trace import explain_turn, read_trace, record
@@ -49,5 +55,9 @@ def run(arguments: Sequence[str]) -> int:
     place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns, "explored": explored}
     how = ", by chance" if explored else ""
     text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}{how}\n{found}"
+    if given.out is not None:
+        size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
+        figure = plots.one_axis(plots.explanation_bars, found, size=size)
+        text += f"\nfigure in {plots.save(figure, given.out)}"
     show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
     return 0
