@@ -158,6 +158,22 @@ def test_an_explanation_agrees_with_itself(seed, m, actions):
     assert found.tie or (turned.msx_plus == () and "would be worse than" in turned.sentence)
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=9),
+    st.sampled_from([np.float64, np.float32]),
+)
+def test_a_choice_that_is_no_tie_has_a_sufficient_explanation(rows, kind):
+    """Whatever the rounding: a winner beyond it wins exactly, and within it a tie is called."""
+    advice = np.array(rows, kind)
+    names = [f"advisor {j}" for j in range(len(rows))]
+    found = explain_advice(names, advice, np.ones(len(rows)), ["a", "b", "c"])
+    assert bool(found.msx_plus) != found.tie
+    exact = sum(Fraction(float(v)) for v in advice[:, found.actions.index(found.action)])
+    other = sum(Fraction(float(v)) for v in advice[:, found.actions.index(found.against)])
+    assert found.tie or exact > other
+
+
 # ---- words -----------------------------------------------------------------------------------------------------------
 ACTIONS = ("N", "W", "S", "E")
 FRUITS = ["fruit (2, 3)", "fruit (2, 5)", "ghost 1", "ghost 2"]

@@ -41,14 +41,14 @@ def run(arguments: Sequence[str]) -> int:
         check_writable(given.out.parent)
     from multiadvisor.agent import load
     from multiadvisor.explain import action_named
-    from multiadvisor.runs.trace import explain_turn, read_trace, record
+    from multiadvisor.runs.trace import explain_turn, read_trace, record_evaluation
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run)
     if given.against is not None:
         action_named(agent.task.actions, given.against)  # refused before anything is played
     if trace is None:
-        trace = record(agent, given.game + 1, given.seed or 0)
+        _, trace = record_evaluation(agent, given.game + 1, given.seed or 0)
     found = explain_turn(agent, trace, given.game, given.turn, given.against)
     turns, seed = int(trace.turns[given.game]), trace.header["seed"]
     explored = trace.turn(given.game, given.turn).explored
