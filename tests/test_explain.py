@@ -256,6 +256,7 @@ def test_what_cannot_be_explained():
     for action in ("up", 2, -1, "2", True):
         with pytest.raises(mad.BadInput, match="unknown action"):
             explain_advice(["p", "q"], advice, ones, ["left", "right"], action=action)
+    assert explain_advice(["p", "q"], advice, ones, ["1", "0"], action="0", against=0).action == "0"  # names go first
     with pytest.raises(mad.BadInput, match="not finite"):
         explain_advice(["p", "q"], advice * np.nan, ones, ["left", "right"])
 

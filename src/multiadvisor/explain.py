@@ -267,6 +267,8 @@ class Explanation:
 # ---- putting it together ---------------------------------------------------------------------------------------------
 def action_named(actions: Sequence[str], action: str | int) -> str:
     """An action by name, by compass point, or by number."""
+    if action in actions:
+        return str(action)
     if isinstance(action, str):
         for name in actions:
             if action.lower() in (name.lower(), _COMPASS.get(name, name).lower()):

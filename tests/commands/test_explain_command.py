@@ -75,6 +75,7 @@ def test_explain_text(capsys, trained):
         (["--turn", "100000"], "there is no turn 100000: game 0 ended after"),
         (["--turn", "-1"], "turn is -1"),
         (["--turn", "1", "--game", "-1"], "game is -1"),
+        (["--turn", "1", "--game", "999999999999"], "game is 999999999999"),
         (["--turn", "1", "--seed", "-1"], "seed is -1"),
         (["--turn", "1", "--against", "Up"], "unknown action 'Up': choose one of E, N, S, W"),
         (["--turn", "one"], "invalid int value"),

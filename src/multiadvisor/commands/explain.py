@@ -8,6 +8,8 @@ from pathlib import Path
 from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
 
+_LAST_GAME = 100_000
+
 
 def run(arguments: Sequence[str]) -> int:
     """Explain one action of one game."""
@@ -32,6 +34,8 @@ def run(arguments: Sequence[str]) -> int:
     for name in ("turn", "game"):
         if getattr(given, name) < 0:
             raise BadInput(f"{name} is {getattr(given, name)}: they are counted from 0")
+    if given.game > _LAST_GAME:
+        raise BadInput(f"game is {given.game}: all games before it would be played, choose at most {_LAST_GAME}")
     if given.trace is not None and given.seed is not None:
         raise BadInput("--trace has a seed of its own: leave --seed out")
     if given.out is not None:

@@ -29,15 +29,17 @@ from multiadvisor.draws import (
     turn_key,
 )
 from multiadvisor.errors import BadInput
+from multiadvisor.explain import Explanation, explain, explain_advice
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import whole_number
 from multiadvisor.task import Task
+from multiadvisor.theory.boards import has_tables
+from multiadvisor.theory.learned import surroundings
 from multiadvisor.version import VERSION
 from multiadvisor.worlds.game import Game
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
-    from multiadvisor.explain import Explanation
 
 FORMAT = 1
 KIND = "multiadvisor trace"
@@ -224,7 +226,7 @@ def record(
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task, key = agent.task, stream_key(own, EVALUATION, seed)
     if advice is None:
-        advice = task.world is None or not hasattr(agent, "values")
+        advice = task.world is None or not has_tables(agent)
     world, turn = _world(task, own, seed), 0
     lengths, finished, actions, explored, states = [], [], [], [], []
     rewards: list[tuple[int, int, float]] = []
@@ -309,9 +311,6 @@ def explain_turn(
     agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None
 ) -> Explanation:
     """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best."""
-    from multiadvisor.explain import explain, explain_advice
-    from multiadvisor.theory.learned import surroundings
-
     task, kept = agent.task, trace.header
     own = (task.fingerprint(), dataclasses.asdict(agent.settings), getattr(agent, "turns", 0))
     if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
