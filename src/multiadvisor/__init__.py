@@ -15,6 +15,8 @@ from multiadvisor.version import VERSION as __version__
 from multiadvisor.worlds.registration import register as _register
 
 if TYPE_CHECKING:
+    from multiadvisor import explain as explain
+    from multiadvisor import theory as theory
     from multiadvisor.agent import Evaluation as Evaluation
     from multiadvisor.agent import MultiAdvisor as MultiAdvisor
     from multiadvisor.agent import load as load
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from multiadvisor.check import check_task as check_task
     from multiadvisor.compiling import compiled as compiled
     from multiadvisor.errors import BadInput as BadInput
+    from multiadvisor.explain import Explanation as Explanation
     from multiadvisor.planning import agnostic as agnostic
     from multiadvisor.planning import egocentric as egocentric
     from multiadvisor.planning import empathic as empathic
@@ -40,6 +43,7 @@ _register()  # gymnasium.make("multiadvisor/PacBoy-v0") and the others
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {
+    "Explanation": "explain",
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
     "epsilon_greedy": "aggregation", "greedy": "aggregation", "weighted_sum": "aggregation",
     "check_task": "check", "compiled": "compiling", "BadInput": "errors",
@@ -48,10 +52,13 @@ _HOME = {
     "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "worlds.adapter", "make": "worlds.builtin",
 }  # fmt: skip
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+_MODULES = ("explain", "theory")
+__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"multiadvisor.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"multiadvisor.{_HOME[name]}"), name)
