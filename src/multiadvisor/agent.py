@@ -19,7 +19,7 @@ from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import DeepSettings, Settings, as_arguments, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular.learner import Played, tabular_learner
-from multiadvisor.task import Task
+from multiadvisor.task import Focus, Task
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ class MultiAdvisor:
     def games(self) -> int:
         """The number of games played to their end."""
         return self._learner.games
+
+    @property
+    def advisors(self) -> tuple[Focus, ...]:
+        """Whose advice there is: the task's foci, or those a network was told to learn in their place."""
+        return self._learner.advisors
 
     def values(self, advisor: str | int) -> np.ndarray:
         """Q_j [local states, A] of one advisor, by name or index."""
@@ -170,7 +175,10 @@ class MultiAdvisor:
             raise BadInput("no seed to evaluate with: give at least one")
         self.prepare()
         parts = [self._learner.evaluate(games, seed) for seed in seeds]
-        played = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+        return self.summary(Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
+
+    def summary(self, played: Played) -> Evaluation:
+        """What games that were played come to."""
         measures = self.task.measures(played.returns) if self.task.measures else {}
         return Evaluation(
             games=len(played.score),

@@ -88,6 +88,11 @@ def stream_key(seed: int, stream: int, index: int = 0) -> np.uint64:
     return np.uint64(word)
 
 
+def game_key(seed: int, evaluation: int, game: int) -> np.uint64:
+    """The key of one game of an evaluation whose games are played side by side."""
+    return stream_key(seed, EVALUATION, ((1 + evaluation) << 32) + game)
+
+
 STRETCH = 1000  # turns after which the next game of a Python environment is seeded anew
 
 

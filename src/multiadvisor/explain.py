@@ -393,7 +393,7 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
     """
     task = agent.task
     names, advice = agent.advice(state)
-    foci = {focus.name: focus for focus in task.foci}
+    foci = {focus.name: focus for focus in getattr(agent, "advisors", task.foci)}
     if action is None:
         action = int(agent.act(state))
     return explain_advice(

@@ -21,7 +21,7 @@ from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_ke
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.settings import Settings
 from multiadvisor.tabular.learner import Consulted, Played
-from multiadvisor.task import Task
+from multiadvisor.task import Focus, Task
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
@@ -136,6 +136,13 @@ class DeepLearner:
         return int(self.replay.tally[: self.games_each, DONE].sum())
 
     @property
+    def advisors(self) -> tuple[Focus, ...]:
+        """The network's advisors: the task's, or its groups, or one."""
+        if self.split.merge is None:
+            return self.task.foci
+        return tuple(Focus(name, weight=w) for name, w in zip(self.split.names, self.split.weights, strict=True))
+
+    @property
     def score_sum(self) -> float:
         """The scores of those games together."""
         return float(self.replay.tally[: self.games_each, SCORE_SUM].sum())
@@ -183,6 +190,7 @@ class DeepLearner:
     def run(self, turns: int) -> None:
         """Play and learn for this many turns, rounded up to whole turns of all games."""
         self.prepare()
+        self._find_back()
         deep, source, replay, split = self.deep, self.source, self.replay, self.split
         until = self.turns + turns
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
@@ -217,6 +225,20 @@ class DeepLearner:
             while due >= deep.updates_at_once and now >= deep.batch:
                 self._learn()
                 due -= deep.updates_at_once
+
+    @property
+    def _alone(self) -> bool:
+        """Whether training and evaluation have to share the only environment there is."""
+        adapter = self.task.adapter
+        return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
+
+    def _find_back(self) -> None:
+        """Where somebody else has played in the only environment, play the current stretch again."""
+        if self._alone:
+            assert self.task.adapter is not None
+            if self.task.adapter.user is not self and self.turns > 0:
+                self.source.restore(self.source.tensors())
+            self.task.adapter.user = self
 
     def _learn(self) -> None:
         deep = self.deep
@@ -275,9 +297,7 @@ class DeepLearner:
 
     def _evaluate_python(self, games: int, seed: int, run: int) -> Played:
         assert self.task.adapter is not None
-        alone = isinstance(self.source, PythonSource) and self.task.adapter.env is self.source.envs[0]
-        kept = self.source.tensors() if alone else {}
-        env = self.task.adapter.env
+        env, self.task.adapter.user = self.task.adapter.env, None
         own = self.seeds[run]
         source = PythonSource(self.task, [env], [(own, 0)], bool(self.deep.convolutions))
         network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
@@ -298,8 +318,6 @@ class DeepLearner:
                     "TimeLimit"
                 )
             parts.append(tracked.played(slice(0, 1)))
-        if alone:
-            self.source.restore(kept)
         return Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
 
     def _evaluate_vector(self, games: int, seed: int) -> Played:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.compiling import specialise
-from multiadvisor.draws import ENVIRONMENT, EVALUATION, STRETCH, TRAINING, environment_seed, stream_key
+from multiadvisor.draws import ENVIRONMENT, STRETCH, TRAINING, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.game import Games
@@ -466,4 +466,4 @@ def training_keys(seeds: Sequence[int], games: int) -> np.ndarray:
 
 def evaluation_keys(seed: int, evaluation: int, games: int) -> np.ndarray:
     """The keys of the games of one evaluation of a run."""
-    return np.array([stream_key(seed, EVALUATION, ((1 + evaluation) << 32) + g) for g in range(games)], np.uint64)
+    return np.array([game_key(seed, evaluation, game) for game in range(games)], np.uint64)

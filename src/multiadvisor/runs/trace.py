@@ -23,6 +23,7 @@ from multiadvisor.draws import (
     below,
     draw,
     environment_seed,
+    game_key,
     high_half,
     low_half,
     stream_key,
@@ -32,6 +33,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advice
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import whole_number
+from multiadvisor.tabular.learner import Played
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.learned import surroundings
@@ -138,9 +140,17 @@ class Trace:
         rewards = {names[j]: float(r) for j, r in zip(self.reward_advisor[paid], self.reward[paid], strict=True)}
         who = advice = None
         if self.active is not None and self.advice is not None:
-            who = tuple(names[j] for j in np.flatnonzero(self.active[at]))
+            wishes = self.header.get("wishes", self.header["advisors"])
+            who = tuple(wishes[j]["name"] for j in np.flatnonzero(self.active[at]))
             advice = self.advice[self._first_advice[at] : self._first_advice[at + 1]]
         return Turn(state, int(self.action[at]), bool(self.explored[at]), rewards, who, advice)
+
+    def played(self) -> Played:
+        """The games as an evaluation gives them."""
+        returns = np.zeros((len(self), len(self.names)))
+        game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
+        np.add.at(returns, (game, self.reward_advisor), self.reward)
+        return Played(self.score, self.turns, self.finished.astype(np.int64), returns)
 
     def save(self, path: str | Path) -> None:
         """Write to a file, atomically."""
@@ -164,11 +174,14 @@ class _Step(NamedTuple):
 class _Compiled:
     """The evaluation games of a compiled world."""
 
-    def __init__(self, task: Task, draws: int, seed: int) -> None:
+    def __init__(self, task: Task, draws: int, seed: int, apart: bool) -> None:
+        self._task, self._draws, self._seed, self._apart = task, draws, seed, apart
         self._game = Game(task, stream_key(draws, EVALUATION, seed))
 
     def deal(self, game: int) -> Any:
         """Start a game: the state."""
+        if self._apart:
+            self._game = Game(self._task, game_key(self._draws, self._seed, game))
         self._game.deal()
         return self._game.x.copy()
 
@@ -181,10 +194,12 @@ class _Compiled:
 class _Environment:
     """The evaluation games of a Python environment."""
 
-    def __init__(self, task: Task, draws: int, seed: int) -> None:
+    def __init__(self, task: Task, draws: int, seed: int, apart: bool) -> None:
         assert task.adapter is not None
+        if task.adapter.vector:
+            raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
         task.adapter.user = None  # whoever trains in the environment has to find its way back
-        self.adapter, self._seeds = task.adapter.fresh(), (draws, seed)
+        self.adapter, self._seeds = task.adapter.fresh(table=False), (draws, seed)
         self.active, self._ended = np.ones(task.n, np.int64), np.zeros(task.n, np.int64)
         self.adapter.bind(self.active, self._ended)
 
@@ -202,8 +217,9 @@ class _Environment:
         return self.adapter.observation, _Step(advisors, reward, terminated, truncated)
 
 
-def _world(task: Task, draws: int, seed: int) -> _Compiled | _Environment:
-    return (_Compiled if task.world is not None else _Environment)(task, draws, seed)
+def _world(task: Task, draws: int, seed: int, apart: bool) -> _Compiled | _Environment:
+    """`apart`: each game has draws of its own, as those have that a network plays side by side."""
+    return (_Compiled if task.world is not None else _Environment)(task, draws, seed, apart)
 
 
 def record(
@@ -227,21 +243,24 @@ def record(
     task, key = agent.task, stream_key(own, EVALUATION, seed)
     if advice is None:
         advice = task.world is None or not has_tables(agent)
-    world, turn = _world(task, own, seed), 0
+    apart = task.world is not None and agent.settings.deep is not None
+    advisors = getattr(agent, "advisors", task.foci)
+    world, turn = _world(task, own, seed, apart), 0
     lengths, finished, actions, explored, states = [], [], [], [], []
     rewards: list[tuple[int, int, float]] = []
     active: list[np.ndarray] = []
     advised: list[np.ndarray] = []
-    place = {name: j for j, name in enumerate(task.names)}
+    place = {focus.name: j for j, focus in enumerate(advisors)}
     for game in range(games):
         state, over, length = world.deal(game), False, 0
         while not over:
-            word = np.uint64(draw(np.uint64(turn_key(key, turn)), CHOICE))
+            now = turn_key(game_key(own, seed, game), length) if apart else turn_key(key, turn)
+            word = np.uint64(draw(np.uint64(now), CHOICE))
             exploring = high_half(word) < epsilon
             action = int(below(word, len(task.actions))) if exploring else agent.act(state, float(low_half(word)))
             if advice:
                 names, values = agent.advice(state)
-                active.append(np.isin(np.arange(task.n), [place[name] for name in names]))
+                active.append(np.isin(np.arange(len(advisors)), [place[name] for name in names]))
                 advised.append(np.asarray(values))
             states.append(state)
             state, step = world.step(action)
@@ -265,6 +284,8 @@ def record(
         "epsilon": float(epsilon),
         "actions": list(task.actions),
         "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.foci],
+        "wishes": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in advisors],
+        "apart": apart,
         "sizes": None if task.world is None or task.world.sizes is None else list(task.world.sizes),
     }
     when, who, what = zip(*rewards, strict=True) if rewards else ((), (), ())
@@ -279,6 +300,10 @@ def record(
 
 def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evaluation, Trace]:
     """`agent.evaluate` and the trace of the very same games."""
+    if agent.settings.deep is not None:
+        # a network's last bits depend on how many games it is asked about at once, so that only one of them can count
+        trace = record(agent, games, seed)
+        return agent.summary(trace.played()), trace
     seen, trace = agent.evaluate(games, seeds=(seed,)), record(agent, games, seed)
     same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.turns, trace.turns)
     if not same:
@@ -291,7 +316,7 @@ def replay(trace: Trace, task: Task) -> None:
     name, mine = trace.header["task"]["name"], trace.header["task"]["fingerprint"]
     if task.fingerprint() != mine:
         raise BadInput(f"the trace is of task {name!r} with other advisors or options than the given {task.name!r}")
-    world = _world(task, trace.header["draws"], trace.header["seed"])
+    world = _world(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
     for game, length in enumerate(trace.turns.tolist()):
         state = world.deal(game)
         for turn in range(length + 1):
@@ -322,7 +347,7 @@ def explain_turn(
         )
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
-    foci = {focus.name: focus for focus in task.foci}
+    foci = {focus.name: focus for focus in getattr(agent, "advisors", task.foci)}
     return explain_advice(
         seen.names, seen.advice, [foci[name].weight for name in seen.names], task.actions, action=seen.action,
         against=against, groups=[foci[name].group for name in seen.names], task=task.name,
@@ -444,7 +469,7 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
             raise ValueError("positions")
         x[:, ~flags], x[:, flags] = tensors["positions"], bits("mask", total + games, int(flags.sum()))
     if "advice" in tensors:
-        active, advice = bits("active", total, n), tensors["advice"]
+        active, advice = bits("active", total, len(header.get("wishes", header["advisors"]))), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
             raise ValueError("advice")
     trace = Trace(

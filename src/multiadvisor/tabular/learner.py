@@ -19,7 +19,7 @@ from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel
-from multiadvisor.task import Task
+from multiadvisor.task import Focus, Task
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 
@@ -58,6 +58,11 @@ class _Tables:
     def games(self) -> int:
         """Games played to their end."""
         return int(self.clock[kernel.GAMES])
+
+    @property
+    def advisors(self) -> tuple[Focus, ...]:
+        """The task's own."""
+        return self.task.foci
 
     @property
     def score_sum(self) -> float:

@@ -224,9 +224,9 @@ class Adapter:
         self._rewards.append((size + j, focus))
         return size + j
 
-    def fresh(self) -> Adapter:
-        """Another one on the same environment that has counted nothing yet, for a table."""
-        if self.refusal is not None:
+    def fresh(self, table: bool = True) -> Adapter:
+        """Another one on the same environment that has counted nothing yet."""
+        if table and self.refusal is not None:
             raise self.refusal
         return Adapter(self.env, self.foci, self.discretise)
 
