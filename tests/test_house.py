@@ -26,14 +26,15 @@ LAYERS = [
     {"explain"},
     {"check_adapter", "check_world", "check"},
     {"runs.training", "runs.trace", "plots"},
-    {"experiments", "benchmark_explain", "benchmark"},
+    {"experiments", "benchmark"},
+    {"benchmark_deep", "benchmark_explain"},
     {"commands"},
     {"cli"},
 ]
 HEAVY = {
     "matplotlib": {"plots.py"},
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
-    "torch": set(), "pickle": set(),
+    "torch": {"benchmark_deep.py"}, "pickle": set(),
     "yaml": set(), "marshal": set(),
 }  # fmt: skip
 

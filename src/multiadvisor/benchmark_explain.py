@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.benchmark import machine
 from multiadvisor.explain import explain_advice, msx
 
 SIZES = (77, 1_000, 10_000)
@@ -46,3 +47,17 @@ def measure(rounds: int) -> list[dict[str, Any]]:
         whole = _milliseconds(partial(explain_advice, names, advice, np.ones(n), "NWSE"), rounds)
         rows.append({"what": "the whole explanation", "advisors": n, "ms": whole})
     return rows
+
+
+def explain(rounds: int = 9) -> dict[str, Any]:
+    """Milliseconds of shortest explanations, and of whole ones, against the number of advisors."""
+    return {"machine": machine(), "rows": measure(rounds), "rounds": rounds}
+
+
+BENCHMARKS = {"explain": explain}
+
+
+def describe(what: str, result: dict[str, Any]) -> str:
+    """A result as text."""
+    rows = [f"  {row['advisors']:6} advisors, {row['what']}: {row['ms']:.3f} ms" for row in result["rows"]]
+    return "\n".join([f"machine: {result['machine']}, medians of {result['rounds']} rounds", *rows])

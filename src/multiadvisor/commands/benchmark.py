@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
 
+# what can be measured: the module that does it (each has BENCHMARKS and describe), and a line of help
+KINDS = {
+    "kernel": ("benchmark", "the general learner against a C loop written for Pac-Boy alone (needs a C compiler)"),
+    "gymnasium": ("benchmark", "what learning adds to a step of an environment, beside MORL-Baselines if installed"),
+    "advisors": ("benchmark", "the cost of a turn against the number of advisors, active and not"),
+    "theory": ("benchmark", "how long the exact solver takes on large tasks"),
+    "deep": ("benchmark_deep", "training speed of a network with one advisor beside Stable-Baselines3's DQN"),
+    "deep-returns": ("benchmark_deep", "and what both have learned at the end (--rounds seeds; some minutes each)"),
+    "explain": ("benchmark_explain", "how long explanations take, with up to 10,000 advisors"),
+}
+
 
 def run(arguments: Sequence[str]) -> int:
     """Measure speed."""
+    listed = "\n".join(f"  {name:13} {text}" for name, (_, text) in KINDS.items())
     parser = Parser(
         "benchmark",
-        "Measure speed, as ratios taken in one run on one core.\n"
-        "  kernel     the general learner against a C loop written for Pac-Boy alone (needs a C compiler)\n"
-        "  gymnasium  what learning adds to a step of MO-Gymnasium environments, beside MORL-Baselines if installed\n"
-        "  advisors   the cost of a turn against the number of advisors, active and not\n"
-        "  theory     how long the exact solver takes on large tasks\n"
-        "  explain    how long explanations take, with up to 10,000 advisors",
+        f"Measure speed, as ratios taken in one run on one core.\n{listed}",
         "multiadvisor benchmark kernel --json",
     )
-    parser.add_argument(
-        "what",
-        choices=("kernel", "gymnasium", "advisors", "theory", "explain"),
-        metavar="WHAT",
-        help="kernel, gymnasium, advisors, theory or explain",
-    )
+    parser.add_argument("what", choices=tuple(KINDS), metavar="WHAT", help=", ".join(KINDS))
     parser.add_argument("--rounds", type=int, default=9, metavar="INT", help="alternating rounds (default 9)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if given.rounds < 1:
         raise BadInput(f"rounds is {given.rounds}: give at least 1")
-    from multiadvisor import benchmark as measure
-
+    measure = import_module(f"multiadvisor.{KINDS[given.what][0]}")
     result = measure.BENCHMARKS[given.what](given.rounds)
     show(result, given.json, measure.describe(given.what, result))
     return 0

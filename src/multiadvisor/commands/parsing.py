@@ -66,15 +66,19 @@ def deep_from_flags(namespace: argparse.Namespace) -> DeepSettings | None:
 
 def whole_numbers(text: str) -> tuple[int, ...]:
     """64,64 as numbers."""
-    return tuple(int(part) for part in text.split(",") if part)
+    try:
+        return tuple(int(part) for part in text.split(",") if part)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} are no whole numbers with commas, such as 64,64") from None
 
 
 def named_numbers(text: str) -> dict[str, float]:
     """fruits=1,ghosts=0.5 as a dictionary."""
-    pairs = [part.rpartition("=") for part in text.split(",") if part]
-    if not all(name for name, _, _ in pairs):
-        raise ValueError(text)
-    return {name.strip(): float(number) for name, _, number in pairs}
+    try:
+        pairs = [part.split("=") for part in text.split(",") if part]
+        return {name.strip(): float(number) for name, number in pairs}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=number,name=number") from None
 
 
 def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:

@@ -76,11 +76,10 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     result = training.result()
     shown = sorted({0, *range(9, len(training.epochs), 10), len(training.epochs) - 1})
-    rows = [
-        [str(e["epoch"]), number(e["score"]), number(e["turns"], 1), number(e["finished"]), number(e["touches"])]
-        for e in (training.epochs[k] for k in shown)
-    ]
-    text = table(["epoch", "score", "turns", "finished", "touches"], rows)
+    columns = {"epoch": 0, "score": 2, "turns": 1, "finished": 2, "touches": 2}  # and their digits
+    columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in training.epochs)}
+    rows = [[number(training.epochs[k][name], digits) for name, digits in columns.items()] for k in shown]
+    text = table(list(columns), rows)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
     show(result, given.json, text + (f"\nsaved in {given.out}" if given.out else ""))
     return 0

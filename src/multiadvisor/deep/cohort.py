@@ -64,7 +64,7 @@ class Cohort:
             if name == "games trail":
                 alone[name] = array[0]
             elif name.startswith("network"):
-                alone[name] = array[run : run + 1] if array.ndim else array
+                alone[name] = array[run : run + 1] if array.ndim > 1 else array  # counters are common to all
             elif name == "updates":
                 alone[name] = array
             else:

@@ -350,7 +350,7 @@ class DeepLearner:
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
         self.prepare()
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
+        leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves(self.state)]
         for leaf in leaves:
             if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
                 raise Diverged("the network is no longer finite: it was not saved; lower the learning rate")
@@ -369,9 +369,10 @@ class DeepLearner:
         leaves, tree = jax.tree.flatten(self.state)
         try:
             given = [parts["network"][f"{k:03}"] for k in range(len(leaves))]
-            if [(a.shape, a.dtype) for a in given] != [(np.shape(b), b.dtype) for b in leaves]:
+            if [(a.shape, a.dtype) for a in given] != [(np.shape(b) or (1,), b.dtype) for b in leaves]:
                 raise KeyError("shapes")
-            self.state = jax.tree.unflatten(tree, [jax.numpy.array(array) for array in given])
+            own = [jax.numpy.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
+            self.state = jax.tree.unflatten(tree, own)
             self.updates = int(tensors["updates"][0])
             self.replay.restore(parts["replay"])
             self.source.restore(parts["games"])

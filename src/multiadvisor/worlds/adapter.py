@@ -7,6 +7,7 @@ takes the next free rows. Advisors that look at the same local state have adjace
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from operator import index
@@ -237,7 +238,9 @@ class Adapter:
         try:
             if self.env.spec is None:
                 raise ValueError("it is not registered")
-            return [gymnasium.make(self.env.spec, disable_env_checker=True) for _ in range(count)]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return [gymnasium.make(self.env.spec, disable_env_checker=True) for _ in range(count)]
         except Exception as error:  # whatever an environment's constructor may raise
             if count == 1:
                 return [self.env]
@@ -447,7 +450,9 @@ def make_gymnasium(name: str, **options: Any) -> Task:
     kept = dict(options)
     components = options.pop("components", None)
     try:
-        env = gymnasium.make(identifier, disable_env_checker=True, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what an environment has to say of its own spaces helps nobody here
+            env = gymnasium.make(identifier, disable_env_checker=True, **options)
     except gymnasium.error.Error as error:
         raise BadInput(f"no environment {identifier!r} can be made: {str(error).splitlines()[0]}") from None
     except TypeError as error:
