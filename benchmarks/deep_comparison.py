@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import json
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -42,36 +41,61 @@ METHODS = {
 }  # fmt: skip
 
 
+def train(case: dict, method: str, seeds: range) -> list[list[float]]:
+    """The mean score of each epoch's games, [epochs][seeds]."""
+    planning, split = METHODS[method]
+    name, options = case["task"]
+    settings = Settings(planning, gamma=case["gamma"], deep=dataclasses.replace(case["deep"], split=split))
+    cohort = Cohort(make(name, **options), settings, seeds)
+    curve: list[list[float]] = []
+    for epoch in range(1, case["epochs"] + 1):
+        cohort.learn(epoch * case["transitions"] - cohort.turns)
+        curve.append([float(played.score.mean()) for played in cohort.evaluate(case["games"], epoch)])
+        print(f"{method} epoch {epoch}: {np.mean(curve[-1]):.2f}", file=sys.stderr)
+    return curve
+
+
+def table(result: dict) -> str:
+    """The last three epochs and all of them, with intervals over the seeds."""
+    lines = [f"{result['case']} on {result['machine']}: score of greedy games, mean [95% interval] over seeds"]
+    for method, curve in result["curves"].items():
+        scores = np.array(curve)  # [epochs, seeds]
+        last, whole = scores[-3:].mean(axis=0), scores.mean(axis=0)
+        shown = ["{:8.2f} [{:.2f}, {:.2f}]".format(each.mean(), *interval(each)) for each in (last, whole)]
+        lines.append(f"  {method:12} last 3 epochs {shown[0]}   all {len(scores)} epochs {shown[1]}   "
+                     f"{scores.shape[1]} seeds")  # fmt: skip
+    return "\n".join(lines)
+
+
+def merged(parts: list[dict]) -> dict:
+    """One result of several that differ in methods or seeds."""
+    whole = {**parts[0], "curves": {}}
+    for method in METHODS:
+        curves = [part["curves"][method] for part in parts if method in part["curves"]]
+        if curves:
+            whole["curves"][method] = np.concatenate([np.array(curve) for curve in curves], axis=1).tolist()
+    return whole
+
+
 def main() -> None:
-    """Train every method and print a table."""
+    """Train the methods and print a table, or merge the results of several runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", choices=CASES)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--merge", nargs="+", type=Path, help="results to put together in the place of training")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     case = CASES[given.case]
-    name, options = case["task"]
-    result = {"case": given.case, "machine": machine(), "seeds": given.seeds, "gamma": case["gamma"], "methods": {}}
-    result |= {key: case[key] for key in ("epochs", "transitions", "games")}
-    result["deep"] = dataclasses.asdict(case["deep"])
-    for method, (planning, split) in METHODS.items():
-        settings = Settings(planning, gamma=case["gamma"], deep=dataclasses.replace(case["deep"], split=split))
-        cohort = Cohort(make(name, **options), settings, range(given.seeds))
-        curve, start = [], time.process_time()
-        for epoch in range(1, case["epochs"] + 1):
-            cohort.learn(epoch * case["transitions"] - cohort.turns)
-            curve.append([float(played.score.mean()) for played in cohort.evaluate(case["games"], epoch)])
-            print(f"{method} epoch {epoch}: {np.mean(curve[-1]):.2f}", file=sys.stderr)
-        scores = np.array(curve)  # [epochs, seeds]
-        last, whole = scores[-3:].mean(axis=0), scores.mean(axis=0)
-        result["methods"][method] = {
-            "last": float(last.mean()), "last_interval": interval(last), "whole": float(whole.mean()),
-            "whole_interval": interval(whole), "curve": curve, "cpu_seconds": time.process_time() - start,
-        }  # fmt: skip
-        row = result["methods"][method]
-        low, high = row["last_interval"]
-        print(f"{method:12} last 3 of {case['epochs']} epochs {row['last']:8.2f} [{low:.2f}, {high:.2f}], "
-              f"all epochs {row['whole']:8.2f}, {row['cpu_seconds']:.0f} s")  # fmt: skip
+    if given.merge:
+        result = merged([json.loads(path.read_text()) for path in sorted(given.merge)])
+    else:
+        seeds = range(given.first_seed, given.first_seed + given.seeds)
+        result = {"case": given.case, "machine": machine(), "deep": dataclasses.asdict(case["deep"])}
+        result |= {key: case[key] for key in ("gamma", "epochs", "transitions", "games")}
+        result["curves"] = {method: train(case, method, seeds) for method in given.methods}
+    print(table(result))
     if given.out is not None:
         given.out.write_text(json.dumps(result, indent=1))
 
