@@ -1,4 +1,4 @@
-"""The command `multiadvisor`: tasks, train, evaluate, solve, check, reproduce, benchmark.
+"""The command `multiadvisor`: tasks, train, evaluate, solve, check, sweep, reproduce, benchmark.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
 used ends in one line on stderr and exit code 2.
@@ -24,6 +24,7 @@ commands:
   evaluate    let a trained agent play without learning
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
+  sweep       run a grid of training runs that survives crashes, on one machine or many
   reproduce   run an experiment of the paper, print a table, save a figure
   benchmark   measure speed against a native C loop or other libraries
 
@@ -31,7 +32,16 @@ commands:
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
 """
-COMMANDS = ("tasks", "train", "evaluate", "solve", "check", "reproduce", "benchmark")  # each a module of `commands`
+COMMANDS = (
+    "tasks",
+    "train",
+    "evaluate",
+    "solve",
+    "check",
+    "sweep",
+    "reproduce",
+    "benchmark",
+)  # each a module of `commands`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

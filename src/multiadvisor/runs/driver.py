@@ -70,25 +70,38 @@ def run_jobs(
     be silent (default: what its kind says). `address` is the Ray cluster's. Raises BadInput if a job failed, unless
     `allow_failures`.
     """
-    folder = Path(folder)
+    with open_ledger(Path(folder)) as ledger:
+        results = drive(
+            ledger, jobs, workers=workers, engine=engine, title=title, progress=progress, lease=lease, address=address
+        )
+    if results.failed and not allow_failures:
+        raise BadInput(describe_failures(results))
+    return results
+
+
+def drive(
+    ledger: Ledger, jobs: Sequence[Job], *, workers: int | None = None, engine: str = "local", title: str = "jobs",
+    progress: bool | None = None, lease: float | None = None, address: str | None = None,
+) -> Results:  # fmt: skip
+    """`run_jobs` for somebody who has the ledger open, and looks at failures himself."""
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     workers = len(os.sched_getaffinity(0)) if workers is None else whole_number("workers", workers)
-    with open_ledger(folder) as ledger:
-        ledger.add(jobs)
-        wanted = dict.fromkeys(job.id for job in jobs)
-        missing = [name for name in wanted if ledger.rows[name].state != "done"]
-        with JobsBar(len(wanted), len(wanted) - len(missing), progress, title or "jobs") as bar:
-            if missing:
-                _Drive(ledger, missing, bar, lease).run(lambda: _engine(engine, workers, len(missing), address))
-        results = Results(folder, jobs, ledger)
-    if results.failed and not allow_failures:
-        name, error = next(iter(results.failed.items()))
-        count = (
-            f"{len(results.failed)} of {len(wanted)} jobs failed, the first is" if len(results.failed) > 1 else "job"
-        )
-        raise BadInput(f"{count} {name} in {str(folder)!r}, tried {TRIES} times: {' '.join(error.split())[-500:]}")
-    return results
+    ledger.add(jobs)
+    wanted = dict.fromkeys(job.id for job in jobs)
+    missing = [name for name in wanted if ledger.rows[name].state != "done"]
+    with JobsBar(len(wanted), len(wanted) - len(missing), progress, title or "jobs") as bar:
+        if missing:
+            _Drive(ledger, missing, bar, lease).run(lambda: _engine(engine, workers, len(missing), address))
+    return Results(ledger.folder, jobs, ledger)
+
+
+def describe_failures(results: Results) -> str:
+    """One sentence."""
+    name, error = next(iter(results.failed.items()))
+    count, total = len(results.failed), len(results.failed) + len(results)
+    which = f"{count} of {total} jobs failed, the first is {name}" if count > 1 else f"job {name} failed"
+    return f"{which} in {str(results.folder)!r}, tried {TRIES} times: {' '.join(error.split())[-500:]}"
 
 
 def _engine(name: str, workers: int, jobs: int, address: str | None) -> Engine:

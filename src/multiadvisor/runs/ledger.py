@@ -202,7 +202,7 @@ def _write_together(folder: Path, contents: dict[str, bytes]) -> None:
 def open_ledger(folder: Path) -> Iterator[Ledger]:
     """The ledger of a folder, made where there is none; refused while another driver has it."""
     check_writable(folder)
-    known = ("jobs.sqlite", "driver.lock", "results")
+    known = ("jobs.sqlite", "driver.lock", "results", "sweep.json")
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in known):
         raise BadInput(f"{str(folder)!r} exists and holds no jobs: name a new or empty folder")
     try:
