@@ -137,12 +137,24 @@ class Grid:
     @classmethod
     def from_data(cls, data: Any) -> Grid:
         """The grid of a frozen copy, whose checksum was right."""
+        broken = BadInput("the frozen copy of the sweep lacks a field: restore it from a copy")
         try:
-            axes = tuple(Axis(section, name, tuple(values)) for section, name, values in data["axes"])
-            ranges = tuple(Range(*item) for item in data["ranges"])
-            return cls(data["title"], axes, tuple(data["seeds"]), data["record"], ranges)
-        except (KeyError, TypeError, ValueError):
-            raise BadInput("the frozen copy of the sweep lacks a field: restore it from a copy") from None
+            axes = tuple(_axis(section, name, list(values)) for section, name, values in data["axes"])
+            ranges = tuple(
+                _range(section, name, {"low": low, "high": high, "log": log})
+                for section, name, low, high, log in data["ranges"]
+            )
+            grid = cls(data["title"], axes, _seeds(list(data["seeds"])), data["record"], ranges)
+        except (KeyError, TypeError, ValueError) as error:
+            raise error if isinstance(error, BadInput) else broken from None
+        names = [isinstance(axis.name, str) and axis.section in ("task", *SECTIONS) for axis in axes]
+        if (
+            not all(names)
+            or not isinstance(grid.title, str)
+            or math.prod(map(len, (a.values for a in axes))) > _MOST_RUNS
+        ):
+            raise broken
+        return grid
 
 
 def _words(labels: dict[str, Any]) -> str:

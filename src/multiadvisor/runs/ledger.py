@@ -90,10 +90,13 @@ class Ledger:
         """Jobs that may be new; those of old that have a result on disk are done, and no others are."""
         found = {path.name.removesuffix(".json") for path in (self.folder / "results").glob("[0-9a-f]*.json")}
         for job in jobs:
+            config = canonical(job.config).decode()
             if job.id not in self.rows:
-                self.rows[job.id] = Row(job.id, len(self.rows), job.kind, canonical(job.config).decode())
+                self.rows[job.id] = Row(job.id, len(self.rows), job.kind, config)
                 self.change(job.id)
             row = self.rows[job.id]
+            if (row.kind, row.config) != (job.kind, config):
+                raise _refuse(self.folder, f"it has another job under the name {job.id}")
             if row.state == "done" and row.id not in found:
                 self.change(row.id, state="waiting", tries=0, fraction=0.0, seconds=0.0, digest="")
             elif row.state != "done" and row.id in found:
@@ -311,12 +314,25 @@ def _rows(database: sqlite3.Connection, folder: Path) -> list[Row]:
         for *plain, check in database.execute(f"SELECT {', '.join(_FIELDS)}, crc FROM jobs ORDER BY place"):
             if _check(plain) != check:
                 raise _refuse(folder, "a row's checksum differs")
-            rows.append(Row(*plain))
+            rows.append(_checked(Row(*plain)))
     except (sqlite3.Error, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, BadInput):
             raise
         raise _refuse(folder, error) from None
     return rows
+
+
+_TYPES: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}
+
+
+def _checked(row: Row) -> Row:
+    """A row whose checksum is right may still have been written by somebody else."""
+    for name, kind in Row.__annotations__.items():
+        if not isinstance(getattr(row, name), _TYPES[kind]):
+            raise ValueError(f"{name} of a row is {str(getattr(row, name))[:40]!r}")
+    if row.state not in STATES or not 0 <= row.fraction <= 1 or not 0 <= row.seconds < float("inf"):
+        raise ValueError(f"the row {row.id[:40]!r} has a state or a number that cannot be")
+    return row
 
 
 def read_rows(folder: Path) -> list[Row]:

@@ -117,7 +117,7 @@ def status(folder: Path) -> dict[str, Any]:
     if frozen.search is not None:
         for row in rows.values():
             states[row.state] += 1
-            labels[row.id] = row.job.config["settings"]
+            labels[row.id] = row.job.config.get("settings", {})
     driver = driver_of(folder)
     shown = [row for row in rows.values() if row.id in labels]
     return {
@@ -153,10 +153,22 @@ def finished(folder: Path) -> list[Finished]:
 
         runs = searched_runs(frozen.grid, rows.values())
     return [
-        Finished(run, read_result(folder, run.job.id, rows[run.job.id].digest), rows[run.job.id].seconds)
+        Finished(run, _checked(read_result(folder, run.job.id, rows[run.job.id].digest), run), rows[run.job.id].seconds)
         for run in runs
         if run.job.id in rows
     ]
+
+
+def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
+    """A result has the shape of a training run's, or is refused."""
+    epochs = result.get("epochs")
+    fine = isinstance(epochs, list) and len(epochs) > 0 and isinstance(result.get("task"), str)
+    for epoch in epochs if fine else ():  # type: ignore[union-attr]
+        fine = fine and isinstance(epoch, dict) and {"epoch", *FIGURES} <= set(epoch)
+        fine = fine and all(epoch[name] is None or type(epoch[name]) in (int, float) for name in FIGURES)
+    if not fine:
+        raise BadInput(f"the result {run.job.id} is no training run's: remove its file and run again")
+    return result
 
 
 def final(result: dict[str, Any], figure: str = "score") -> float | None:

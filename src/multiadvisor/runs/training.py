@@ -114,17 +114,22 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
             f.name for f in dataclasses.fields(settings) if getattr(agent.settings, f.name) != getattr(settings, f.name)
         ]
         raise BadInput(f"the run in {str(out)!r} has another {changed[0]}: go on with its own flags")
-    saved = record.get("schedule", {})
+    epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
+    if not isinstance(epochs, list) or not isinstance(seconds, int | float) or not isinstance(saved, dict):
+        raise BadInput(f"the run in {str(out)!r} has no record of its epochs: it cannot be resumed")
     for name in ("transitions", "games"):
         if saved.get(name) != getattr(schedule, name):
             raise BadInput(
                 f"the run in {str(out)!r} has another number of {name}: resume it with the flags it began with"
             )
-    if len(record["epochs"]) > schedule.epochs:
+    if len(epochs) > schedule.epochs:
+        raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
+    fitting = [isinstance(epoch, dict) and epoch.get("epoch") == k + 1 for k, epoch in enumerate(epochs)]
+    if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions:
         raise BadInput(
-            f"the run in {str(out)!r} has {len(record['epochs'])} epochs already: give --epochs at least that"
+            f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
-    return Training(agent, schedule, list(record["epochs"]), float(record["seconds"]), out)
+    return Training(agent, schedule, list(epochs), float(seconds), out)
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
