@@ -36,7 +36,8 @@ LAYERS = [
 ]
 HEAVY = {
     "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "torch": set(), "pickle": set(),
-    "yaml": set(), "marshal": set(),
+    "yaml": set(), "marshal": set(), "ray": {"ray_engine.py"}, "optuna": {"search.py"},
+    "tensorboardX": {"tensorboard.py"}, "pyarrow": {"sweep.py"},
 }  # fmt: skip
 
 

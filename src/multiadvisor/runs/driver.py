@@ -66,9 +66,9 @@ def run_jobs(
 
     Called again after a crash or Ctrl-C it goes on; nothing that is finished is done again. A job that fails, or whose
     worker dies, is tried three times in all; calling again tries it anew. `workers` is the number of processes
-    (default: one for each core; 0: in this process, one after the other). `lease` overrides how many seconds a job may
-    be silent (default: what its kind says). `address` is the Ray cluster's. Raises BadInput if a job failed, unless
-    `allow_failures`.
+    (default: one for each core, of the whole cluster on Ray; 0: in this process, one after the other). `lease`
+    overrides how many seconds a job may be silent (default: what its kind says). `address` is the Ray cluster's.
+    Raises BadInput if a job failed, unless `allow_failures`.
     """
     with open_ledger(Path(folder)) as ledger:
         results = drive(
@@ -86,7 +86,8 @@ def drive(
     """`run_jobs` for somebody who has the ledger open, and looks at failures himself."""
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
-    workers = len(os.sched_getaffinity(0)) if workers is None else whole_number("workers", workers)
+    if workers is not None:
+        workers = whole_number("workers", workers)
     ledger.add(jobs)
     wanted = dict.fromkeys(job.id for job in jobs)
     missing = [name for name in wanted if ledger.rows[name].state != "done"]
@@ -104,18 +105,18 @@ def describe_failures(results: Results) -> str:
     return f"{which} in {str(results.folder)!r}, tried {TRIES} times: {' '.join(error.split())[-500:]}"
 
 
-def _engine(name: str, workers: int, jobs: int, address: str | None) -> Engine:
+def _engine(name: str, workers: int | None, jobs: int, address: str | None) -> Engine:
     if workers == 0:
         from multiadvisor.runs.inline import InlineEngine
 
         return InlineEngine()
     if name == "ray":
-        from multiadvisor.runs.ray_engine import RayEngine  # type: ignore[import-not-found, unused-ignore]
+        from multiadvisor.runs.ray_engine import RayEngine
 
         return RayEngine(workers, address)
     from multiadvisor.runs.local import LocalEngine
 
-    return LocalEngine(min(workers, jobs))
+    return LocalEngine(min(workers or len(os.sched_getaffinity(0)), jobs))
 
 
 class _Drive:

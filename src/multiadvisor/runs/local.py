@@ -25,7 +25,7 @@ from multiadvisor.runs.worker import environment
 _AHEAD_SECONDS = 0.25  # work handed over ahead of time, to each worker
 _AHEAD_JOBS = 128
 _AHEAD_BYTES = 32 << 10  # below a pipe's 64 KiB: handing over never waits for a busy worker
-_STARTS = 5  # workers that may die before their first word, in a row
+_STARTS = 5  # workers that may end before their first word, in a row; ten times as many if somebody kills them
 
 
 class _Worker:
@@ -104,7 +104,7 @@ class LocalEngine:
         self._select = selectors.DefaultSelector()
         self._events: list[Event] = []
         self._workers: list[_Worker] = []
-        self._spent, self._finished, self._stillborn = 0.0, 0, 0
+        self._spent, self._finished, self._stillborn = 0.0, 0, 0.0
         try:
             for _ in range(workers):
                 self._hire()
@@ -161,7 +161,7 @@ class LocalEngine:
 
     def _hear(self, worker: _Worker, message: dict[str, Any]) -> None:
         if message["what"] == "hello":
-            worker.greeted, self._stillborn = True, 0
+            worker.greeted, self._stillborn = True, 0.0
             if worker.jobs:
                 self._events.append(Event("begun", worker.jobs[0][0]))
             return
@@ -182,7 +182,7 @@ class LocalEngine:
             self._events.append(Event("error", names.pop(0), error=words))
         self._events.extend(Event("returned", name) for name in names)
         worker.close()
-        self._stillborn += not worker.greeted
+        self._stillborn += 0.0 if worker.greeted else 0.1 if (worker.process.returncode or 0) < 0 else 1.0
         if self._stillborn >= _STARTS:
             raise BadInput(f"workers die before they begin: {' '.join(words.split())[-300:]}")
         self._hire()
