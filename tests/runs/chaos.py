@@ -71,7 +71,7 @@ def looked_at(folder):
     }
 
 
-def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 2.5) -> dict:
+def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 1.5) -> dict:
     """A sweep whose driver and workers are killed at random moments, against one that is left alone."""
     generator = random.Random(seed)
     (home / "grid.toml").write_text(grid)
@@ -83,17 +83,16 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
     folder = home / "storm"
     while True:
         last = killed["drivers"] >= drivers
+        quota = -(-(workers - killed["workers"]) // (drivers - killed["drivers"] + 1))
         process = sweep(home / "grid.toml", folder)
-        until = time.monotonic() + (1e9 if last else generator.uniform(0.3, longest))
-        share = -(-(workers - killed["workers"]) // max(drivers - killed["drivers"] + 1, 1))
-        moments = sorted(time.monotonic() + generator.uniform(0.5, longest) for _ in range(share))
-        while time.monotonic() < until and process.poll() is None:
-            if moments and time.monotonic() > moments[0]:
-                moments.pop(0)
-                if found := children(process.pid):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(generator.choice(found), signal.SIGKILL)
-                        killed["workers"] += 1
+        moment = time.monotonic() + generator.uniform(0.2, longest)
+        while process.poll() is None and (quota or last or time.monotonic() < moment):
+            if quota and time.monotonic() > moment and (found := children(process.pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(generator.choice(found), signal.SIGKILL)
+                    killed["workers"] += 1
+                    quota -= 1
+                moment = time.monotonic() + generator.uniform(0.05, longest / 2)
             time.sleep(0.003)
         if not last and process.poll() is None:
             process.kill()
@@ -105,8 +104,9 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
                 assert now[name] == was, f"the finished run {name} was touched or begun again"
             finished = now
         assert process.returncode in (0, -9), error
-        if process.returncode == 0 and (last or len(finished) == len(list((home / "quiet" / "results").iterdir()))):
+        if process.returncode == 0:
             break
+    assert (killed["drivers"], killed["workers"]) == (drivers, workers), f"too little work for so many kills: {killed}"
     one, other = (
         {path.name: path.read_bytes() for path in (home / name / "results").iterdir()} for name in ("quiet", "storm")
     )
@@ -312,7 +312,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("kills", "inputs", "bits"):
             (Path(folder) / name).mkdir()
-        grid = GRID.format(seeds=4, gammas="[0.3, 0.5, 0.7, 0.9]", epochs=20, transitions=100_000)
+        grid = GRID.format(seeds=4, gammas="[0.3, 0.5, 0.7, 0.9]", epochs=60, transitions=100_000)
         start = time.monotonic()
         print("kills:", kill_storm(Path(folder) / "kills", grid, 20, 50, seed), flush=True)
         print("flipped bits, all refused:", dict(bit_flips(Path(folder) / "bits", 1000, seed)), flush=True)

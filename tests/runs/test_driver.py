@@ -26,7 +26,7 @@ def rehearsals(count, **config):
 
 
 def diary(path):
-    return [int(line) for line in path.read_text().split()] if path.exists() else []
+    return [int(line.split()[0]) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def rehearse(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[st
         raise unknown("end of a rehearsal", given["then"], ENDS)
     if (diary := os.environ.get(_DIARY)) is not None:
         with open(diary, "a", encoding="ascii") as file:
-            file.write(f"{given['number']}\n")
+            file.write(f"{given['number']} {os.getpid()}\n")
     for step in range(given["steps"]):
         time.sleep(given["seconds"] / given["steps"])
         tell((step + 1) / given["steps"])
