@@ -13,7 +13,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,ray,search,tensorboard,parquet,test]'
 	touch $@
 
 reproduce: $(VENV)/installed

@@ -37,6 +37,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--engine", default="local", metavar="STR", help="local (default) or ray")
     parser.add_argument("--address", metavar="STR", help="ray: the cluster's address (default RAY_ADDRESS, else local)")
     parser.add_argument("--resume", action="store_true", help="go on with the sweep in the folder, or extend it")
+    parser.add_argument("--search", metavar="STR", help="optuna: look for the best values in the grid's ranges")
+    parser.add_argument("--trials", type=int, metavar="INT", help="of a search (default 32)")
+    parser.add_argument("--search-seed", type=int, metavar="INT", help="of a search (default 0)")
+    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files of every run too")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     from multiadvisor.runs.driver import ENGINES, describe_failures
@@ -48,25 +52,59 @@ def run(arguments: Sequence[str]) -> int:
         raise BadInput(f"engine is {given.engine!r}: choose local or ray")
     if given.address is not None and given.engine != "ray":
         raise BadInput("--address is a Ray cluster's: add --engine ray, or leave it out")
-    if given.workers is not None:
-        whole_number("workers", given.workers)
+    for name, least in (("workers", 0), ("trials", 1), ("search_seed", 0)):
+        if getattr(given, name) is not None:
+            whole_number(name, getattr(given, name), least)
+    for name in ("trials", "search_seed"):
+        if given.search is None and getattr(given, name) is not None:
+            raise BadInput(f"--{name.replace('_', '-')} is a search's: add --search optuna, or leave it out")
+    if given.search not in (None, "optuna"):
+        raise BadInput(f"search is {given.search!r}: the only one is optuna")
     grid, text = read_grid(given.file)
     folder = given.out or Path("sweeps") / given.file.stem
+    how = {"resume": given.resume, "workers": given.workers, "engine": given.engine, "address": given.address}
     try:
-        results = run_sweep(
-            folder, grid, text, resume=given.resume, workers=given.workers, engine=given.engine, address=given.address
-        )
+        if given.search is not None:
+            return _search(given, folder, grid, text, how)
+        results = run_sweep(folder, grid, text, **how)
     except KeyboardInterrupt:
         print(f"multiadvisor sweep: interrupted; finished runs are in {folder}, go on with --resume", file=sys.stderr)
         return 130
-    rows = summary(finished(folder))
+    done = finished(folder)
+    rows = summary(done)
     found = {"folder": str(folder), "runs": len(results) + len(results.failed), "done": len(results),
              "failed": results.failed, "table": rows}  # fmt: skip
-    words = f"{len(results)} runs in {folder}"
+    words = f"{len(results)} runs in {folder}" + _tensorboard(given, folder)
     show(found, given.json, f"{_table(rows)}\n{words}" if rows else words)
     if results.failed:
         print(f"multiadvisor sweep: {describe_failures(results)}", file=sys.stderr)
     return 1 if results.failed else 0
+
+
+def _tensorboard(given: argparse.Namespace, folder: Path) -> str:
+    """Write the files if asked to; what to say of it."""
+    if not given.tensorboard:
+        return ""
+    from multiadvisor.runs.sweep import finished
+    from multiadvisor.runs.tensorboard import write_tensorboard
+
+    write_tensorboard(folder, finished(folder))
+    return f"; TensorBoard files in {folder / 'tensorboard'}"
+
+
+def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, how: dict[str, Any]) -> int:
+    from multiadvisor.runs.search import search
+
+    found = search(folder, grid, text, trials=given.trials or 32, seed=given.search_seed or 0, **how)
+    names = [name for name in found["trials"][0] if name not in ("trial", "score")]
+    ranked = sorted(found["trials"], key=lambda row: -1e300 if row["score"] is None else row["score"], reverse=True)
+    body = [[str(row["trial"]), *(f"{v:.4g}" if isinstance(v, float) else str(v) for v in map(row.get, names)),
+             number(row["score"])] for row in ranked[:10]]  # fmt: skip
+    words = f"the best of {len(ranked)} trials first; all of them in {folder}" + _tensorboard(given, folder)
+    show(found, given.json, table(["trial", *names, "score"], body) + f"\n{words}")
+    if found["failed"]:
+        print(f"multiadvisor sweep: {found['failed']} trials failed, see `sweep status {folder}`", file=sys.stderr)
+    return 1 if found["failed"] else 0
 
 
 def _table(rows: list[dict[str, Any]]) -> str:

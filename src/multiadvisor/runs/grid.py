@@ -51,6 +51,11 @@ class Range(NamedTuple):
     high: float
     log: bool
 
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"weight of {self.name}" if self.section == "weights" else self.name
+
 
 class Run(NamedTuple):
     """One cell of the grid with one seed."""
@@ -118,7 +123,7 @@ class Grid:
     def check_tasks(self) -> None:
         """Make every task once: what cannot be made is refused before anything starts."""
         seen = set()
-        for _, config in self.cells({(item.section, item.name): item.low for item in self.ranges}):
+        for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
             key = repr((run.task, run.options, run.weights))
             if key not in seen:

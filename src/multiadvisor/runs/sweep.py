@@ -6,7 +6,8 @@ jobs.sqlite    the ledger; results/ and scratch/ beside it, see `ledger`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def freeze(folder: Path, frozen: Frozen) -> None:
 def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None = None) -> None:
     """Refuse the folder of another sweep; one that has only fewer runs will be extended."""
     if not (folder / "sweep.json").exists():
-        if (folder / "jobs.sqlite").exists():
+        if (folder / "jobs.sqlite").exists() and read_rows(folder):
             raise BadInput(f"{str(folder)!r} holds jobs of something else than a sweep: name another folder")
         return
     if not resume:
@@ -81,7 +82,7 @@ def run_sweep(
     """Run what the folder lacks; failures are in the results."""
     grid.check_tasks()
     runs = grid.runs()
-    with _opened(folder, lambda: check_place(folder, grid, resume)) as ledger:
+    with opened(folder, lambda: check_place(folder, grid, resume)) as ledger:
         freeze(folder, Frozen(grid, source))
         return drive(
             ledger, [run.job for run in runs], workers=workers, engine=engine, title=grid.title or folder.name,
@@ -89,19 +90,13 @@ def run_sweep(
         )  # fmt: skip
 
 
-def _opened(folder: Path, check: Callable[[], None]) -> Any:
+@contextmanager
+def opened(folder: Path, check: Callable[[], None]) -> Iterator[Ledger]:
     """The ledger; looked at first so that a wrong folder is left as it is, and again when nobody else can change it."""
-    from contextlib import contextmanager
-
-    @contextmanager
-    def both() -> Iterator[Ledger]:
+    check()
+    with open_ledger(folder) as ledger:
         check()
-        with open_ledger(folder) as ledger:
-            if (folder / "sweep.json").exists():
-                check()
-            yield ledger
-
-    return both()
+        yield ledger
 
 
 # ---- looking ---------------------------------------------------------------------------------------------------------
@@ -146,17 +141,30 @@ def finished(folder: Path) -> list[Finished]:
     """The runs of a sweep that are done, in the grid's order, each result checked."""
     frozen = read_frozen(folder)
     rows = {row.id: row for row in read_rows(folder) if row.state == "done"}
-    if frozen.search is None:
-        runs = frozen.grid.runs()
-    else:
-        from multiadvisor.runs.search import searched_runs
-
-        runs = searched_runs(frozen.grid, rows.values())
+    runs = frozen.grid.runs() if frozen.search is None else searched_runs(frozen.grid, rows.values())
     return [
         Finished(run, _checked(read_result(folder, run.job.id, rows[run.job.id].digest), run), rows[run.job.id].seconds)
         for run in runs
         if run.job.id in rows
     ]
+
+
+def searched_runs(grid: Grid, rows: Iterable[Row]) -> list[Run]:
+    """The runs of a search, from the ledger, with what was chosen for each."""
+    runs = []
+    for row in sorted(rows, key=lambda row: row.place):
+        config = row.job.config
+        labels = {axis.label: _value(config, axis.section, axis.name) for axis in grid.varying}
+        labels |= {item.label: _value(config, item.section, item.name) for item in grid.ranges}
+        runs.append(Run(row.job, labels, int(_value(config, "settings", "seed"))))
+    return runs
+
+
+def _value(config: dict[str, Any], section: str, name: str) -> Any:
+    try:
+        return config["task"] if section == "task" else config[section][name]
+    except (KeyError, TypeError):
+        raise BadInput(f"a job of the search has no {name}: its ledger is not a search's") from None
 
 
 def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
