@@ -32,6 +32,7 @@ LAYERS = [
     {"runs.sweep"},
     {"runs.search", "runs.tensorboard"},
     {"experiments", "benchmark"},
+    {"benchmark_sweep"},
     {"commands"},
     {"cli"},
 ]

@@ -16,20 +16,27 @@ def run(arguments: Sequence[str]) -> int:
         "  kernel     the general learner against a C loop written for Pac-Boy alone (needs a C compiler)\n"
         "  gymnasium  what learning adds to a step of MO-Gymnasium environments, beside MORL-Baselines if installed\n"
         "  advisors   the cost of a turn against the number of advisors, active and not\n"
-        "  theory     how long the exact solver takes on large tasks",
+        "  theory     how long the exact solver takes on large tasks\n"
+        "  sweep      what a sweep costs beside its runs, on each engine that is installed",
         "multiadvisor benchmark kernel --json",
     )
     parser.add_argument(
         "what",
-        choices=("kernel", "gymnasium", "advisors", "theory"),
+        choices=("kernel", "gymnasium", "advisors", "theory", "sweep"),
         metavar="WHAT",
-        help="kernel, gymnasium, advisors or theory",
+        help="kernel, gymnasium, advisors, theory or sweep",
     )
     parser.add_argument("--rounds", type=int, default=9, metavar="INT", help="alternating rounds (default 9)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if given.rounds < 1:
         raise BadInput(f"rounds is {given.rounds}: give at least 1")
+    if given.what == "sweep":
+        from multiadvisor import benchmark_sweep
+
+        result = benchmark_sweep.sweep()
+        show(result, given.json, "\n".join([f"machine: {result['machine']}", *benchmark_sweep.describe(result)]))
+        return 0
     from multiadvisor import benchmark as measure
 
     result = measure.BENCHMARKS[given.what](given.rounds)
