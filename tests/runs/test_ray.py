@@ -9,8 +9,10 @@ import sys
 import pytest
 
 from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.grid import read_grid
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import read_rows
+from multiadvisor.runs.sweep import run_sweep
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None or importlib.util.find_spec("ray.cluster_utils") is None,
@@ -60,22 +62,30 @@ first = run_jobs(folder, [*jobs, *train], engine="ray", address=cluster.address)
 thread.join()
 more = {"engine": "ray", "address": cluster.address, "lease": 4.0, "allow_failures": True}
 second = run_jobs(folder, [*jobs, *train, *faulty], **more)
+from multiadvisor.cli import main
+code = main(["sweep", sys.argv[2], "--out", sys.argv[3], "--engine", "ray", "--address", cluster.address, "--json"])
 cluster.shutdown()
-print(json.dumps({"first": len(first), "failed": second.failed, "done": len(second)}))
+print(json.dumps({"first": len(first), "failed": second.failed, "done": len(second), "code": code}))
 """
 
 
 def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     """24 jobs and 4 faulty ones on two nodes of one core each; results are those of the local engine, byte for byte."""
-    diary = tmp_path / "diary"
+    diary, grid = tmp_path / "diary", tmp_path / "grid.toml"
+    grid.write_text('task = "bridge"\nseeds = 3\n[schedule]\nepochs = 2\ntransitions = 50\ngames = 1\n')
     environment = {**os.environ, "MULTIADVISOR_REHEARSAL_DIARY": str(diary), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, "-c", CLUSTER, str(tmp_path / "a")], env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
+        [sys.executable, "-c", CLUSTER, str(tmp_path / "a"), str(grid), str(tmp_path / "swept")], env=environment,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["first"] == 24
+    assert report["code"] == 0
+    alone = read_grid(grid)[0]
+    by_hand = run_sweep(tmp_path / "local", alone, "", workers=1)
+    for job in by_hand.jobs:
+        assert by_hand.path(job).read_bytes() == (tmp_path / "swept" / "results" / f"{job.id}.json").read_bytes()
     executed = [int(line.split()[0]) for line in diary.read_text().splitlines()]
     assert len([k for k in executed if k < 100]) > 20, "the node took a running job with it, which ran again"
     assert set(executed) >= set(range(20)), "nothing was left out"

@@ -146,6 +146,27 @@ def test_what_cannot_be_run_is_refused_by_name(change, words):
         train_config(config(**change), None, quiet)
 
 
+def test_planted_modules_are_never_imported(tmp_path, monkeypatch):
+    """Gymnasium imports what stands before a colon in a name: no config and no checkpoint may use that."""
+    from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+
+    (tmp_path / "planted.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "gymnasium:planted:Thing-v0"
+    with pytest.raises(mad.BadInput, match="module to import"):
+        train_config(config(task=name), None, quiet)
+    mad.MultiAdvisor(mad.make("bridge")).save(tmp_path / "agent")
+    header, tensors = read_checkpoint(tmp_path / "agent")
+    header["task"] = {**header["task"], "name": name}
+    write_checkpoint(tmp_path / "agent", header, tensors)
+    with pytest.raises(mad.BadInput, match="module to import"):
+        mad.load(tmp_path / "agent")
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(mad.BadInput):
+        mad.make(name)  # what a user types himself is another matter
+    assert (tmp_path / "ran").exists(), "the plant works: the test could have failed"
+
+
 def test_defaults_do_not_change_who_a_run_is():
     complete = RunConfig.parse(config()).as_config()
     assert RunConfig.parse(complete).as_config() == complete

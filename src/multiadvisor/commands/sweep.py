@@ -37,6 +37,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--engine", default="local", metavar="STR", help="local (default) or ray")
     parser.add_argument("--address", metavar="STR", help="ray: the cluster's address (default RAY_ADDRESS, else local)")
     parser.add_argument("--resume", action="store_true", help="go on with the sweep in the folder, or extend it")
+    parser.add_argument(
+        "--lease", type=float, metavar="SECONDS", help="silence after which a run is hung (default 600)"
+    )
     parser.add_argument("--search", metavar="STR", help="optuna: look for the best values in the grid's ranges")
     parser.add_argument("--trials", type=int, metavar="INT", help="of a search (default 32)")
     parser.add_argument("--search-seed", type=int, metavar="INT", help="of a search (default 0)")
@@ -58,11 +61,19 @@ def run(arguments: Sequence[str]) -> int:
     for name in ("trials", "search_seed"):
         if given.search is None and getattr(given, name) is not None:
             raise BadInput(f"--{name.replace('_', '-')} is a search's: add --search optuna, or leave it out")
+    if given.lease is not None and not 1 <= given.lease < 1e9:
+        raise BadInput(f"lease is {given.lease}: give a number of seconds, 1 or more")
     if given.search not in (None, "optuna"):
         raise BadInput(f"search is {given.search!r}: the only one is optuna")
     grid, text = read_grid(given.file)
     folder = given.out or Path("sweeps") / given.file.stem
-    how = {"resume": given.resume, "workers": given.workers, "engine": given.engine, "address": given.address}
+    how = {
+        "resume": given.resume,
+        "lease": given.lease,
+        "workers": given.workers,
+        "engine": given.engine,
+        "address": given.address,
+    }
     try:
         if given.search is not None:
             return _search(given, folder, grid, text, how)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,12 @@ def _engine(name: str, workers: int | None, jobs: int, address: str | None) -> E
         return RayEngine(workers, address)
     from multiadvisor.runs.local import LocalEngine
 
-    return LocalEngine(min(workers or len(os.sched_getaffinity(0)), jobs))
+    return LocalEngine(min(workers or _cores(), jobs))
+
+
+def _cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Drive:
@@ -131,7 +136,7 @@ class _Drive:
         self.leases = {name: lease or lease_of(ledger.rows[name].kind) for name in missing}
         self.flushed = self.committed = self.listened = time.monotonic()
 
-    def run(self, make: Any) -> None:
+    def run(self, make: Callable[[], Engine]) -> None:
         """Until nothing is open. Whatever interrupts this, finished results are kept."""
         engine = make()
         try:

@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "train": Kind("multiadvisor.runs.training", "train_config"),
+    "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
     "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
 }
 

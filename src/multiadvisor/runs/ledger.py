@@ -14,7 +14,6 @@ no decision looks at the time of day.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -29,9 +28,14 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.files import check_writable
+from multiadvisor.runs.files import check_writable, umask
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.sealed import canonical, digest, read_sealed, seal
+
+try:
+    import fcntl
+except ImportError:
+    raise BadInput("jobs need a POSIX system, for its locks: use Linux, macOS or WSL") from None
 
 FORMAT = 1
 STATES = ("waiting", "running", "done", "failed")
@@ -184,7 +188,7 @@ def _write_together(folder: Path, contents: dict[str, bytes]) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(part, 0o644)
+            os.chmod(part, 0o666 & ~umask())
         for part, path in parts:
             os.replace(part, path)
         handle = os.open(folder, os.O_RDONLY)

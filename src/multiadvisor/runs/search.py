@@ -25,6 +25,7 @@ BATCH = 8  # trials between two looks at what came out
 def search(
     folder: Path, grid: Grid, source: str, *, trials: int = 32, seed: int = 0, resume: bool = False,
     workers: int | None = None, engine: str = "local", address: str | None = None, progress: bool | None = None,
+    lease: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Look for the values with the highest score, the mean over the grid's seeds; lists in the grid are choices."""
     optuna = _import_optuna()
@@ -46,7 +47,14 @@ def search(
             title = f"trials {len(table) + 1} to {min(len(table) + BATCH, trials)}"
             wanted = jobs[: (trials - len(table)) * len(grid.seeds)]
             results = drive(
-                ledger, wanted, workers=workers, engine=engine, title=title, address=address, progress=progress
+                ledger,
+                wanted,
+                workers=workers,
+                engine=engine,
+                title=title,
+                address=address,
+                progress=progress,
+                lease=lease,
             )
             for trial, many in list(zip(batch, runs, strict=True))[: trials - len(table)]:
                 score = _score(results, many)

@@ -78,6 +78,7 @@ def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] |
 def run_sweep(
     folder: Path, grid: Grid, source: str, *, resume: bool = False, workers: int | None = None, engine: str = "local",
     address: str | None = None, progress: bool | None = None,
+    lease: float | None = None,
 ) -> Results:  # fmt: skip
     """Run what the folder lacks; failures are in the results."""
     grid.check_tasks()
@@ -86,7 +87,7 @@ def run_sweep(
         freeze(folder, Frozen(grid, source))
         return drive(
             ledger, [run.job for run in runs], workers=workers, engine=engine, title=grid.title or folder.name,
-            address=address, progress=progress,
+            address=address, progress=progress, lease=lease,
         )  # fmt: skip
 
 
