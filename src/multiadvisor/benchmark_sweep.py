@@ -32,19 +32,21 @@ def measure(engine: str, jobs: int) -> dict[str, Any]:
     """Milliseconds of a worker's time that a run costs beside its work, all told and without the start."""
     with tempfile.TemporaryDirectory() as folder:
         start = _wall(Path(folder) / "start", engine, WORKERS)[0]
-        wall, work = _wall(Path(folder) / "jobs", engine, jobs)
+        wall, work, driver = _wall(Path(folder) / "jobs", engine, jobs)
     lost = wall * WORKERS - work
     return {
         "jobs": jobs, "workers": WORKERS, "work_ms": work / jobs * 1e3, "wall_seconds": wall, "start_seconds": start,
         "overhead_ms": lost / jobs * 1e3, "overhead_ms_without_start": max(lost - start * WORKERS, 0.0) / jobs * 1e3,
+        "driver_cpu_ms": driver / jobs * 1e3,
     }  # fmt: skip
 
 
-def _wall(folder: Path, engine: str, jobs: int) -> tuple[float, float]:
+def _wall(folder: Path, engine: str, jobs: int) -> tuple[float, float, float]:
+    """Seconds that passed, seconds of work, and seconds of the driver's own processor time."""
     listed = [Job("rehearsal", {"number": number, "seconds": _WORK}) for number in range(jobs)]
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), time.process_time()
     results = run_jobs(folder, listed, workers=WORKERS, engine=engine, progress=False)
-    return time.perf_counter() - begun, sum(results.seconds.values())
+    return time.perf_counter() - begun, sum(results.seconds.values()), time.process_time() - before
 
 
 def _training_run() -> dict[str, Any]:
@@ -67,7 +69,7 @@ def describe(result: dict[str, Any]) -> list[str]:
         lines.append(
             f"  {name:6} {entry['jobs']:,} runs of {entry['work_ms']:.2f} ms on {entry['workers']} workers: "
             f"{entry['overhead_ms']:.2f} ms of overhead a run, {entry['overhead_ms_without_start']:.2f} ms without the "
-            f"start of {entry['start_seconds']:.1f} s"
+            f"start of {entry['start_seconds']:.1f} s; {entry['driver_cpu_ms']:.2f} ms of the driver's processor time"
         )
     run = result["training_run"]
     lines.append(f"  one run ({run['what']}): {run['seconds']:.2f} s, {run['result_bytes']:,.0f} bytes of result")

@@ -97,7 +97,7 @@ def test_two_faults_and_then_a_result(tmp_path):
 def test_a_hung_worker_is_killed_and_its_job_tried_again(tmp_path):
     jobs = [*rehearsals(4, seconds=0.3, steps=6), Job("rehearsal", {"number": 9, "then": "hang", "faults": 1})]
     start = time.monotonic()
-    results = run_jobs(tmp_path / "a", jobs, workers=2, lease=1.5)
+    results = run_jobs(tmp_path / "a", jobs, workers=2, lease=3.0)
     assert len(results) == 5
     assert time.monotonic() - start < 60
     rows = {row.id: row for row in read_rows(tmp_path / "a")}
@@ -106,8 +106,8 @@ def test_a_hung_worker_is_killed_and_its_job_tried_again(tmp_path):
 
 
 def test_a_slow_job_that_gives_signs_of_life_is_left_alone(tmp_path):
-    jobs = rehearsals(1, seconds=3.0, steps=10)
-    assert len(run_jobs(tmp_path / "a", jobs, workers=1, lease=1.5)) == 1
+    jobs = rehearsals(1, seconds=4.5, steps=15)
+    assert len(run_jobs(tmp_path / "a", jobs, workers=1, lease=3.0)) == 1
     assert read_rows(tmp_path / "a")[0].tries == 1
 
 
@@ -277,7 +277,7 @@ def test_a_clock_that_runs_backwards_does_no_harm(tmp_path, monkeypatch):
         return now[0]
 
     monkeypatch.setattr(time, "time", backwards)
-    assert len(run_jobs(tmp_path / "a", rehearsals(8, seconds=0.2, steps=4), workers=2, lease=2.0)) == 8
+    assert len(run_jobs(tmp_path / "a", rehearsals(8, seconds=0.2, steps=4), workers=2, lease=10.0)) == 8
     assert all(row.tries == 1 for row in read_rows(tmp_path / "a"))
     for path in (tmp_path / "a").rglob("*"):
         os.utime(path, (2e10, 2e10))  # files from the future

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import deque
@@ -129,7 +130,7 @@ class _Drive:
 
     def __init__(self, ledger: Ledger, missing: Sequence[str], bar: JobsBar, lease: float | None) -> None:
         self.ledger, self.bar = ledger, bar
-        self.waiting = deque(missing)
+        self.waiting, self.scratch = deque(missing), (ledger.folder / "scratch").absolute()
         self.open = set(missing)  # neither done nor failed
         self.finished: list[tuple[str, dict[str, Any], float]] = []  # not yet on disk
         self.silent: dict[str, float] = {}  # running: seconds without a sign of life, as far as they were watched
@@ -164,7 +165,7 @@ class _Drive:
     def _draw(self) -> Order:
         name = self.waiting.popleft()
         row = self.ledger.rows[name]
-        return Order(name, row.kind, row.job.config, str(self.ledger.scratch(name).absolute()))
+        return Order(name, row.kind, json.loads(row.config), f"{self.scratch}/{name}")
 
     def _hear(self, event: Event) -> None:
         row = self.ledger.rows[event.id]

@@ -34,7 +34,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~umask())
+        os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
         _sync_folder(path.parent)
     except OSError as error:
@@ -47,8 +47,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-def umask() -> int:
-    """The permissions that new files of this process do not get."""
+def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -19,7 +19,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.files import check_writable, umask
+from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.sealed import canonical, digest, read_sealed, seal
 
@@ -179,18 +178,22 @@ def read_result(folder: Path, name: str, known: str = "") -> dict[str, Any]:
 
 def _write_together(folder: Path, contents: dict[str, bytes]) -> None:
     """Several files, each atomically: temporary files, fsync of each, renames, one fsync of the folder."""
-    parts: list[tuple[str, Path]] = []
+    parts: list[tuple[str, str]] = []
     try:
         for name, content in contents.items():
-            handle, part = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
-            parts.append((part, folder / name))
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(part, 0o666 & ~umask())
-        for part, path in parts:
-            os.replace(part, path)
+            part = f"{folder}/.{name}.part"  # whoever holds the lock is alone here
+            handle = os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+            parts.append((part, f"{folder}/{name}"))
+            try:
+                left = memoryview(content)
+                while left:
+                    left = left[os.write(handle, left) :]
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        while parts:
+            os.replace(*parts[-1])
+            parts.pop()
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
