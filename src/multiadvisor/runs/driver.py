@@ -15,6 +15,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from multiadvisor.errors import BadInput, unknown
 from multiadvisor.progress import JobsBar
 from multiadvisor.runs.engine import Engine, Event, Order
 from multiadvisor.runs.jobs import Job, lease_of
-from multiadvisor.runs.ledger import Ledger, open_ledger, read_result, result_path
+from multiadvisor.runs.ledger import Ledger, Outcome, open_ledger, read_result, result_path
 from multiadvisor.settings import whole_number
 
 TRIES = 3
@@ -132,7 +133,9 @@ class _Drive:
         self.ledger, self.bar = ledger, bar
         self.waiting, self.scratch = deque(missing), (ledger.folder / "scratch").absolute()
         self.open = set(missing)  # neither done nor failed
-        self.finished: list[tuple[str, dict[str, Any], float]] = []  # not yet on disk
+        self.finished: list[Outcome] = []  # not yet on their way to the disk
+        self.writing: tuple[list[Outcome], Future[list[str]]] | None = None
+        self.writer = ThreadPoolExecutor(1)
         self.silent: dict[str, float] = {}  # running: seconds without a sign of life, as far as they were watched
         self.leases = {name: lease or lease_of(ledger.rows[name].kind) for name in missing}
         self.flushed = self.committed = self.listened = time.monotonic()
@@ -145,7 +148,9 @@ class _Drive:
                 while self.open:
                     engine.take(len(self.waiting), self._draw)
                     wait = min(
-                        _FLUSH_SECONDS if self.finished else 0.5, *(self.leases[name] / 4 for name in self.silent), 0.5
+                        _FLUSH_SECONDS / 2 if self.finished or self.writing else 0.5,
+                        *(self.leases[name] / 4 for name in self.silent),
+                        0.5,
                     )
                     events = engine.poll(wait)
                     self._listen()
@@ -160,7 +165,10 @@ class _Drive:
         finally:
             for name in self.silent:
                 self.ledger.change(name, state="waiting")
-            self._flush(force=True)
+            try:
+                self._flush(force=True)
+            finally:
+                self.writer.shutdown()
 
     def _draw(self) -> Order:
         name = self.waiting.popleft()
@@ -199,13 +207,20 @@ class _Drive:
             self.silent[name] += min(watched, self.leases[name] / 2)
 
     def _flush(self, force: bool = False) -> None:
+        """Results on their way to the disk, in a thread of its own: the workers are fed meanwhile."""
         now = time.monotonic()
-        if self.finished and (force or now - self.flushed > _FLUSH_SECONDS or len(self.finished) >= _FLUSH_RESULTS):
-            self.ledger.finish(self.finished)
-            self.open.difference_update(name for name, _, _ in self.finished)
-            self.bar.done(len(self.finished))
-            self.finished = []
-            self.flushed = self.committed = time.monotonic()
+        if self.writing is not None and (force or self.writing[1].done()):
+            (batch, future), self.writing = self.writing, None
+            self.ledger.record(batch, future.result())
+            self.open.difference_update(name for name, _, _ in batch)
+            self.bar.done(len(batch))
+            self.committed = now
+        due = force or now - self.flushed > _FLUSH_SECONDS or len(self.finished) >= _FLUSH_RESULTS
+        if self.finished and self.writing is None and due:
+            batch, self.finished, self.flushed = self.finished, [], now
+            self.writing = batch, self.writer.submit(self.ledger.write, batch)
+            if force:
+                self._flush(force=True)
         elif force or now - self.committed > _COMMIT_SECONDS:
             self.ledger.commit()
             self.committed = now

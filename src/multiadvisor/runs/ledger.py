@@ -21,6 +21,7 @@ import socket
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ STATES = ("waiting", "running", "done", "failed")
 _APPLICATION = 0x6D616A62  # in the file's header: no other program's database is mistaken for a ledger
 _RESULT = "multiadvisor result"
 _REMEDY = "remove it and run again: it will be computed anew"
+_SYNCS = 16  # that wait at the same time
+Outcome = tuple[str, dict[str, Any], float]  # id, result, seconds
 _FIELDS = ("id", "place", "kind", "config", "state", "tries", "starts", "fraction", "seconds", "error", "digest")
 
 
@@ -134,16 +137,23 @@ class Ledger:
         self._changed.clear()
 
     # ---- results -----------------------------------------------------------------------------------------------------
-    def finish(self, finished: Sequence[tuple[str, dict[str, Any], float]]) -> None:
-        """Results (id, result, seconds) to disk, then `done` into the ledger: one wait for the folder for them all."""
+    def finish(self, finished: Sequence[Outcome]) -> None:
+        """Results to disk, then `done` into the ledger."""
+        self.record(finished, self.write(finished))
+
+    def write(self, finished: Sequence[Outcome]) -> list[str]:
+        """Results to disk, and their digests; may run in another thread, as it touches nothing but files."""
         contents = {}
         for name, result, _ in finished:
             row = self.rows[name]
             job = {"kind": row.kind, "config": json.loads(row.config)}
             contents[f"{name}.json"] = seal(_RESULT, FORMAT, {"id": name, "job": job, "result": result})
         _write_together(self.folder / "results", contents)
-        for name, _, seconds in finished:
-            known = digest(contents[f"{name}.json"])
+        return [digest(content) for content in contents.values()]
+
+    def record(self, finished: Sequence[Outcome], digests: Sequence[str]) -> None:
+        """What is on disk is done."""
+        for (name, _, seconds), known in zip(finished, digests, strict=True):
             self.change(name, state="done", fraction=1.0, seconds=seconds, error="", digest=known)
         self.commit()
         for name, _, _ in finished:
@@ -177,20 +187,30 @@ def read_result(folder: Path, name: str, known: str = "") -> dict[str, Any]:
 
 
 def _write_together(folder: Path, contents: dict[str, bytes]) -> None:
-    """Several files, each atomically: temporary files, fsync of each, renames, one fsync of the folder."""
-    parts: list[tuple[str, str]] = []
+    """Several files, each atomically: temporary files, fsync of each, renames, one fsync of the folder.
+
+    The fsyncs wait side by side: a file system settles those that wait together in one go.
+    """
+    names, parts = list(contents), list[tuple[str, str]]()
     try:
-        for name, content in contents.items():
-            part = f"{folder}/.{name}.part"  # whoever holds the lock is alone here
-            handle = os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
-            parts.append((part, f"{folder}/{name}"))
-            try:
-                left = memoryview(content)
-                while left:
-                    left = left[os.write(handle, left) :]
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        with ThreadPoolExecutor(_SYNCS) as pool:
+            for first in range(0, len(names), _SYNCS):
+                handles: list[int] = []
+                try:
+                    for name in names[first : first + _SYNCS]:
+                        part = f"{folder}/.{name}.part"  # whoever holds the lock is alone here
+                        handles.append(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, 0o666))
+                        parts.append((part, f"{folder}/{name}"))
+                        left = memoryview(contents[name])
+                        while left:
+                            left = left[os.write(handles[-1], left) :]
+                    if len(handles) == 1:
+                        os.fsync(handles[0])
+                    else:
+                        list(pool.map(os.fsync, handles))
+                finally:
+                    for handle in handles:
+                        os.close(handle)
         while parts:
             os.replace(*parts[-1])
             parts.pop()
