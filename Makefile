@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test lint clean
+.PHONY: reproduce test lint chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.
 $(VENV)/installed: pyproject.toml
@@ -13,7 +13,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,ray,search,tensorboard,parquet,test]'
 	touch $@
 
 reproduce: $(VENV)/installed
@@ -26,6 +26,10 @@ lint: $(VENV)/installed-test
 
 test: lint
 	$(BIN)/pytest -n auto
+
+# Kills, mutated inputs and flipped bits in full; minutes. `make chaos SEED=7` repeats one.
+chaos: $(VENV)/installed-test
+	$(BIN)/python tests/runs/chaos.py $(SEED)
 
 clean:
 	rm -rf $(VENV) build dist report .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,14 +20,20 @@ LAYERS = [
     {"worlds"},
     {"tabular"},
     {"deep"},
-    {"runs.files", "runs.interrupt", "runs.checkpoint"},
+    {"runs.files", "runs.interrupt", "runs.checkpoint", "runs.sealed"},
     {"agent"},
     {"theory"},
     {"explain"},
     {"check_adapter", "check_world", "check"},
     {"runs.training", "runs.trace", "plots"},
+    {"runs.jobs"},
+    {"runs.rehearsal", "runs.engine", "runs.ledger", "runs.worker"},
+    {"runs.local", "runs.inline", "runs.ray_engine"},
+    {"runs.driver", "runs.grid"},
+    {"runs.sweep"},
+    {"runs.search", "runs.tensorboard"},
     {"experiments", "benchmark"},
-    {"benchmark_deep", "benchmark_explain"},
+    {"benchmark_deep", "benchmark_explain", "benchmark_sweep"},
     {"commands"},
     {"cli"},
 ]
@@ -36,6 +42,7 @@ HEAVY = {
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
     "torch": {"benchmark_deep.py"}, "pickle": set(),
     "yaml": set(), "marshal": set(),
+    "ray": {"ray_engine.py"}, "optuna": {"search.py"}, "tensorboardX": {"tensorboard.py"}, "pyarrow": {"sweep.py"},
 }  # fmt: skip
 
 

@@ -234,6 +234,8 @@ def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiA
         raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
     if task is None:
         task = _make_again(folder, name, options)
+    if not isinstance(record, dict):
+        raise BadInput(f"the record in the checkpoint {str(folder)!r} is none: restore it from a copy")
     if task.fingerprint() != fingerprint:
         raise BadInput(
             f"the checkpoint {str(folder)!r} was made for task {name!r} with other advisors, weights or options than "
@@ -244,9 +246,16 @@ def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiA
     return agent, record
 
 
-def _make_again(folder: Path, name: str, options: dict[str, Any]) -> Task:
+def _make_again(folder: Path, name: Any, options: Any) -> Task:
     from multiadvisor.worlds.builtin import TASKS, make
 
+    if not isinstance(name, str) or not isinstance(options, dict):
+        raise BadInput(f"the checkpoint {str(folder)!r} names no task that can be made: give task=")
     if name not in TASKS and not name.startswith("gymnasium:"):
         raise BadInput(f"the checkpoint {str(folder)!r} was made for task {name!r}, which is not built in: give task=")
-    return make(name, **options)
+    if ":" in name.removeprefix("gymnasium:"):  # Gymnasium would import what stands before the colon
+        raise BadInput(f"the checkpoint {str(folder)!r} names a module to import, in {name!r}: give task=")
+    try:
+        return make(name, **options)
+    except TypeError as error:
+        raise BadInput(f"the task {name!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None

@@ -1,4 +1,4 @@
-"""The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, reproduce, benchmark.
+"""The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, sweep, reproduce, benchmark.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
 used ends in one line on stderr and exit code 2.
@@ -25,6 +25,7 @@ commands:
   explain     why did it do that? the advisors behind one action of one game
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
+  sweep       run a grid of training runs that survives crashes, on one machine or many
   reproduce   run an experiment of the paper, print a table, save a figure
   benchmark   measure speed against a native C loop or other libraries
 
@@ -39,6 +40,7 @@ COMMANDS = (
     "explain",
     "solve",
     "check",
+    "sweep",
     "reproduce",
     "benchmark",
 )  # each a module of `commands`

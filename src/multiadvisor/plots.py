@@ -76,6 +76,28 @@ def pac_boy(curves: Curves, transitions: int) -> Figure:
     return figure
 
 
+def sweep_curves(curves: dict[str, list[list[float]]], figure: str, title: str, axis: Axes) -> Axes:
+    """Mean over seeds against epochs with a 95% bootstrap band, for curves of any names; runs may differ in length."""
+    styles = ("-", "--", "-.", ":")
+    for k, (name, runs) in enumerate(curves.items()):
+        length = min(len(run) for run in runs)
+        values = np.array([run[:length] for run in runs])  # [seeds, epochs]
+        epochs, band = np.arange(1, length + 1), np.array([interval(column, resamples=500) for column in values.T])
+        colour, style = PALETTE[k % len(PALETTE)], styles[k // len(PALETTE) % len(styles)]
+        marker = "o" if length == 1 else None
+        label = f"{name} ({len(runs)} seed{'s' if len(runs) > 1 else ''})"
+        axis.plot(epochs, values.mean(axis=0), style, color=colour, marker=marker, label=label)
+        axis.fill_between(epochs, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
+    words = {"score": "score of a game", "turns": "turns of a game", "finished": "share of games finished",
+             "touches": "touches by ghosts a game"}  # fmt: skip
+    axis.set(xlabel="epoch", ylabel=words.get(figure, figure), title=title)
+    axis.locator_params(axis="x", integer=True)
+    axis.grid(alpha=0.25)
+    if len(curves) <= 28:
+        axis.legend(fontsize=8 if len(curves) <= 10 else 6, loc="best")
+    return axis
+
+
 # ---- the theory lab --------------------------------------------------------------------------------------------------
 def board_policy(board: Board, solution: Solution, fruit: np.ndarray, start: int, axis: Axes) -> Axes:
     """Values as shades, greedy actions as arrows (ties drawn as ties), attractors as rings: full where stable."""

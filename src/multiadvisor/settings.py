@@ -108,6 +108,10 @@ class Settings:
         self._put("alpha_half", whole_number("alpha_half", self.alpha_half))
         self._put("seed", whole_number("seed", self.seed))
         if isinstance(self.deep, dict):  # as it comes from a file
+            names = [item.name for item in dataclasses.fields(DeepSettings)]
+            for name in self.deep:
+                if name not in names:
+                    raise unknown("setting of a network", name, names)
             self._put("deep", DeepSettings(**self.deep))
         if self.deep is not None and not isinstance(self.deep, DeepSettings):
             raise BadInput(f"deep is {self.deep!r}: give DeepSettings(...), or None for tables")

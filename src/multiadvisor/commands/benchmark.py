@@ -17,6 +17,7 @@ KINDS = {
     "deep": ("benchmark_deep", "training speed of a network with one advisor beside Stable-Baselines3's DQN"),
     "deep-returns": ("benchmark_deep", "and what both have learned at the end (--rounds seeds; some minutes each)"),
     "explain": ("benchmark_explain", "how long explanations take, with up to 10,000 advisors"),
+    "sweep": ("benchmark_sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }
 
 

@@ -1,0 +1,257 @@
+"""`multiadvisor sweep`, with `status`, `results` and `plot`."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.commands.parsing import Parser, number, parse, show, table
+from multiadvisor.errors import BadInput
+
+FORMATS = ("table", "json", "csv", "parquet")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Start or resume a sweep, or look at one."""
+    looks = {"status": _status, "results": _results, "plot": _plot}
+    if arguments and arguments[0] in looks:
+        return looks[arguments[0]](arguments[1:])
+    parser = Parser(
+        "sweep",
+        "Run a grid of training runs, described in one TOML file: lists are axes, single values are fixed.\n"
+        "Ctrl-C, a crash or a power cut lose nothing that is finished: the same command with --resume goes on, and\n"
+        "runs only what is missing. With more seeds or values in the file, --resume runs what is new.\n"
+        "  multiadvisor sweep status FOLDER    how far it is, what failed and why\n"
+        "  multiadvisor sweep results FOLDER   as a table, JSON, CSV or Parquet\n"
+        "  multiadvisor sweep plot FOLDER      learning curves with 95% bootstrap bands",
+        "multiadvisor sweep grid.toml --workers 8 --out sweeps/first",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="the grid")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default sweeps/NAME of the file)")
+    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core)")
+    parser.add_argument("--engine", default="local", metavar="STR", help="local (default) or ray")
+    parser.add_argument("--address", metavar="STR", help="ray: the cluster's address (default RAY_ADDRESS, else local)")
+    parser.add_argument("--resume", action="store_true", help="go on with the sweep in the folder, or extend it")
+    parser.add_argument(
+        "--lease", type=float, metavar="SECONDS", help="silence after which a run is hung (default 600)"
+    )
+    parser.add_argument("--search", metavar="STR", help="optuna: look for the best values in the grid's ranges")
+    parser.add_argument("--trials", type=int, metavar="INT", help="of a search (default 32)")
+    parser.add_argument("--search-seed", type=int, metavar="INT", help="of a search (default 0)")
+    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files of every run too")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parse(parser, arguments)
+    from multiadvisor.runs.driver import ENGINES, describe_failures
+    from multiadvisor.runs.grid import read_grid
+    from multiadvisor.runs.sweep import finished, run_sweep, summary
+    from multiadvisor.settings import whole_number
+
+    if given.engine not in ENGINES:
+        raise BadInput(f"engine is {given.engine!r}: choose local or ray")
+    if given.address is not None and given.engine != "ray":
+        raise BadInput("--address is a Ray cluster's: add --engine ray, or leave it out")
+    for name, least in (("workers", 0), ("trials", 1), ("search_seed", 0)):
+        if getattr(given, name) is not None:
+            whole_number(name, getattr(given, name), least)
+    for name in ("trials", "search_seed"):
+        if given.search is None and getattr(given, name) is not None:
+            raise BadInput(f"--{name.replace('_', '-')} is a search's: add --search optuna, or leave it out")
+    if given.lease is not None and not 1 <= given.lease < 1e9:
+        raise BadInput(f"lease is {given.lease}: give a number of seconds, 1 or more")
+    if given.search not in (None, "optuna"):
+        raise BadInput(f"search is {given.search!r}: the only one is optuna")
+    grid, text = read_grid(given.file)
+    folder = given.out or Path("sweeps") / given.file.stem
+    how = {
+        "resume": given.resume,
+        "lease": given.lease,
+        "workers": given.workers,
+        "engine": given.engine,
+        "address": given.address,
+    }
+    try:
+        if given.search is not None:
+            return _search(given, folder, grid, text, how)
+        results = run_sweep(folder, grid, text, **how)
+    except KeyboardInterrupt:
+        print(f"multiadvisor sweep: interrupted; finished runs are in {folder}, go on with --resume", file=sys.stderr)
+        return 130
+    done = finished(folder)
+    rows = summary(done)
+    found = {"folder": str(folder), "runs": len(results) + len(results.failed), "done": len(results),
+             "failed": results.failed, "table": rows}  # fmt: skip
+    words = f"{len(results)} runs in {folder}" + _tensorboard(given, folder)
+    show(found, given.json, f"{_table(rows)}\n{words}" if rows else words)
+    if results.failed:
+        print(f"multiadvisor sweep: {describe_failures(results)}", file=sys.stderr)
+    return 1 if results.failed else 0
+
+
+def _tensorboard(given: argparse.Namespace, folder: Path) -> str:
+    """Write the files if asked to; what to say of it."""
+    if not given.tensorboard:
+        return ""
+    from multiadvisor.runs.sweep import finished
+    from multiadvisor.runs.tensorboard import write_tensorboard
+
+    write_tensorboard(folder, finished(folder))
+    return f"; TensorBoard files in {folder / 'tensorboard'}"
+
+
+def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, how: dict[str, Any]) -> int:
+    from multiadvisor.runs.search import search
+
+    found = search(folder, grid, text, trials=given.trials or 32, seed=given.search_seed or 0, **how)
+    names = [name for name in found["trials"][0] if name not in ("trial", "score")]
+    ranked = sorted(found["trials"], key=lambda row: -1e300 if row["score"] is None else row["score"], reverse=True)
+    body = [[str(row["trial"]), *(f"{v:.4g}" if isinstance(v, float) else str(v) for v in map(row.get, names)),
+             number(row["score"])] for row in ranked[:10]]  # fmt: skip
+    words = f"the best of {len(ranked)} trials first; all of them in {folder}" + _tensorboard(given, folder)
+    show(found, given.json, table(["trial", *names, "score"], body) + f"\n{words}")
+    if found["failed"]:
+        print(f"multiadvisor sweep: {found['failed']} trials failed, see `sweep status {folder}`", file=sys.stderr)
+    return 1 if found["failed"] else 0
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    from multiadvisor.runs.sweep import FIGURES
+
+    labels = [name for name in rows[0] if name not in (*FIGURES, "score_interval", "seeds")]
+    head = [*labels, "seeds", "score", "95% interval", "turns", "finished", "touches"]
+    body = []
+    for row in rows:
+        span = "" if row["score_interval"] is None else "[{:.2f}, {:.2f}]".format(*row["score_interval"])
+        cells = [row["score"], row["turns"], row["finished"], row["touches"]]
+        score, turns, done, touches = (number(value) for value in cells)
+        body.append([*(str(row.get(n, "")) for n in labels), str(row["seeds"]), score, span, turns, done, touches])
+    return table(head, body)
+
+
+def _parse_look(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a sweep's folder")
+    return parse(parser, arguments)
+
+
+def _status(arguments: Sequence[str]) -> int:
+    parser = Parser("sweep status", "How far a sweep is, while it runs or afterwards.", "multiadvisor sweep status s")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = _parse_look(parser, arguments)
+    from multiadvisor.runs.sweep import status
+
+    found = status(given.folder)
+    states = ", ".join(f"{found[state]} {state}" for state in ("done", "running", "waiting", "failed"))
+    lines = [f"{found['runs']} runs: {states}"]
+    lines.append(f"driven by {found['driver']}" if found["driver"] else "no driver: go on with --resume")
+    if found["driver"] is None and found["done"] == found["runs"]:
+        lines[-1] = "complete"
+    if found["done"]:
+        lines.append(f"{found['seconds'] / found['done']:.2f} s of work in a run")
+    skip = ("id", "fraction", "tries", "error")
+    for row in found["now"]:
+        words = ", ".join(f"{k} {v}" for k, v in row.items() if k not in skip)
+        lines.append(f"  {row['id']}  {row['fraction']:4.0%}  {words}")
+    for row in found["failures"]:
+        words = ", ".join(f"{k} {v}" for k, v in row.items() if k not in skip)
+        lines.append(f"  {row['id']}  failed after {row['tries']} tries: {words}")
+        lines += [f"      {line}" for line in row["error"].splitlines()[-6:]]
+    show(found, given.json, "\n".join(lines))
+    return 0
+
+
+def _results(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "sweep results",
+        "What came out so far. The table and JSON have one row for each combination, over its seeds (means of the\n"
+        "last 10 epochs, 95% bootstrap interval); JSON has every run too. CSV and Parquet have one row for each epoch\n"
+        "of each run.",
+        "multiadvisor sweep results sweeps/first --format parquet --out curves.parquet",
+    )
+    parser.add_argument(
+        "--format", default="table", choices=FORMATS, metavar="STR", help="table (default), json, csv or parquet"
+    )
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it here; parquet needs it")
+    given = _parse_look(parser, arguments)
+    from multiadvisor.runs.files import check_writable, write_atomically
+    from multiadvisor.runs.sweep import finished, summary, tidy
+
+    form = "json" if given.json else given.format
+    if form == "parquet" and given.out is None:
+        raise BadInput("Parquet is no text: say where to with --out FILE")
+    if given.out is not None:
+        check_writable(given.out.parent)
+    done = finished(given.folder)
+    if form == "parquet":
+        content = _parquet(tidy(done))
+    elif form == "csv":
+        columns, text = tidy(done), io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        content = text.getvalue().encode()
+    elif form == "json":
+        import json
+
+        runs = [{"id": item.run.job.id, **item.run.labels, "seed": item.run.seed, "seconds": item.seconds,
+                 "result": item.result} for item in done]  # fmt: skip
+        content = json.dumps({"table": summary(done), "runs": runs}, allow_nan=False).encode() + b"\n"
+    else:
+        content = (_table(summary(done)) if done else "no run is done yet").encode() + b"\n"
+    if given.out is None:
+        sys.stdout.write(content.decode())
+    else:
+        write_atomically(given.out, content)
+        print(given.out)
+    return 0
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise BadInput("Parquet needs pyarrow: install it with pip install 'multiadvisor[parquet]'") from None
+    mixed = {name: len({type(value) for value in column if value is not None}) > 1 for name, column in columns.items()}
+    plain = {
+        name: [None if value is None else str(value) for value in column] if mixed[name] else column
+        for name, column in columns.items()
+    }
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(plain), content)
+    return content.getvalue()
+
+
+def _plot(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "sweep plot",
+        "Learning curves: the mean over seeds with a 95% bootstrap band, one curve for each combination. PNG and SVG.",
+        "multiadvisor sweep plot sweeps/first --out curves.png",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to, as .png and .svg")
+    parser.add_argument("--figure", default="score", metavar="STR", help="score (default), turns, finished or touches")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = _parse_look(parser, arguments)
+    from multiadvisor import plots
+    from multiadvisor.errors import unknown
+    from multiadvisor.runs.files import check_writable
+    from multiadvisor.runs.sweep import FIGURES, finished, groups, read_frozen
+
+    if given.figure not in FIGURES:
+        raise unknown("figure", given.figure, FIGURES)
+    check_writable(given.out.parent)
+    curves = {
+        name: [[epoch[given.figure] for epoch in item.result["epochs"]] for item in items]
+        for name, items in groups(finished(given.folder)).items()
+    }
+    curves = {name: runs for name, runs in curves.items() if all(None not in run for run in runs)}
+    if not curves:
+        raise BadInput(f"nothing to draw in {str(given.folder)!r}: no finished run has {given.figure!r}")
+    title = read_frozen(given.folder).grid.title or given.folder.name
+    path = plots.save(plots.one_axis(plots.sweep_curves, curves, given.figure, title), given.out)
+    show({"figure": str(path), "curves": list(curves)}, given.json, str(path))
+    return 0

@@ -1,0 +1,297 @@
+"""A sweep's grid: one small TOML file, data only. Lists are axes, single values are fixed.
+
+>>> grid = parse_grid('task = "two-goal"\\nseeds = 3\\n[settings]\\ngamma = [0.4, 0.9]\\nplanning = "egocentric"')
+>>> [(run.labels, run.seed) for run in grid.runs()][:4]
+[({'gamma': 0.4}, 0), ({'gamma': 0.4}, 1), ({'gamma': 0.4}, 2), ({'gamma': 0.9}, 0)]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.training import RECORDS, RunConfig
+from multiadvisor.settings import Schedule, Settings, whole_number
+
+FORMAT = 1
+SECTIONS = ("options", "settings", "weights", "schedule")
+_TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
+_LARGEST_FILE = 1 << 20
+_MOST_RUNS = 1_000_000
+_FILES = ("maze",)  # options that name files
+
+
+class Axis(NamedTuple):
+    """One name and the values it takes."""
+
+    section: str
+    name: str
+    values: tuple[Any, ...]
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"weight of {self.name}" if self.section == "weights" else self.name
+
+
+class Range(NamedTuple):
+    """One name and where a search may look for its value."""
+
+    section: str
+    name: str
+    low: float
+    high: float
+    log: bool
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"weight of {self.name}" if self.section == "weights" else self.name
+
+
+class Run(NamedTuple):
+    """One cell of the grid with one seed."""
+
+    job: Job
+    labels: dict[str, Any]
+    """The values of the axes that vary, the seed left out."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a sweep consists of."""
+
+    title: str
+    axes: tuple[Axis, ...]
+    """Tasks, then the sections in the order of the file."""
+    seeds: tuple[int, ...]
+    record: str = "last"
+    ranges: tuple[Range, ...] = ()
+
+    @property
+    def varying(self) -> tuple[Axis, ...]:
+        """The axes with more than one value."""
+        return tuple(axis for axis in self.axes if len(axis.values) > 1)
+
+    def cells(self, chosen: dict[tuple[str, str], Any] | None = None) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Every combination as (labels, config without a seed); `chosen` has values for the ranges."""
+        found = []
+        varying = {axis for axis in self.axes if len(axis.values) > 1}
+        for values in itertools.product(*(axis.values for axis in self.axes)):
+            config: dict[str, Any] = {"record": self.record, "settings": {}}
+            labels = {}
+            for axis, value in zip(self.axes, values, strict=True):
+                if axis.section == "task":
+                    config["task"] = value
+                else:
+                    config.setdefault(axis.section, {})[axis.name] = value
+                if axis in varying:
+                    labels[axis.label] = value
+            for (section, name), value in (chosen or {}).items():
+                config.setdefault(section, {})[name] = value
+            found.append((labels, config))
+        return found
+
+    def runs(self, chosen: dict[tuple[str, str], Any] | None = None) -> list[Run]:
+        """Every run, complete and checked; seeds turn fastest."""
+        if self.ranges and chosen is None:
+            first = self.ranges[0]
+            raise BadInput(f"{first.name} is a range: add --search optuna, or give values")
+        found: dict[str, Run] = {}
+        digests: dict[str, str] = {}
+        for labels, config in self.cells(chosen):
+            parsed = RunConfig.parse(config)
+            files = {name: _digest(parsed.options[name], digests) for name in _FILES if name in parsed.options}
+            for seed in self.seeds:
+                settings = dataclasses.replace(parsed.settings, seed=seed)
+                whole = dataclasses.replace(parsed, settings=settings, files=files)
+                run = Run(Job("train", whole.as_config()), labels, seed)
+                if run.job.id in found:
+                    raise BadInput(f"the run with {_words({**labels, 'seed': seed})} stands twice: leave one out")
+                found[run.job.id] = run
+        return list(found.values())
+
+    def check_tasks(self) -> None:
+        """Make every task once: what cannot be made is refused before anything starts."""
+        seen = set()
+        for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
+            run = RunConfig.parse(config)
+            key = repr((run.task, run.options, run.weights))
+            if key not in seen:
+                seen.add(key)
+                task = run.make_task()
+            if task.endless and run.settings.gamma == 1:
+                raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
+
+    def as_data(self) -> dict[str, Any]:
+        """For the frozen copy; lists keep the order of the axes."""
+        return {
+            "title": self.title, "axes": [[axis.section, axis.name, list(axis.values)] for axis in self.axes],
+            "seeds": list(self.seeds), "record": self.record, "ranges": [list(item) for item in self.ranges],
+        }  # fmt: skip
+
+    @classmethod
+    def from_data(cls, data: Any) -> Grid:
+        """The grid of a frozen copy, whose checksum was right."""
+        broken = BadInput("the frozen copy of the sweep lacks a field: restore it from a copy")
+        try:
+            axes = tuple(_axis(section, name, list(values)) for section, name, values in data["axes"])
+            ranges = tuple(
+                _range(section, name, {"low": low, "high": high, "log": log})
+                for section, name, low, high, log in data["ranges"]
+            )
+            grid = cls(data["title"], axes, _seeds(list(data["seeds"])), data["record"], ranges)
+        except (KeyError, TypeError, ValueError) as error:
+            raise error if isinstance(error, BadInput) else broken from None
+        names = [isinstance(axis.name, str) and axis.section in ("task", *SECTIONS) for axis in axes]
+        if (
+            not all(names)
+            or not isinstance(grid.title, str)
+            or math.prod(map(len, (a.values for a in axes))) > _MOST_RUNS
+        ):
+            raise broken
+        return grid
+
+
+def _words(labels: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in labels.items())
+
+
+def _digest(path: str, known: dict[str, str]) -> str:
+    if path not in known:
+        try:
+            known[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        except (OSError, ValueError) as error:
+            raise BadInput(f"cannot read {path!r}: {getattr(error, 'strerror', error)}") from None
+    return known[path]
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+def read_grid(path: Path) -> tuple[Grid, str]:
+    """The grid of a file and its text; whatever is wrong is said with the file's name."""
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise BadInput(f"{str(path)!r} is larger than any grid's file: it is none")
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{str(path)!r} is no text in UTF-8: a grid is a TOML file") from None
+    try:
+        return parse_grid(text, path.parent), text
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def parse_grid(text: str, home: Path = Path()) -> Grid:
+    """A grid from TOML; files that it names are looked for from `home` on."""
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"this is no TOML: {' '.join(str(error).split())[:200]}") from None
+    for key in data:
+        if key not in _TOP:
+            raise unknown("key of a sweep", key, _TOP)
+    form = whole_number("format", data.get("format", FORMAT), 1)
+    if form > FORMAT:
+        raise BadInput(f"this grid has format {form}, of a newer multiadvisor: upgrade to use it")
+    title, record = data.get("title", ""), data.get("record", "last")
+    if not isinstance(title, str) or len(title) > 200 or not title.isprintable():
+        raise BadInput("title is no short text of one line: give one, or leave it out")
+    if not isinstance(record, str) or record not in RECORDS:
+        raise unknown("record", record, RECORDS)
+    if "task" not in data:
+        raise BadInput("the sweep has no task: name one, see `multiadvisor tasks`")
+    axes, ranges = [_axis("task", "task", data["task"])], []
+    for section in SECTIONS:
+        table = data.get(section, {})
+        if not isinstance(table, dict):
+            raise BadInput(f"{section} is {_short(table)}: write it as a table, [{section}]")
+        for name, value in table.items():
+            if section == "settings" and name == "seed":
+                raise BadInput("seed stands in [settings]: write `seeds = 5`, or a list of seeds, at the top")
+            if isinstance(value, dict):
+                ranges.append(_range(section, name, value))
+            else:
+                axes.append(_axis(section, name, value, home))
+    grid = Grid(title, tuple(axes), _seeds(data.get("seeds", 1)), record, tuple(ranges))
+    if (size := math.prod(len(axis.values) for axis in axes) * len(grid.seeds)) > _MOST_RUNS:
+        raise BadInput(f"the grid has {size:,} runs: a sweep takes at most {_MOST_RUNS:,}")
+    grid.runs({(item.section, item.name): _start(item) for item in ranges} if ranges else None)
+    return grid
+
+
+def _start(item: Range) -> float | int:
+    return math.ceil(item.low) if is_whole(item) else item.low
+
+
+def is_whole(item: Range) -> bool:
+    """Whether a range is one of whole numbers."""
+    kinds = {field.name: field.type for kind in (Settings, Schedule) for field in dataclasses.fields(kind)}
+    return kinds.get(item.name) in (int, "int")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise BadInput(f"{name} is an empty list: give at least one value")
+    for item in values:
+        if not isinstance(item, bool | int | float | str):
+            raise BadInput(f"{name} is {_short(item)}: give numbers, texts or truth values, or a list of them")
+        if isinstance(item, float) and not math.isfinite(item):
+            raise BadInput(f"{name} is {item}: give finite numbers")
+    if section == "options" and name in _FILES:
+        values = [str((home / item).absolute()) if isinstance(item, str) else item for item in values]
+    return Axis(section, name, tuple(values))
+
+
+def _seeds(value: Any) -> tuple[int, ...]:
+    if isinstance(value, list):
+        seeds = tuple(whole_number("a seed", seed) for seed in value)
+        if not seeds:
+            raise BadInput("seeds is an empty list: give at least one, or a count")
+        if len(set(seeds)) < len(seeds):
+            twice = next(seed for seed in seeds if seeds.count(seed) > 1)
+            raise BadInput(f"seed {twice} stands twice: leave one out")
+        return seeds
+    count = whole_number("seeds", value, 1)
+    if count > _MOST_RUNS:
+        raise BadInput(f"seeds is {count}: a sweep takes at most {_MOST_RUNS:,} runs")
+    return tuple(range(count))
+
+
+_RANGES = ("gamma", "alpha", "alpha_half", "epsilon", "noise")
+
+
+def _range(section: str, name: str, given: dict[str, Any]) -> Range:
+    if section not in ("settings", "weights") or (section == "settings" and name not in _RANGES):
+        raise BadInput(f"{name} cannot be searched: ranges are for {', '.join(_RANGES)} and weights")
+    for key in given:
+        if key not in ("low", "high", "log"):
+            raise unknown(f"key of the range {name}", key, ("low", "high", "log"))
+    numbers = [given.get("low"), given.get("high")]
+    if any(isinstance(n, bool) or not isinstance(n, int | float) or not abs(n) < 1e18 for n in numbers):
+        raise BadInput(f"the range {name} is {_short(given)}: give it low and high, as finite numbers")
+    low, high = float(numbers[0]), float(numbers[1])  # type: ignore[arg-type]
+    log = given.get("log", False)
+    if not isinstance(log, bool) or not low < high or (log and low <= 0):
+        raise BadInput(f"the range {name} is {_short(given)}: low must be below high, and above 0 where log is true")
+    item = Range(section, name, low, high, log)
+    for value in (low, high) if section == "settings" else ():
+        changes: dict[str, Any] = {name: int(value) if is_whole(item) else value}
+        Settings(**changes)  # refuses what no run could have
+    return item

@@ -1,0 +1,101 @@
+"""A search over declared ranges with Optuna: its trials are jobs of the same ledger. The only module with Optuna.
+
+Optuna keeps no memory of its own here. Its sampler starts from a seed, trials are asked for in batches of a fixed size,
+and told in order: so the same search asks for the same trials, finds the finished ones in the ledger, and goes on where
+it stopped. The number of workers changes nothing but the time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.driver import Results, drive
+from multiadvisor.runs.grid import Grid, Run, is_whole
+from multiadvisor.runs.sweep import Frozen, check_place, final, freeze, opened, searched_runs
+
+SEARCHES = ("optuna",)
+BATCH = 8  # trials between two looks at what came out
+
+
+def search(
+    folder: Path, grid: Grid, source: str, *, trials: int = 32, seed: int = 0, resume: bool = False,
+    workers: int | None = None, engine: str = "local", address: str | None = None, progress: bool | None = None,
+    lease: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Look for the values with the highest score, the mean over the grid's seeds; lists in the grid are choices."""
+    optuna = _import_optuna()
+    if not grid.ranges:
+        raise BadInput(
+            "there is nothing to search: give a range in the grid, for example gamma = {low = 0.1, high = 0.9}"
+        )
+    grid.check_tasks()
+    how = {"engine": "optuna", "seed": seed, "batch": BATCH}
+    with opened(folder, lambda: check_place(folder, grid, resume, how)) as ledger:
+        freeze(folder, Frozen(grid, source, how))
+        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+        table: list[dict[str, Any]] = []
+        while len(table) < trials:
+            batch = [study.ask() for _ in range(BATCH)]
+            cells = [_cell(grid, trial) for trial in batch]
+            runs = [cell.runs(chosen) for cell, chosen in cells]
+            jobs = [run.job for many in runs for run in many]
+            title = f"trials {len(table) + 1} to {min(len(table) + BATCH, trials)}"
+            wanted = jobs[: (trials - len(table)) * len(grid.seeds)]
+            results = drive(
+                ledger,
+                wanted,
+                workers=workers,
+                engine=engine,
+                title=title,
+                address=address,
+                progress=progress,
+                lease=lease,
+            )
+            for trial, many in list(zip(batch, runs, strict=True))[: trials - len(table)]:
+                score = _score(results, many)
+                if score is None:
+                    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+                else:
+                    study.tell(trial, score)
+                [run] = searched_runs(grid, [ledger.rows[many[0].job.id]])
+                table.append({"trial": len(table), **run.labels, "score": score})
+    found = [row for row in table if row["score"] is not None]
+    best = max(found, key=lambda row: row["score"]) if found else None
+    return {"folder": str(folder), "trials": table, "best": best, "failed": len(table) - len(found)}
+
+
+def _import_optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise BadInput("a search needs Optuna: install it with pip install 'multiadvisor[search]'") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", module="optuna")
+    return optuna
+
+
+def _cell(grid: Grid, trial: Any) -> tuple[Grid, dict[tuple[str, str], Any]]:
+    """The grid with one value for each choice, and the values chosen for the ranges."""
+    axes = []
+    for axis in grid.axes:
+        place = trial.suggest_categorical(axis.label, list(range(len(axis.values)))) if len(axis.values) > 1 else 0
+        axes.append(axis._replace(values=(axis.values[place],)))
+    chosen: dict[tuple[str, str], Any] = {}
+    for item in grid.ranges:
+        if is_whole(item):
+            value = trial.suggest_int(item.label, int(item.low), int(item.high), log=item.log)
+        else:
+            value = trial.suggest_float(item.label, item.low, item.high, log=item.log)
+            value = min(max(float(f"{value:.6g}"), item.low), item.high)  # what people read is what is run
+        chosen[item.section, item.name] = value
+    return Grid(grid.title, tuple(axes), grid.seeds, grid.record, grid.ranges), chosen
+
+
+def _score(results: Results, runs: list[Run]) -> float | None:
+    scores = [final(results[run.job]) if run.job.id in results else None for run in runs]
+    return None if None in scores else float(np.mean(scores))  # type: ignore[arg-type]

@@ -1,0 +1,55 @@
+"""TensorBoard files of finished runs, by tensorboardX. The only module with it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.sweep import FIGURES, Finished, name_of
+
+
+def write_tensorboard(folder: Path, done: list[Finished]) -> int:
+    """A folder under `tensorboard/` for each run that has none yet; how many were written.
+
+    Score, turns, finished and touches of every epoch, and the advisors' returns by name: of every epoch where the grid
+    says `record = "every"`, else of the last.
+    """
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise BadInput("this needs tensorboardX: install it with pip install 'multiadvisor[tensorboard]'") from None
+    home, written = folder / "tensorboard", 0
+    for item in done:
+        words = re.sub(r"[^\w.,= -]", "_", f"{name_of(item.run.labels)}, seed {item.run.seed}")[:120]
+        place = home / f"{words} {item.run.job.id[:8]}"
+        if place.exists():
+            continue
+        try:
+            home.mkdir(exist_ok=True)
+            part = Path(tempfile.mkdtemp(prefix=".part-", dir=home))
+            try:
+                with SummaryWriter(str(part), write_to_disk=True) as writer:
+                    _write(writer, item.result)
+                part.chmod(0o755)
+                part.rename(place)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
+        except OSError as error:
+            raise BadInput(f"cannot write {str(home)!r}: {error.strerror}") from None
+        written += 1
+    return written
+
+
+def _write(writer: Any, result: dict[str, Any]) -> None:
+    transitions, last = result["schedule"]["transitions"], len(result["epochs"])
+    for epoch in result["epochs"]:
+        number = epoch["epoch"]
+        advisors = epoch.get("advisors") or (result["advisors"] if number == last else {})
+        values = {name: epoch[name] for name in FIGURES} | {f"advisors/{name}": v for name, v in advisors.items()}
+        for name, value in values.items():
+            if value is not None:
+                writer.add_scalar(name, value, number * transitions, walltime=float(number))

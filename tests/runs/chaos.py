@@ -1,0 +1,325 @@
+"""Kills, mutated inputs and flipped bits, in any number: a few of each in the tests, all of them in `make chaos`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import multiadvisor as mad
+from multiadvisor import cli
+from multiadvisor.runs import training
+from multiadvisor.runs.ledger import _check, read_rows
+from multiadvisor.runs.sealed import canonical, digest
+from multiadvisor.runs.training import train_config
+
+GRID = """
+task = "pac-boy"
+seeds = {seeds}
+[settings]
+planning = ["egocentric", "agnostic", "empathic"]
+gamma = {gammas}
+[schedule]
+epochs = {epochs}
+transitions = {transitions}
+games = 5
+"""
+
+
+# ---- kills -----------------------------------------------------------------------------------------------------------
+def children(pid):
+    with contextlib.suppress(OSError):
+        return [int(c) for path in Path(f"/proc/{pid}/task").glob("*/children") for c in path.read_text().split()]
+    return []
+
+
+def sweep(file, folder, **more):
+    environment = {**os.environ, "MULTIADVISOR_SAVE_SECONDS": "0.1"}
+    line = [
+        sys.executable,
+        "-m",
+        "multiadvisor",
+        "sweep",
+        str(file),
+        "--out",
+        str(folder),
+        "--workers",
+        "2",
+        "--resume",
+    ]
+    return subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
+
+
+def looked_at(folder):
+    """Every finished run: its file, its bytes, and how often it was begun."""
+    starts = {row.id: row.starts for row in read_rows(folder) if row.state == "done"}
+    return {
+        path.stem: (path.stat().st_ino, path.read_bytes(), starts[path.stem])
+        for path in (folder / "results").glob("*.json")
+        if path.stem in starts
+    }
+
+
+def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 1.5) -> dict:
+    """A sweep whose driver and workers are killed at random moments, against one that is left alone."""
+    generator = random.Random(seed)
+    (home / "grid.toml").write_text(grid)
+    quiet = sweep(home / "grid.toml", home / "quiet")
+    assert quiet.wait() == 0, quiet.stderr.read()
+    quiet.stderr.close()
+    finished: dict = {}
+    killed = Counter()
+    folder = home / "storm"
+    while True:
+        last = killed["drivers"] >= drivers
+        quota = -(-(workers - killed["workers"]) // (drivers - killed["drivers"] + 1))
+        process = sweep(home / "grid.toml", folder)
+        moment = time.monotonic() + generator.uniform(0.2, longest)
+        while process.poll() is None and (quota or last or time.monotonic() < moment):
+            if quota and time.monotonic() > moment and (found := children(process.pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(generator.choice(found), signal.SIGKILL)
+                    killed["workers"] += 1
+                    quota -= 1
+                moment = time.monotonic() + generator.uniform(0.05, longest / 2)
+            time.sleep(0.003)
+        if not last and process.poll() is None:
+            process.kill()
+            killed["drivers"] += 1
+        error = process.communicate()[1]
+        if (folder / "jobs.sqlite").exists():
+            now = looked_at(folder)
+            for name, was in finished.items():
+                assert now[name] == was, f"the finished run {name} was touched or begun again"
+            finished = now
+        assert process.returncode in (0, -9), error
+        if process.returncode == 0:
+            break
+    assert (killed["drivers"], killed["workers"]) == (drivers, workers), f"too little work for so many kills: {killed}"
+    one, other = (
+        {path.name: path.read_bytes() for path in (home / name / "results").iterdir()} for name in ("quiet", "storm")
+    )
+    assert one == other, "the results differ from those of the sweep that was left alone"
+    assert not list((folder / "scratch").glob("*"))
+    return {"runs": len(other), **killed, "starts": sum(row.starts for row in read_rows(folder))}
+
+
+# ---- mutations -------------------------------------------------------------------------------------------------------
+TOKENS = [
+    b"nan", b"NaN", b"Infinity", b"1e999", b"-1", b"0", b"99999999999999999999", b"\x00", b"\xff\xfe", b'"', b"'", b"{",
+    b"[" * 3000, b"]", b"}", b"=", b",", b"\n", b"null", b"true", b"[]", b"{}", b"1" * 5000, b"../../x", b"os.system",
+    b'"gamma": 2', b"gamma = -0.5", b"\xe2\x80\xae", b"low", b"!!python/object", b"__import__", b'{"a":1,"a":2}',
+]  # fmt: skip
+
+
+def mutate(content: bytes, generator: random.Random) -> bytes:
+    for _ in range(generator.choice((1, 1, 1, 2, 4))):
+        place = generator.randrange(len(content) + 1)
+        length = generator.choice((0, 1, 1, 4, 30))
+        how = generator.randrange(6)
+        if how == 0:
+            content = content[:place] + generator.choice(TOKENS) + content[place + length :]
+        elif how == 1:
+            content = content[:place] + content[place + length :]
+        elif how == 2:
+            content = (
+                content[:place] + bytes(generator.randrange(256) for _ in range(length)) + content[place + length :]
+            )
+        elif how == 3:
+            content = content[:place] + content[place - length : place] * 2 + content[place:]
+        elif how == 4:
+            content = content[:place]
+        else:
+            content = flip(content, generator) if content else content
+    return content
+
+
+def flip(content: bytes, generator: random.Random) -> bytes:
+    bit = generator.randrange(8 * len(content))
+    return content[: bit // 8] + bytes([content[bit // 8] ^ (1 << bit % 8)]) + content[bit // 8 + 1 :]
+
+
+JUNK = [None, True, -1, 0, 1e308, "x", "", [], {}, [[]], {"a": 1}, "pac-boy", 1 << 70, "done", [1, 2, 3], 0.5]
+
+
+def junk(data, generator: random.Random):
+    """The same data with something inside replaced, removed or renamed."""
+    if isinstance(data, dict) and data and generator.random() < 0.8:
+        key = generator.choice(sorted(data))
+        how = generator.randrange(10)
+        if how == 0:
+            return {k: v for k, v in data.items() if k != key}
+        if how == 1:
+            return {**{k: v for k, v in data.items() if k != key}, f"{key}x": data[key]}
+        return {**data, key: junk(data[key], generator)}
+    if isinstance(data, list) and data and generator.random() < 0.8:
+        place = generator.randrange(len(data))
+        return [*data[:place], junk(data[place], generator), *data[place + 1 :]]
+    return generator.choice(JUNK)
+
+
+def sealed_junk(content: bytes, generator: random.Random) -> bytes:
+    """Junk with a checksum that is right: the hand of somebody who knows the format."""
+    data = json.loads(content)
+    data.pop("sha256")
+    compact = canonical(data) == canonical(json.loads(canonical(data))) and b"\n" not in content.strip()
+    changed = junk(data, generator)
+    if not isinstance(changed, dict):
+        return canonical(changed)
+    if compact:
+        return canonical({**changed, "sha256": digest(canonical(changed))})
+    from multiadvisor.runs.checkpoint import _canonical
+
+    return _canonical({**changed, "sha256": digest(_canonical(changed))})
+
+
+def forged_rows(path: Path, generator: random.Random) -> None:
+    """A row of the ledger with junk in it and a checksum that is right."""
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        rows = database.execute("SELECT * FROM jobs").fetchall()
+        *plain, _ = generator.choice(rows)
+        field = generator.randrange(1, len(plain))
+        value = generator.choice([v for v in JUNK if isinstance(v, str | int | float | None) and v != 1 << 70])
+        plain[field] = value
+        database.execute(f"REPLACE INTO jobs VALUES ({', '.join('?' * (len(plain) + 1))})", [*plain, _check(plain)])
+
+
+# ---- inputs ----------------------------------------------------------------------------------------------------------
+class Artefacts:
+    """A sweep and an agent on disk, to be damaged and made whole again."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.folder, self.agent = home, home / "s", home / "agent"
+        self.grid = home / "grid.toml"
+        self.grid.write_text(GRID.format(seeds=2, gammas="[0.4, 0.9]", epochs=2, transitions=50))
+        assert command("sweep", self.grid, "--out", self.folder, "--workers", "0")[0] == 0
+        mad.MultiAdvisor(mad.make("three-fruits"), seed=0).learn(500, progress=False).save(self.agent)
+        self.scratch = home / "scratch"
+        saved, training._SAVE_SECONDS = training._SAVE_SECONDS, 0.0
+        train_config(TRAIN, self.scratch, lambda fraction: None)
+        training._SAVE_SECONDS = saved
+        self.copy = home / "copy"
+        shutil.copytree(self.folder, self.copy)
+        self.kept = {path: path.read_bytes() for top in (self.agent, self.scratch) for path in top.iterdir()}
+        self.text = self.grid.read_bytes()
+
+    def mend(self) -> None:
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.copy, self.folder)
+        self.grid.write_bytes(self.text)
+        for top in (self.agent, self.scratch):
+            shutil.rmtree(top, ignore_errors=True)
+            top.mkdir()
+        for path, content in self.kept.items():
+            path.write_bytes(content)
+
+    def sealed(self) -> list[Path]:
+        return [self.folder / "sweep.json", *sorted((self.folder / "results").iterdir())]
+
+
+TRAIN = {"task": "three-fruits", "settings": {"seed": 1}, "schedule": {"epochs": 2, "transitions": 50, "games": 2}}
+
+
+def command(*arguments) -> tuple[int, str, str]:
+    out, error = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+        code = cli.main([str(argument) for argument in arguments])
+    return code, out.getvalue(), error.getvalue()
+
+
+def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
+    """Grids, results, frozen grids, ledgers, checkpoints: each ends with 0 or 2, one line, no traceback."""
+    generator, seen = random.Random(seed), Counter()
+    artefacts = Artefacts(home)
+    looks = [("status",), ("results",), ("results", "--format", "csv"), ("results", "--json")]
+    for number in range(count):
+        what = generator.choice(("grid", "grid", "sealed", "sealed junk", "ledger", "forged row", "agent", "scratch"))
+        if what == "grid":
+            artefacts.grid.write_bytes(mutate(artefacts.text, generator))
+            line = ["sweep", artefacts.grid, "--out", "/proc/nowhere"]  # a grid that is fine gets as far as that
+            code, _, error = command(*line)
+            code = 0 if "cannot write '/proc/nowhere'" in error else code
+            error = error if code else ""
+        else:
+            if what in ("sealed", "sealed junk"):
+                path = generator.choice(artefacts.sealed())
+                change = mutate if what == "sealed" else sealed_junk
+                path.write_bytes(change(path.read_bytes(), generator))
+            elif what == "ledger":
+                path = artefacts.folder / "jobs.sqlite"
+                path.write_bytes(mutate(path.read_bytes(), generator))
+            elif what == "forged row":
+                forged_rows(artefacts.folder / "jobs.sqlite", generator)
+            else:
+                path = generator.choice(sorted((artefacts.agent if what == "agent" else artefacts.scratch).iterdir()))
+                change = sealed_junk if path.suffix == ".json" and generator.random() < 0.5 else mutate
+                path.write_bytes(change(path.read_bytes(), generator))
+            if what == "agent":
+                line = ["evaluate", artefacts.agent, "--games", "1"]
+            elif what == "scratch":
+                line = ["train_config"]
+            elif generator.random() < 0.3:
+                line = ["sweep", artefacts.grid, "--out", artefacts.folder, "--resume", "--workers", "0"]
+            else:
+                first, *rest = generator.choice(looks)
+                line = ["sweep", first, artefacts.folder, *rest]
+            if what == "scratch":  # a damaged checkpoint inside a run costs time, never the result
+                code, error = 0, ""
+                assert train_config(TRAIN, artefacts.scratch, lambda fraction: None)["transitions"] == 100
+            else:
+                code, _, error = command(*line)
+        assert code in (0, 2), (number, what, line, error)
+        assert len(error.splitlines()) == (code == 2), (number, what, line, error)
+        seen[f"{what}: exit {code}"] += 1
+        if what != "grid":
+            artefacts.mend()
+    return seen
+
+
+def bit_flips(home: Path, count: int, seed: int) -> Counter:
+    """Single bits of results, of the frozen grid and of checkpoints: every one is refused."""
+    generator, seen = random.Random(seed), Counter()
+    artefacts = Artefacts(home)
+    paths = [*artefacts.sealed(), *(path for path in artefacts.kept if path.parent == artefacts.agent)]
+    for _ in range(count):
+        path = generator.choice(paths)
+        whole = path.read_bytes()
+        path.write_bytes(flip(whole, generator))
+        agent = path.parent == artefacts.agent
+        line = ("evaluate", artefacts.agent, "--games", "1") if agent else ("sweep", "results", artefacts.folder)
+        code, out, error = command(*line)
+        assert (code, out, len(error.splitlines())) == (2, "", 1), (path, error)
+        path.write_bytes(whole)
+        seen[path.name if agent or path.name == "sweep.json" else "result"] += 1
+    return seen
+
+
+def main() -> None:
+    """Everything in full."""
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("kills", "inputs", "bits"):
+            (Path(folder) / name).mkdir()
+        grid = GRID.format(seeds=4, gammas="[0.3, 0.5, 0.7, 0.9]", epochs=60, transitions=100_000)
+        start = time.monotonic()
+        print("kills:", kill_storm(Path(folder) / "kills", grid, 20, 50, seed), flush=True)
+        print("flipped bits, all refused:", dict(bit_flips(Path(folder) / "bits", 1000, seed)), flush=True)
+        seen = mutated_inputs(Path(folder) / "inputs", 5000, seed)
+        print("mutated inputs:", dict(sorted(seen.items())))
+        print(f"{time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

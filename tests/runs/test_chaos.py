@@ -1,0 +1,22 @@
+"""A little of `make chaos`, with fixed seeds."""
+
+import chaos
+import pytest
+
+
+def test_driver_and_workers_killed_again_and_again(tmp_path):
+    grid = chaos.GRID.format(seeds=2, gammas="[0.4, 0.9]", epochs=12, transitions=100_000)
+    report = chaos.kill_storm(tmp_path, grid, drivers=3, workers=5, seed=1, longest=0.8)
+    assert report["runs"] == 12
+    assert (report["drivers"], report["workers"]) == (3, 5)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_mutated_inputs_end_with_0_or_2_and_one_line(tmp_path, seed):
+    seen = chaos.mutated_inputs(tmp_path, 150, seed)
+    assert sum(seen.values()) == 150
+    assert seen["grid: exit 2"] > 10
+
+
+def test_flipped_bits_are_refused(tmp_path):
+    assert sum(chaos.bit_flips(tmp_path, 60, 0).values()) == 60

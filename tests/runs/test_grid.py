@@ -1,0 +1,170 @@
+"""The grid of a sweep: data only, closed names, one line for whatever is wrong."""
+
+import hashlib
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import multiadvisor as mad
+from multiadvisor.runs.grid import Grid, parse_grid, read_grid
+
+GRID = """
+title = "a grid"
+task = ["pac-boy", "fruit-grid"]
+seeds = [3, 5]
+[options]
+limit = [100, 300]
+[settings]
+planning = ["egocentric", "empathic"]
+gamma = [0.4, 0.9, 1]
+alpha = 0.2
+[weights]
+fruits = [1.0, 2.0]
+[schedule]
+epochs = 2
+transitions = 100
+games = 0
+"""
+
+
+def test_the_grid_is_the_product_of_its_axes():
+    runs = parse_grid(GRID).runs()
+    assert len(runs) == 2 * 2 * 2 * 3 * 2 * 2
+    found = [
+        (run.job.config["task"], run.job.config["options"]["limit"], run.job.config["settings"]["planning"],
+         run.job.config["settings"]["gamma"], run.job.config["weights"]["fruits"], run.seed)
+        for run in runs
+    ]  # fmt: skip
+    expected = itertools.product(
+        ("pac-boy", "fruit-grid"), (100, 300), ("egocentric", "empathic"), (0.4, 0.9, 1.0), (1.0, 2.0), (3, 5)
+    )
+    assert found == list(expected)
+    assert {run.job.config["settings"]["alpha"] for run in runs} == {0.2}
+    first = runs[0]
+    assert first.labels == {
+        "task": "pac-boy", "limit": 100, "planning": "egocentric", "gamma": 0.4, "weight of fruits": 1.0,
+    }  # fmt: skip
+    assert first.job.config["settings"]["seed"] == first.seed == 3
+    assert len({run.job.id for run in runs}) == len(runs)
+
+
+def test_the_frozen_copy_is_the_grid():
+    grid = parse_grid(GRID)
+    again = Grid.from_data(grid.as_data())
+    assert again == grid
+    assert [run.job.id for run in again.runs()] == [run.job.id for run in grid.runs()]
+
+
+def test_runs_keep_their_names_when_a_grid_grows():
+    few = {run.job.id for run in parse_grid('task = "bridge"\nseeds = 2\n[settings]\ngamma = 0.5').runs()}
+    many = {run.job.id for run in parse_grid('task = "bridge"\nseeds = 5\n[settings]\ngamma = [0.1, 0.5]').runs()}
+    assert few < many
+
+
+def test_a_maze_is_known_by_its_content(tmp_path):
+    maze = tmp_path / "small.txt"
+    maze.write_text("P..\n..G\n")
+    (tmp_path / "grid.toml").write_text('task = "pac-boy"\n[options]\nmaze = "small.txt"\n')
+    [run] = read_grid(tmp_path / "grid.toml")[0].runs()
+    assert run.job.config["files"] == {"maze": hashlib.sha256(maze.read_bytes()).hexdigest()}
+    assert run.job.config["options"]["maze"] == str(maze)
+    maze.write_text("P...\n...G\n")
+    [other] = read_grid(tmp_path / "grid.toml")[0].runs()
+    assert other.job.id != run.job.id
+
+
+BAD = [
+    ("", "has no task"),
+    ("task = 1", "task of a run is 1"),
+    ('task = "pac-boi"', "unknown task 'pac-boi': did you mean 'pac-boy'"),
+    ('task = "gymnasium:os:system"', "names a module"),
+    ("task = []", "empty list"),
+    ('task = ["bridge", "bridge"]', "stands twice"),
+    ('task = "bridge"\ntusk = 1', "unknown key of a sweep 'tusk'"),
+    ('task = "bridge"\nformat = 99', "newer multiadvisor: upgrade"),
+    ('task = "bridge"\nformat = "x"', "format is 'x'"),
+    ('task = "bridge"\nseeds = 0', "seeds is 0"),
+    ('task = "bridge"\nseeds = 1.5', "seeds is 1.5"),
+    ('task = "bridge"\nseeds = -3', "seeds is -3"),
+    ('task = "bridge"\nseeds = []', "empty list"),
+    ('task = "bridge"\nseeds = [1, 1]', "seed 1 stands twice"),
+    ('task = "bridge"\nseeds = [1, -1]', "a seed is -1"),
+    ('task = "bridge"\nseeds = 100000000', "at most 1,000,000"),
+    ('task = "bridge"\ntitle = "a\\nb"', "title is no short text"),
+    ('task = "bridge"\nrecord = "all"', "unknown record"),
+    ('task = "bridge"\nsettings = 3', "write it as a table"),
+    ('task = "bridge"\n[settings]\ngama = 1', "unknown setting 'gama': did you mean 'gamma'"),
+    ('task = "bridge"\n[settings]\ngamma = 1.5', "gamma is 1.5"),
+    ('task = "bridge"\n[settings]\ngamma = nan', "gamma is nan"),
+    ('task = "bridge"\n[settings]\ngamma = 1e999', "gamma is inf"),
+    ('task = "bridge"\n[settings]\ngamma = [0.5, 0.5]', "the run with gamma 0.5, seed 0 stands twice"),
+    ('task = "bridge"\n[settings]\ngamma = [1, 1.0]', "stands twice"),
+    ('task = "bridge"\n[settings]\ngamma = [[0.5]]', "give numbers"),
+    ('task = "bridge"\n[settings]\ngamma = 1979-05-27', "give numbers"),
+    ('task = "bridge"\n[settings]\nseed = 1', "at the top"),
+    ('task = "bridge"\n[settings]\nplanning = "os.system"', "unknown planning"),
+    ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),
+    ('task = "bridge"\n[weights]\nwater = true', "weight of 'water'"),
+    ('task = "bridge"\n[schedule]\nepochs = 0', "epochs is 0"),
+    ('task = "bridge"\n[settings]\ngamma = {low = 0.1, high = 0.9}', None),
+    ('task = "bridge"\n[settings]\ngamma = {low = 0.9, high = 0.1}', "low must be below high"),
+    ('task = "bridge"\n[settings]\ngamma = {low = 0.1, high = 1.9}', "gamma is 1.9"),
+    ('task = "bridge"\n[settings]\ngamma = {low = 0.1}', "give it low and high"),
+    ('task = "bridge"\n[settings]\ngamma = {low = 0, high = 1, log = true}', "above 0 where log"),
+    ('task = "bridge"\n[settings]\ngamma = {low = 0.1, hihg = 1}', "unknown key of the range"),
+    ('task = "bridge"\n[settings]\nplanning = {low = 0.1, high = 1}', "cannot be searched"),
+    ('task = "bridge"\ntask = "bridge"', "this is no TOML"),
+    ("task = " + "[" * 5000, "this is no TOML"),
+    ("task = " + "1" * 5000, "this is no TOML"),
+    ('task = "bridge"\n[settings]\ngamma = [' + "0.1," * 1001 + "]\nalpha = [" + "0.1," * 1001 + "]", "1,002,001 runs"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD)
+def test_what_cannot_be_run_is_refused_by_name(tmp_path, text, words):
+    path = tmp_path / "grid.toml"
+    path.write_text(text)
+    if words is None:
+        with pytest.raises(mad.BadInput, match="gamma is a range: add --search optuna"):
+            read_grid(path)[0].runs()
+        return
+    with pytest.raises(mad.BadInput, match=words) as caught:
+        read_grid(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_grid(tmp_path):
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "large").write_bytes(b"#" * (2 << 20))
+    for name, words in (("binary", "no text"), ("large", "larger"), ("missing", "No such file"), (".", "directory")):
+        with pytest.raises(mad.BadInput, match=words):
+            read_grid(tmp_path / name)
+
+
+def test_impossible_tasks_are_found_before_anything_starts():
+    grid = parse_grid('task = "fruit-grid"\n[options]\nfruits = [3, 400]')
+    with pytest.raises(mad.BadInput, match="400 fruits do not fit"):
+        grid.check_tasks()
+
+
+PIECES = st.sampled_from(
+    ["task", "seeds", "=", "[", "]", "{", "}", '"pac-boy"', '"bridge"', "[settings]", "gamma", "0.5", "1e999", "nan",
+     "low", "high", ",", "\n", "true", "[options]", "maze", "limit", "'x'", "1979-05-27", "#", "[weights]", "-1",
+     "999999999999"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=12), st.integers(0, len(GRID)), st.integers(0, 40))
+@settings(max_examples=300)
+def test_mutated_grids_are_used_or_refused_in_one_line(pieces, start, length):
+    text = GRID[:start] + " ".join(pieces) + GRID[start + length :]
+    try:
+        parse_grid(text)
+    except mad.BadInput as error:
+        line = str(error)
+    else:
+        line = "fine"
+    assert "\n" not in line
