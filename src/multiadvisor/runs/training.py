@@ -35,7 +35,8 @@ class Training:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
                 number = len(self.epochs) + 1
-                due = number * self.schedule.transitions - self.agent.turns
+                # games that are played side by side go on together, past the end of an epoch or of several
+                due = max(number * self.schedule.transitions - self.agent.turns, 0)
                 start, turns = time.perf_counter(), self.agent.turns
                 try:
                     self.agent.learn(due, progress=False)
