@@ -219,7 +219,8 @@ class DeepLearner:
                 source.current, now_active, then_active, source.waits, limit, sigma, score_weights, turn.paid,
             )  # fmt: skip
             if wrong >= 0:
-                raise BadInput(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
+                # the games have gone on and the memory has not: what was saved before is better
+                raise Diverged(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
             now = self.turns
             due = (now - deep.starts) // deep.update_every - self.updates
             while due >= deep.updates_at_once and now >= deep.batch:
@@ -233,10 +234,12 @@ class DeepLearner:
         return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
 
     def _find_back(self) -> None:
-        """Where somebody else has played in the only environment, play the current stretch again."""
+        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
+        if getattr(self.source, "torn", False):
+            self.source.restore(self.source.tensors())
         if self._alone:
             assert self.task.adapter is not None
-            if self.task.adapter.user is not self and self.turns > 0:
+            if self.task.adapter.user is not self:
                 self.source.restore(self.source.tensors())
             self.task.adapter.user = self
 
@@ -342,9 +345,13 @@ class DeepLearner:
                 break
         parts = [tracked.played(slice(None)) for tracked in rounds]
         self.source.open()
-        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
+        self._begin_again()
         whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
         return Played(*(axis[:games] for axis in whole))
+
+    def _begin_again(self) -> None:
+        """The vector environment's games were begun anew."""
+        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def tensors(self) -> dict[str, np.ndarray]:
@@ -375,6 +382,8 @@ class DeepLearner:
             self.updates = int(tensors["updates"][0])
             self.replay.restore(parts["replay"])
             self.source.restore(parts["games"])
+            if isinstance(self.source, VectorSource):
+                self._begin_again()
         except (KeyError, ValueError) as error:
             raise BadInput(
                 f"the checkpoint's network does not fit this task ({error}): it was made for another"
