@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 
 class Counter(gymnasium.Env):
-    """The observation is (turn of the game, game, last action); a game ends after 3 turns, or is cut after 5 if long."""
+    """The observation is (turn of the game, game, last action); a game ends after 3 turns, or is cut after 5."""
 
     def __init__(self, vector=False, space=None, start=0):
         self.observation_space = space or spaces.Box(-np.inf, np.inf, (3,), np.float64)
@@ -38,7 +38,7 @@ class Counter(gymnasium.Env):
 
 
 class Spoiled(gymnasium.Env):
-    """Two features, one game of 20 turns after the other; from a turn on something is wrong with it."""
+    """Two features, one game of 20 turns after the other; so many turns after it was seeded something goes wrong."""
 
     def __init__(self, what="nothing", turn=100):
         self.observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
@@ -48,7 +48,7 @@ class Spoiled(gymnasium.Env):
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
-        self.turn = 0
+        self.turn, self.turns = 0, 0 if seed is not None else self.turns
         return np.zeros(2, np.float32), {}
 
     def step(self, action):

@@ -273,7 +273,15 @@ def test_a_memory_that_cannot_be_is_refused():
     far, negative, wrong = good["replay_clock"].copy(), good["replay_clock"].copy(), good["kind"].copy()
     far[0, 0], negative[0, 1], wrong[0, 0] = 10_000, -1, 9
     lacking = {name: array for name, array in good.items() if name != "reward"}
-    for bad in ({**good, "replay_clock": far}, {**good, "replay_clock": negative}, {**good, "kind": wrong}, lacking,
-                {**good, "reward": good["reward"].astype(np.float64)}, {**good, "action": good["action"][:, :, None]}):  # fmt: skip
+    wide, deep = good["reward"].astype(np.float64), good["action"][:, :, None]
+    for change in (
+        {"replay_clock": far},
+        {"replay_clock": negative},
+        {"kind": wrong},
+        {"reward": wide},
+        {"action": deep},
+    ):
         with pytest.raises(BadInput, match="made for another"):
-            Story().replay.restore(bad)
+            Story().replay.restore({**good, **change})
+    with pytest.raises(BadInput, match="reward"):
+        Story().replay.restore(lacking)

@@ -3,11 +3,11 @@
 import gymnasium
 import numpy as np
 import pytest
+from games import Counter
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import multiadvisor as mad
-from games import Counter
 from multiadvisor.deep.replay import END, LAST, NEWEST, TURN
 from multiadvisor.deep.sources import sight_of
 from multiadvisor.errors import BadInput
@@ -93,11 +93,11 @@ def transitions(agent):
     found = []
     for i in range(len(replay.kind)):
         for row in np.flatnonzero((replay.kind[i] == TURN) | (replay.kind[i] == LAST)):
-            after = (row + 1) % replay.kind.shape[1]
-            assert replay.kind[i, after] in ((END,) if replay.kind[i, row] == LAST else (TURN, LAST, NEWEST))
+            after, over = (row + 1) % replay.kind.shape[1], bool(replay.kind[i, row] == LAST)
+            assert replay.kind[i, after] in ((END,) if over else (TURN, LAST, NEWEST))
             found.append((
                 replay.observations[i, row].tolist(), int(replay.action[i, row]), replay.reward[i, row].tolist(),
-                replay.observations[i, after].tolist(), replay.ended[i, row].tolist(), bool(replay.kind[i, row] == LAST),
+                replay.observations[i, after].tolist(), replay.ended[i, row].tolist(), over,
             ))  # fmt: skip
     return found
 

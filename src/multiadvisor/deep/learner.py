@@ -27,6 +27,11 @@ _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
+@jax.jit
+def _forward(network: Network, observation: Any) -> Any:
+    return network(observation)
+
+
 @dataclass(frozen=True)
 class Split:
     """Which advisors the network has: the task's, its groups, or one for everything."""
@@ -94,7 +99,6 @@ class DeepLearner:
         self.replay = Replay(
             self.source_keys, run_keys, deep.replay, sight.shape, sight.dtype, k, self._activity
         )  # fmt: skip
-        self._forward = jax.jit(lambda network, observation: network(observation))
         parameters = sum(leaf.size for leaf in jax.tree.leaves(self.state.network)) // len(self.seeds)
         self._numpy = jax.default_backend() == "cpu" and parameters <= _SMALL and not deep.convolutions
         self._see()
@@ -156,8 +160,9 @@ class DeepLearner:
         network = self.network if network is None else network
         seen = observation.reshape(*observation.shape[:2], *self.plan.shape)
         if self._numpy:
-            return network(seen)
-        return np.array(self._forward(network, seen))
+            with np.errstate(all="ignore"):  # what is not finite is told by the loss, with the advisor's name
+                return network(seen)
+        return np.array(_forward(network, seen))
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
@@ -384,6 +389,8 @@ class DeepLearner:
             self.source.restore(parts["games"])
             if isinstance(self.source, VectorSource):
                 self._begin_again()
+        except BadInput:
+            raise
         except (KeyError, ValueError) as error:
             raise BadInput(
                 f"the checkpoint's network does not fit this task ({error}): it was made for another"
