@@ -36,7 +36,8 @@ def farthest(task, planning, turns, gamma=0.8, **how):
     off = []
     for state in range(exact.mdp.states):
         names, advice = agent.advice(np.array([state]))
-        off += [np.abs(row - exact.values[task.names.index(name), state]).max() for name, row in zip(names, advice, strict=True)]  # fmt: skip
+        for name, row in zip(names, advice, strict=True):
+            off.append(np.abs(row - exact.values[task.names.index(name), state]).max())
     return max(off)
 
 
@@ -342,10 +343,12 @@ def test_wrong_questions():
     ("wrong", "message"),
     [({"split": "all"}, "unknown split"), ({"torso": "own"}, "unknown torso"), ({"loss": "l1"}, "unknown loss"),
      ({"hidden": 64}, "hidden is 64"), ({"hidden": (0,)}, "hidden is 0"), ({"hidden": (2.5,)}, "hidden is 2.5"),
-     ({"strides": (1,)}, "1 strides for 0 convolutions"), ({"batch": 0}, "batch is 0"), ({"batch": 100, "replay": 99}, "holds no batch"),
-     ({"learning_rate": 0}, "learning_rate is 0"), ({"learning_rate": float("nan")}, "learning_rate is nan"), ({"learning_rate": 1.5}, "between 0 and 1"),
-     ({"clip_norm": -1.0}, "clip_norm is -1"), ({"epsilon_start": 2}, "epsilon_start is 2"), ({"target_every": 0}, "target_every is 0"),
-     ({"n_step": 0}, "n_step is 0"), ({"envs": 0}, "envs is 0"), ({"starts": -1}, "starts is -1"), ({"double": 1}, "double is 1")],
+     ({"strides": (1,)}, "1 strides for 0 convolutions"), ({"batch": 0}, "batch is 0"), ({"n_step": 0}, "n_step is 0"),
+     ({"batch": 100, "replay": 99}, "holds no batch"), ({"learning_rate": 0}, "learning_rate is 0"),
+     ({"learning_rate": float("nan")}, "learning_rate is nan"), ({"learning_rate": 1.5}, "between 0 and 1"),
+     ({"clip_norm": -1.0}, "clip_norm is -1"), ({"epsilon_start": 2}, "epsilon_start is 2"),
+     ({"target_every": 0}, "target_every is 0"), ({"envs": 0}, "envs is 0"), ({"starts": -1}, "starts is -1"),
+     ({"double": 1}, "double is 1")],
 )  # fmt: skip
 def test_settings_that_cannot_be(wrong, message):
     with pytest.raises(BadInput, match=message):
