@@ -269,6 +269,22 @@ def test_an_explanation_sums_up_to_the_difference_of_the_preferences():
     np.testing.assert_array_equal(told.advice, agent.advice(state)[1])
 
 
+@pytest.mark.parametrize("split", ["groups", "none"])
+@pytest.mark.parametrize("planning", ["egocentric", "empathic"])
+@pytest.mark.parametrize("name", ["pac-boy", "two-goal"])
+def test_explanations_where_the_network_has_other_advisors_than_the_task(split, planning, name):
+    """Whether a state is an attractor cannot be known then, and is not told."""
+    deep = mad.DeepSettings(split=split, hidden=(8,))
+    agent = mad.MultiAdvisor(mad.make(name), planning=planning, deep=deep)
+    state = agent.task.deal()
+    told = agent.explain(state)
+    assert told.attractor is None
+    assert told.names == agent.advice(state)[0]
+    evaluation, trace = record_evaluation(agent, 2, 0)
+    assert evaluation.played.score.tolist() == agent.evaluate(2).played.score.tolist()
+    replay(trace, agent.task)
+
+
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
 def spoiled(what, registered=True):
     foci = [mad.Focus("steady", reward=0), mad.Focus("shaky", reward=1)]
@@ -320,6 +336,18 @@ def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
     with pytest.raises(Diverged, match="it was not saved"):
         agent.save(tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("convolutions", [(), (4,)])
+def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
+    deep = dataclasses.replace(QUICK, convolutions=convolutions, split="none")
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(100, progress=False)
+    leaves = agent._learner.state.network
+    spoiled_network = dataclasses.replace(leaves, last=dataclasses.replace(leaves.last, bias=leaves.last.bias * np.inf))
+    agent._learner.state = agent._learner.state._replace(network=spoiled_network)
+    with pytest.raises(Diverged):
+        agent.learn(100, progress=False)
+    assert not np.isfinite(agent.preferences(agent.task.deal())).all()
 
 
 def test_wrong_questions():

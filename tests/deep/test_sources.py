@@ -1,5 +1,7 @@
 """What the network sees, and that every transition in memory is one that happened."""
 
+import warnings
+
 import gymnasium
 import numpy as np
 import pytest
@@ -169,6 +171,18 @@ def test_vector_rewards_of_a_vector_environment_by_component():
     found = agent.evaluate(4)
     assert list(found.advisors) == ["turn", "cost"]
     assert set(found.played.returns[:, 0]) <= {6.0, 15.0}
+
+
+def test_a_vector_environment_knows_the_names_of_its_games():
+    import mo_gymnasium
+    from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
+
+    treasure = [lambda: mo_gymnasium.make("deep-sea-treasure-v0")] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert mad.Task.from_gymnasium(MOSyncVectorEnv(treasure)).names == ("treasure", "time")
+        with pytest.raises(BadInput, match="MOSyncVectorEnv"):
+            mad.Task.from_gymnasium(SyncVectorEnv(treasure))
 
 
 def test_vector_environments_of_gymnasium_itself():

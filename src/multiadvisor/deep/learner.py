@@ -254,6 +254,7 @@ class DeepLearner:
         batch = self.replay.batches(self.updates, count, deep.batch, self.split.gammas, deep.n_step)
         self.state, loss = self._update(self.state, batch)
         self.updates += count
+        self._see()
         loss = np.asarray(loss)
         if not np.isfinite(loss).all():
             run, advisor = np.argwhere(~np.isfinite(loss))[0]
@@ -261,7 +262,6 @@ class DeepLearner:
                 f"the loss of advisor {self.split.names[advisor]!r} is no longer finite (seed {self.seeds[run]}, "
                 f"{self.turns} turns): lower the learning rate, or look for an observation that is not finite"
             )
-        self._see()
 
     # ---- playing without learning ------------------------------------------------------------------------------------
     def evaluate(self, games: int, seed: int) -> Played:
