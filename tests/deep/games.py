@@ -37,6 +37,18 @@ class Counter(gymnasium.Env):
         return self.see(), reward, terminated, truncated, {}
 
 
+class Flaky(Counter):
+    """Counter that fails when it is told to, once."""
+
+    fails_in = -1  # steps of all of them together
+
+    def step(self, action):
+        Flaky.fails_in -= 1
+        if Flaky.fails_in == 0:
+            raise RuntimeError("the line was down")
+        return super().step(action)
+
+
 class Spoiled(gymnasium.Env):
     """Two features, one game of 20 turns after the other; so many turns after it was seeded something goes wrong."""
 
@@ -68,3 +80,4 @@ class Spoiled(gymnasium.Env):
 if "tests/Spoiled-v0" not in gymnasium.registry:
     gymnasium.register("tests/Spoiled-v0", Spoiled)
     gymnasium.register("tests/Counter-v0", Counter)
+    gymnasium.register("tests/Flaky-v0", Flaky)

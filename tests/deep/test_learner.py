@@ -9,7 +9,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
-from games import Counter, Spoiled
+from games import Counter, Flaky, Spoiled
 
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
@@ -138,6 +138,21 @@ def test_two_agents_in_one_environment_of_ones_own():
         first.learn(100, progress=False)
         second.learn(100, progress=False)
     assert bytes_of(first) == bytes_of(second) == alone
+
+
+@pytest.mark.parametrize("fails_in", [150, 151])
+def test_a_turn_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
+    """The first or the second of two games raises an exception: learning goes on as if it had not, saved or not."""
+    task = mad.make("gymnasium:tests/Flaky-v0")
+    whole = bytes_of(mad.MultiAdvisor(task, deep=QUICK).learn(300, progress=False))
+    agent = mad.MultiAdvisor(task, deep=QUICK)
+    Flaky.fails_in = fails_in
+    with pytest.raises(RuntimeError, match="the line was down"):
+        agent.learn(300, progress=False)
+    assert agent.turns == 2 * ((fails_in - 1) // 2)
+    agent.save(tmp_path / "a")
+    for one in (agent, mad.load(tmp_path / "a")):
+        assert bytes_of(one.learn(300 - one.turns, progress=False)) == whole
 
 
 def test_a_killed_training_goes_on_with_the_same_bytes(tmp_path):

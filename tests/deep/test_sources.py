@@ -161,6 +161,16 @@ def test_a_vector_environment_also_after_evaluations_and_when_taken_up_again(mod
             assert (then, same) == (turn + 1, game)
 
 
+def test_the_same_seed_in_a_vector_environment():
+    def learned(seed):
+        env = SyncVectorEnv([lambda: Counter(start=1)] * 3)
+        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, name="counter"), seed=seed, deep=SMALL)
+        agent.learn(60, progress=False).evaluate(2)
+        return {name: array.tobytes() for name, array in agent.learn(60, progress=False)._learner.tensors().items()}
+
+    assert learned(0) == learned(0) != learned(1)
+
+
 def test_vector_rewards_of_a_vector_environment_by_component():
     from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
 
