@@ -14,6 +14,7 @@ from games import Counter, Flaky, Spoiled
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
 from multiadvisor.deep import Cohort
+from multiadvisor.deep.replay import LAST, TURN
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.runs import training
 from multiadvisor.runs.trace import record_evaluation, replay
@@ -192,6 +193,21 @@ def test_epochs_shorter_than_a_round_of_games():
     ).run()
     assert [epoch["epoch"] for epoch in run.epochs] == [1, 2, 3, 4]
     assert run.agent.turns == 48
+
+
+def test_exploration_falls_and_stays():
+    """Nothing is learned here, so that the greedy action of the only state never changes."""
+    deep = mad.DeepSettings(hidden=(8,), starts=10_000, epsilon_turns=1000, replay=5000)
+    agent = mad.MultiAdvisor(mad.make("two-goal"), epsilon=0.1, noise=0.5, deep=deep).learn(3000, progress=False)
+    memory = agent._learner.replay
+    turns = np.flatnonzero((memory.kind[0] == TURN) | (memory.kind[0] == LAST))
+    other = memory.action[0, turns] != agent.act(np.array([0]))
+    for start, stop, epsilon in ((0, 200, 0.91), (400, 600, 0.55), (1000, 3000, 0.1)):
+        assert other[start:stop].mean() == pytest.approx(epsilon * 2 / 3, abs=0.1 if stop < 1000 else 0.02)
+    noise = memory.reward[0, turns] - np.stack([memory.action[0, turns] == k for k in (1, 2)], axis=1)
+    assert noise.mean() == pytest.approx(0.0, abs=0.03)
+    assert noise.std() == pytest.approx(0.5, abs=0.02)
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 0.06
 
 
 # ---- several runs in one program -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Replay, remember
+from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Replay, choose, remember
 from multiadvisor.draws import TRAINING, stream_key
 from multiadvisor.errors import BadInput
 
@@ -285,3 +285,33 @@ def test_a_memory_that_cannot_be_is_refused():
             Story().replay.restore({**good, **change})
     with pytest.raises(BadInput, match="reward"):
         Story().replay.restore(lacking)
+
+
+# ---- acting ----------------------------------------------------------------------------------------------------------
+def chosen(advice, weights, active, epsilon=0.0, turn=0):
+    keys = np.array([stream_key(7, TRAINING, i) for i in range(len(advice))], np.uint64)
+    clock, actions = np.zeros((len(advice), 3), np.int64), np.zeros(len(advice), np.int64)
+    clock[:, TURNS] = turn
+    choose(advice.astype(np.float32), np.array(weights), np.array(active, np.uint8), keys, clock, epsilon, actions)
+    return actions
+
+
+def test_the_weighted_sum_of_those_who_have_a_say_decides():
+    generator = np.random.default_rng(0)
+    advice, weights = generator.normal(size=(200, 3, 4)), [1.0, -2.0, 0.5]
+    active = generator.integers(0, 2, (200, 3))
+    everybody = np.einsum("ija,j->ia", advice, weights).argmax(axis=1)
+    assert chosen(advice, weights, np.zeros((0, 0))).tolist() == everybody.tolist()
+    some = np.einsum("ija,j,ij->ia", advice, weights, active)
+    told = active.any(axis=1)
+    assert chosen(advice, weights, active)[told].tolist() == some.argmax(axis=1)[told].tolist()
+    assert (some.argmax(axis=1) != everybody).any()
+
+
+def test_ties_and_exploration_are_even_and_each_games_own():
+    for epsilon, advice in ((0.0, np.zeros((4000, 1, 4))), (1.0, np.tile([9.0, 0, 0, 0], (4000, 1, 1)))):
+        first, second = (chosen(advice, [1.0], np.zeros((0, 0)), epsilon, turn) for turn in (0, 1))
+        assert np.bincount(first, minlength=4) == pytest.approx(1000, abs=120)
+        assert 0.2 < (first == second).mean() < 0.3
+    greedy = (chosen(np.tile([9.0, 0, 0, 0], (4000, 1, 1)), [1.0], np.zeros((0, 0)), 0.4) == 0).mean()
+    assert greedy == pytest.approx(0.7, abs=0.04)
