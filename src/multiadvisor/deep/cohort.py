@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multiadvisor.deep.learner import DeepLearner
+from multiadvisor.deep.replay import FILLED
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.tabular.learner import Played
@@ -69,4 +70,6 @@ class Cohort:
                 alone[name] = array
             else:
                 alone[name] = array[games]
-        return alone
+        used = int(alone["replay replay_clock"][:, FILLED].max())  # another run's games may have taken more rows
+        rows = [name for name in alone if name.startswith("replay ") and not name.startswith("replay replay_")]
+        return {**alone, **{name: alone[name][:, :used] for name in rows}}

@@ -27,6 +27,11 @@ _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
+@jax.jit
+def _forward(network: Network, observation: Any) -> Any:
+    return network(observation)
+
+
 @dataclass(frozen=True)
 class Split:
     """Which advisors the network has: the task's, its groups, or one for everything."""
@@ -94,7 +99,6 @@ class DeepLearner:
         self.replay = Replay(
             self.source_keys, run_keys, deep.replay, sight.shape, sight.dtype, k, self._activity
         )  # fmt: skip
-        self._forward = jax.jit(lambda network, observation: network(observation))
         parameters = sum(leaf.size for leaf in jax.tree.leaves(self.state.network)) // len(self.seeds)
         self._numpy = jax.default_backend() == "cpu" and parameters <= _SMALL and not deep.convolutions
         self._see()
@@ -156,8 +160,9 @@ class DeepLearner:
         network = self.network if network is None else network
         seen = observation.reshape(*observation.shape[:2], *self.plan.shape)
         if self._numpy:
-            return network(seen)
-        return np.array(self._forward(network, seen))
+            with np.errstate(all="ignore"):  # what is not finite is told by the loss, with the advisor's name
+                return network(seen)
+        return np.array(_forward(network, seen))
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
@@ -219,7 +224,8 @@ class DeepLearner:
                 source.current, now_active, then_active, source.waits, limit, sigma, score_weights, turn.paid,
             )  # fmt: skip
             if wrong >= 0:
-                raise BadInput(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
+                # the games have gone on and the memory has not: what was saved before is better
+                raise Diverged(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
             now = self.turns
             due = (now - deep.starts) // deep.update_every - self.updates
             while due >= deep.updates_at_once and now >= deep.batch:
@@ -233,10 +239,12 @@ class DeepLearner:
         return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
 
     def _find_back(self) -> None:
-        """Where somebody else has played in the only environment, play the current stretch again."""
+        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
+        if getattr(self.source, "torn", False):
+            self.source.restore(self.source.tensors())
         if self._alone:
             assert self.task.adapter is not None
-            if self.task.adapter.user is not self and self.turns > 0:
+            if self.task.adapter.user is not self:
                 self.source.restore(self.source.tensors())
             self.task.adapter.user = self
 
@@ -246,6 +254,7 @@ class DeepLearner:
         batch = self.replay.batches(self.updates, count, deep.batch, self.split.gammas, deep.n_step)
         self.state, loss = self._update(self.state, batch)
         self.updates += count
+        self._see()
         loss = np.asarray(loss)
         if not np.isfinite(loss).all():
             run, advisor = np.argwhere(~np.isfinite(loss))[0]
@@ -253,7 +262,6 @@ class DeepLearner:
                 f"the loss of advisor {self.split.names[advisor]!r} is no longer finite (seed {self.seeds[run]}, "
                 f"{self.turns} turns): lower the learning rate, or look for an observation that is not finite"
             )
-        self._see()
 
     # ---- playing without learning ------------------------------------------------------------------------------------
     def evaluate(self, games: int, seed: int) -> Played:
@@ -342,9 +350,13 @@ class DeepLearner:
                 break
         parts = [tracked.played(slice(None)) for tracked in rounds]
         self.source.open()
-        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
+        self._begin_again()
         whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
         return Played(*(axis[:games] for axis in whole))
+
+    def _begin_again(self) -> None:
+        """The vector environment's games were begun anew."""
+        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def tensors(self) -> dict[str, np.ndarray]:
@@ -376,6 +388,10 @@ class DeepLearner:
             self.updates = int(tensors["updates"][0])
             self.replay.restore(parts["replay"])
             self.source.restore(parts["games"])
+            if isinstance(self.source, VectorSource):
+                self._begin_again()
+        except BadInput:
+            raise
         except (KeyError, ValueError) as error:
             raise BadInput(
                 f"the checkpoint's network does not fit this task ({error}): it was made for another"

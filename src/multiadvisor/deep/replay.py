@@ -51,6 +51,10 @@ def remember(
     a new game `waits`, it begins with a turn of its own, `dealt`, in which nothing was done.
     """
     for i in range(clock.shape[0]):
+        for j in range(paid.shape[1]):
+            if not (dealt[i] or np.isfinite(paid[i, j])):
+                return j  # before anything was written
+    for i in range(clock.shape[0]):
         head = clock[i, HEAD]
         size = kind.shape[1]
         if dealt[i]:
@@ -62,8 +66,6 @@ def remember(
             kind[i, head] = LAST if over[i] else TURN
             for j in range(paid.shape[1]):
                 r = paid[i, j]
-                if not np.isfinite(r):
-                    return j
                 if limit > 0.0:
                     r = min(max(r, -limit), limit)
                 if sigma > 0.0:
@@ -174,14 +176,14 @@ class Replay:
         """New games in every ring, whatever was going on: what was not finished counts as cut off."""
         for i in range(len(self.kind)):
             head, size = int(self.clock[i, HEAD]), self.kind.shape[1]
-            if self.kind[i, head] == NEWEST:
-                self.kind[i, head] = END
-                before = (head - 1) % size
-                if self.kind[i, before] == TURN:
-                    self.kind[i, before] = LAST
-            head = (head + 1) % size
+            before = (head - 1) % size
+            if self.kind[i, head] == NEWEST and self.kind[i, before] == TURN:
+                self.kind[i, head], self.kind[i, before] = END, LAST
+            if self.kind[i, head] == END:
+                head = (head + 1) % size
+                self.clock[i, HEAD], self.clock[i, FILLED] = head, min(self.clock[i, FILLED] + 1, size)
+            # else nothing was done in that game yet: it takes no place, lest idle games push the turns out
             self.observations[i, head], self.active[i, head], self.kind[i, head] = observations[i], active[i], NEWEST
-            self.clock[i, HEAD], self.clock[i, FILLED] = head, min(self.clock[i, FILLED] + 1, size)
             self.tally[i, SCORE] = 0.0
 
     def batches(self, first: int, updates: int, samples: int, gammas: np.ndarray, steps: int) -> Batch:
@@ -230,6 +232,9 @@ class Replay:
                     raise ValueError(name)
                 own[:, : array.shape[1]] = array
             self.clock[...], self.tally[...] = given["replay_clock"], given["replay_tally"]
+            size, heads, filled = self.kind.shape[1], self.clock[:, HEAD], self.clock[:, FILLED]
+            if ((heads < 0) | (heads >= size) | (filled < 1) | (filled > size)).any() or self.kind.max() > END:
+                raise ValueError("replay_clock")  # the compiled functions check nothing
         except (KeyError, ValueError, TypeError) as error:
             raise BadInput(
                 f"the checkpoint's memory does not fit this task ({error}): it was made for another"

@@ -92,9 +92,32 @@ def _plain_sight(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable
     return (width,), np.dtype(np.float32), 1.0, flatten
 
 
+def _blocks(space: Any, shape: tuple[int, ...], image: bool) -> list[slice]:
+    """Where each component of an observation lies; a number shown as one-hot, or a flat channel, takes many places."""
+    from gymnasium import spaces
+
+    sizes = [1 if image else math.prod(shape[1:])] * shape[0]
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = space.nvec.ravel().tolist()
+    ends = np.cumsum(sizes)
+    return [slice(int(end) - size, int(end)) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _numbers(function: Callable[[Any], Any], observation: Any) -> np.ndarray:
+    """What a state function gives, as numbers for the network."""
+    state = function(observation)
+    try:
+        return np.asarray(state, np.float32).reshape(-1)
+    except (TypeError, ValueError):
+        raise BadInput(
+            f"a state function gave {state!r}, which a network cannot see: return a number, or always as many of them"
+        ) from None
+
+
 def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
     """How n advisors see observations of a space; `image`: the network has convolutions."""
     shape, dtype, scale, convert = _plain_sight(space)
+    blocks = _blocks(space, shape, image)
     if len(shape) == 3 and not image:
         shape = (math.prod(shape),)
     if image and len(shape) != 3:
@@ -106,7 +129,7 @@ def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
     if functions:
         sample = space.sample()
         for function in functions:
-            parts.append(np.asarray(function(sample), np.float32).size)
+            parts.append(_numbers(function, sample).size)
     starts = np.concatenate([[0], np.cumsum(parts)])
     masks = []
     for focus in foci:
@@ -118,10 +141,11 @@ def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
             mask[: parts[0]] = 1
         else:
             picked = [focus.state] if isinstance(focus.state, int) else list(focus.state)
-            if not all(-parts[0] <= k < parts[0] for k in picked):
-                what = "channels" if len(shape) == 3 else "components"
-                raise BadInput(f"focus {focus.name!r} picks {what} {focus.state} of an observation of {parts[0]}")
-            mask[picked] = 1
+            if not all(-len(blocks) <= k < len(blocks) for k in picked):
+                what = "channels" if image or len(getattr(space, "shape", None) or ()) == 3 else "components"
+                raise BadInput(f"focus {focus.name!r} picks {what} {focus.state} of an observation of {len(blocks)}")
+            for k in picked:
+                mask[blocks[k]] = 1
         masks.append(tuple(mask.tolist()))
     if not functions:
         return Sight(shape, dtype, scale, convert, tuple(masks))
@@ -129,7 +153,7 @@ def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
     def several(observation: Any) -> np.ndarray:
         seen = [convert(observation).astype(np.float32) * np.float32(scale)]
         for function, size in zip(functions, parts[1:], strict=True):
-            part = np.asarray(function(observation), np.float32).reshape(-1)
+            part = _numbers(function, observation)
             if part.size != size:
                 raise BadInput(f"a state function gave {part.size} numbers where it gave {size} before")
             seen.append(part)
@@ -308,6 +332,7 @@ class PythonSource:
         self.current = np.zeros((count, math.prod(self.sight.shape)), self.sight.dtype)
         self._false = np.zeros(count, bool)
         self.active = NOBODY
+        self.torn = False  # whether a turn failed on the way, so that the games are not where the trails end
 
     def _stretch_seed(self, i: int) -> int:
         seed, game = self.seeds[i]
@@ -343,14 +368,17 @@ class PythonSource:
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
         terminated, over = np.zeros(count, bool), np.zeros(count, bool)
         convert, first = self.sight.convert, reader.first_action
+        self.torn = True
         for i, (env, action) in enumerate(zip(self.envs, actions.tolist(), strict=True)):
-            self.trails[i].append(action)
             before = self.seen[i]
             after, reward, ends, cut, info = env.step(action + first)
             reader.read(before, action, reward, after, ends, cut, info, paid[i], ended[i])
             self.seen[i], self.current[i] = after, convert(after)
             terminated[i], over[i] = ends, ends or cut
         self.turns += 1
+        for trail, action in zip(self.trails, actions.tolist(), strict=True):
+            trail.append(action)  # only now: a turn that failed on the way is no part of the run
+        self.torn = False
         arrived, active = self.current, self._who()
         self.active = active
         if again and over.any():
@@ -389,7 +417,7 @@ class PythonSource:
             if over:
                 self._deal(i)
             self.current[i] = self.sight.convert(self.seen[i])
-        self.active = self._who()
+        self.active, self.torn = self._who(), False
 
 
 class VectorSource:
@@ -400,8 +428,9 @@ class VectorSource:
 
     def __init__(self, task: Task, env: Any, seed: int, image: bool) -> None:
         from gymnasium.vector import AutoresetMode
+        from gymnasium.vector.utils import iterate
 
-        self.task, self.env, self.seed = task, env, seed
+        self.task, self.env, self.seed, self._iterate = task, env, seed, iterate
         self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         if self.mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             raise BadInput("the vector environment does not begin new games by itself: choose another autoreset mode")
@@ -415,17 +444,22 @@ class VectorSource:
             )
         self.opened = 0
 
-    def _rows(self, observations: Any) -> np.ndarray:
+    def _each(self, observations: Any) -> list[Any]:
+        """The observations of the single games, also where they are dictionaries or tuples of arrays."""
+        return list(self._iterate(self.env.observation_space, observations))
+
+    def _rows(self, observations: list[Any]) -> np.ndarray:
         return np.stack([self.sight.convert(each) for each in observations])
 
-    def _who(self, observations: Any) -> np.ndarray:
+    def _who(self, observations: list[Any]) -> np.ndarray:
         return np.stack([self.reader.active(each) for each in observations]) if self.reader.says else NOBODY
 
     def open(self) -> None:
         """Begin every game."""
         seen, _ = self.env.reset(seed=environment_seed(self.seed, ENVIRONMENT, self.opened))
         self.opened += 1
-        self.current, self.active = self._rows(seen), self._who(seen)
+        each = self._each(seen)
+        self.current, self.active = self._rows(each), self._who(each)
         self.over = np.zeros(self.env.num_envs, bool)
 
     def step(self, actions: np.ndarray) -> Turn:
@@ -437,10 +471,11 @@ class VectorSource:
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
         for i in range(count):
             reader.read(None, 0, rewards[i], None, bool(terminated[i]), bool(truncated[i]), {}, paid[i], ended[i])
-        self.current, self.active = self._rows(seen), self._who(seen)
+        each = self._each(seen)
+        self.current, self.active = self._rows(each), self._who(each)
         arrived, active = self.current, self.active
         if over.any() and not self.waits:
-            last = [infos["final_obs"][i] if over[i] else seen[i] for i in range(count)]
+            last = [infos["final_obs"][i] if over[i] else each[i] for i in range(count)]
             arrived, active = self._rows(last), self._who(last)
         self.over = over
         return Turn(arrived, paid, ended, np.asarray(terminated), over, dealt, active)

@@ -7,7 +7,7 @@ one output for each advisor. With a single advisor it is DQN.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from multiadvisor.aggregation import greedy, weighted_sum
 from multiadvisor.deep.backend import jax, jnp, optax
 from multiadvisor.deep.network import Network
 from multiadvisor.planning import Planning, planning_named
-from multiadvisor.settings import Settings
+from multiadvisor.settings import DeepSettings, Settings
 
 Array = Any
 
@@ -89,12 +89,18 @@ Updater = Callable[[State, Batch], tuple[State, Array]]
 def make_update(settings: Settings, weights: np.ndarray) -> tuple[Callable[[Network], State], Updater]:
     """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
 
-    `update` also returns the losses of the K updates summed, [S, n].
+    `update` also returns the losses of the K updates summed, [S, n]. Agents that learn alike share it, compiled once.
     """
-    deep = settings.deep
-    assert deep is not None
+    assert settings.deep is not None
+    return _make_update(settings.planning, settings.deep, tuple(weights.tolist()))
+
+
+@lru_cache(maxsize=32)
+def _make_update(
+    planning_name: str, deep: DeepSettings, weights: tuple[float, ...]
+) -> tuple[Callable[[Network], State], Updater]:
     adam = optax.adam(deep.learning_rate)
-    planning = planning_named(settings.planning)
+    planning = planning_named(planning_name)
     huber, weight = deep.loss == "huber", jnp.asarray(weights, jnp.float32)
 
     def total(network: Network, target: Network, batch: Batch) -> tuple[Array, Array]:

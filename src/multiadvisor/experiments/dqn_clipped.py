@@ -38,7 +38,7 @@ def train(
     curves: list[list[dict[str, Any]]] = [[] for _ in seeds]
     for epoch in range(1, schedule.epochs + 1):
         before = cohort.turns
-        cohort.learn(epoch * schedule.transitions - before)
+        cohort.learn(max(epoch * schedule.transitions - before, 0))
         played = cohort.evaluate(schedule.games, epoch)
         for curve, games in zip(curves, played, strict=True):
             assert task.measures is not None

@@ -43,7 +43,7 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
 
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"cannot save to {str(folder)!r}: it is a file, name a folder")
-    content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    content = save({name: np.asarray(array, order="C") for name, array in tensors.items()})  # scalars stay scalars
     digest = _digest(content)
     values = folder / f"values-{digest[:16]}.safetensors"
     header = {"format": FORMAT, "kind": KIND, **header, "values": {"file": values.name, "sha256": digest}}

@@ -50,6 +50,7 @@ class Training:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
                 number = len(self.epochs) + 1
+                # games that are played side by side go on together, past the end of an epoch or of several
                 while (due := number * self.schedule.transitions - self.agent.turns) > 0:
                     start, turns = time.perf_counter(), self.agent.turns
                     try:
@@ -130,7 +131,8 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
     fitting = [isinstance(epoch, dict) and epoch.get("epoch") == k + 1 for k, epoch in enumerate(epochs)]
-    if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions:
+    ahead = 0 if settings.deep is None else settings.deep.envs
+    if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )

@@ -39,6 +39,9 @@ class Surroundings(NamedTuple):
 def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
     """The agent's values over all cells of the board, or all states, and which one x is; None where nobody knows."""
     task: Task = agent.task
+    deep = getattr(agent.settings, "deep", None)
+    if deep is not None and deep.split != "advisors":
+        return None  # its values are not those of the task's advisors
     constants = None if task.world is None else task.world.constants
     if isinstance(constants, MazeConstants):
         fruits = int(x[1 + len(constants.ghost_start) :].sum())

@@ -1,0 +1,129 @@
+"""`multiadvisor train --deep`: what it prints, what it refuses, and that a run goes on where it stopped."""
+
+import json
+import subprocess
+import sys
+
+import games
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+
+SMALL = ["--deep", "--hidden", "8", "--starts", "50", "--batch", "16", "--replay", "600", "--updates-at-once", "4",
+         "--epochs", "2", "--transitions", "150", "--games", "2"]  # fmt: skip
+NAMES = ["--components", "steady,shaky"]
+
+
+def call(capsys, *arguments):
+    code = main(list(arguments))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
+    out = str(tmp_path / "a")
+    line = ["train", "gymnasium:CartPole-v1", *SMALL, "--json"]
+    code, told, _ = call(capsys, *line, "--out", out)
+    first = json.loads(told)
+    assert code == 0
+    assert first["deep"]["hidden"] == [8]
+    assert (first["transitions"], len(first["epochs"])) == (300, 2)
+    longer = [*line[: line.index("--epochs")], "--epochs", "4", *line[line.index("--epochs") + 2 :]]
+    code, told, _ = call(capsys, *longer, "--out", out, "--resume")
+    assert code == 0
+    assert json.loads(told)["epochs"] == json.loads(call(capsys, *longer)[1])["epochs"]
+    code, told, _ = call(capsys, "evaluate", out, "--games", "2", "--json")
+    assert code == 0
+    assert json.loads(told)["games"] == 2
+    code, _, error = call(capsys, *longer, "--out", out, "--resume", "--no-double")
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert "has another deep" in error
+
+
+def test_names_of_components_and_weights(capsys, tmp_path):
+    out = str(tmp_path / "a")
+    code, told, _ = call(
+        capsys, "train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--weights", "shaky=-0.5", "--out", out, "--json"
+    )
+    assert code == 0
+    agent = mad.load(out)
+    assert agent.task.names == ("steady", "shaky")
+    assert agent.task.weights.tolist() == [1.0, -0.5]
+    score = json.loads(told)["epochs"][-1]["score"]
+    assert 10.0 <= score <= 20.0  # 20 turns, less a half for each action 1
+
+
+def test_a_decomposition_that_the_documentation_names():
+    task = mad.make("gymnasium:mo-mountaincar-v0")
+    assert task.names == ("time", "reverse", "forward")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gymnasium:Pendulum-v1", "--deep"], "actions are Box, but advisors need Discrete"),
+        (["gymnasium:tests/Spoiled-v0", *SMALL], "has 2 components without names: give --components with 2 names"),
+        (["gymnasium:tests/Spoiled-v0", *SMALL, "--components", "one"], "1 components were named"),
+        (["gymnasium:CartPole-v1", *SMALL, "--components", "one"], "is a number"),
+        (["three-fruits", *SMALL, "--components", "one"], "is for Gymnasium environments"),
+        (["three-fruits", "--hidden", "8"], "--hidden is for networks: add --deep"),
+        (["three-fruits", "--no-double"], "--double is for networks: add --deep"),
+        (["three-fruits", "--deep", "--hidden", "0"], "hidden is 0"),
+        (["three-fruits", "--deep", "--hidden", "eight"], "--hidden"),
+        (["three-fruits", "--deep", "--learner", "linear"], "choose one of them"),
+        (["three-fruits", "--deep", "--batch", "100", "--replay", "50"], "holds no batch"),
+        (["three-fruits", "--deep", "--convolutions", "4,4", "--epochs", "1"], "leave nothing of an image of 3 x 5"),
+        (["two-goal", "--deep", "--convolutions", "4"], "convolutions need images"),
+        (["three-fruits", "--deep", "--hiden", "8"], "did you mean '--hidden'"),
+        (["gymnasium:CartPole-v1", "--epochs", "1"], "--deep"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
+    code, told, error = call(capsys, "train", *arguments)
+    assert (code, told) == (2, "")
+    assert len(error.splitlines()) == 1
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "focus 'shaky' is not finite"),
+     ("shape", "the shape (3,) was given where (2,) is expected")],
+)  # fmt: skip
+def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message, tmp_path):
+    out = str(tmp_path / "a")
+    line = ["train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--out", out]
+    assert call(capsys, *line)[0] == 0
+    longer = [*line[: line.index("--epochs")], "--epochs", "9", *line[line.index("--epochs") + 2 :], "--resume"]
+    monkeypatch.setattr(games.Spoiled.__init__, "__defaults__", (what, 400))
+    code, _, error = call(capsys, *longer)
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert message in error
+    monkeypatch.undo()
+    turns = mad.load(out).turns
+    assert 300 <= turns < 400
+    code, told, _ = call(capsys, *longer, "--json")  # mended, it goes on
+    assert code == 0
+    assert json.loads(told)["transitions"] == 9 * 150
+
+
+def test_without_jax_the_extra_is_named():
+    program = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("jax", "optax", "equinox"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from multiadvisor.cli import main
+assert main(["train", "three-fruits", "--epochs", "1", "--transitions", "100", "--games", "1"]) == 0
+sys.exit(main(["train", "three-fruits", "--deep", "--epochs", "1"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("compiling for")]
+    assert len(lines) == 1
+    assert "pip install 'multiadvisor[deep]'" in lines[0]

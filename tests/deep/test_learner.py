@@ -1,0 +1,422 @@
+"""The deep learner: exact values on small tasks, the same bytes for the same seed, and nothing lost on the way."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from games import Counter, Flaky, Spoiled
+
+import multiadvisor as mad
+from multiadvisor.agent import load_with_record
+from multiadvisor.deep import Cohort
+from multiadvisor.deep.replay import LAST, TURN
+from multiadvisor.errors import BadInput, Diverged
+from multiadvisor.runs import training
+from multiadvisor.runs.trace import record_evaluation, replay
+from multiadvisor.settings import Schedule, Settings
+from multiadvisor.theory import enumerate_task, solve
+
+# Without hidden layers a one-hot state is looked up in a table, so that the fixed point can be met exactly.
+TABLE = mad.DeepSettings(
+    hidden=(), loss="squared", learning_rate=0.02, target_every=25, update_every=1, starts=200, epsilon_start=1.0,
+    envs=8, replay=4000,
+)  # fmt: skip
+
+
+def farthest(task, planning, turns, gamma=0.8, **how):
+    """The largest difference between the advice learned from random play and the exact values of the advisors."""
+    deep = dataclasses.replace(TABLE, **how)
+    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, epsilon=1.0, deep=deep).learn(turns, progress=False)
+    exact = solve(enumerate_task(task, full=True), planning, gamma)
+    assert exact.converged
+    off = []
+    for state in range(exact.mdp.states):
+        names, advice = agent.advice(np.array([state]))
+        for name, row in zip(names, advice, strict=True):
+            off.append(np.abs(row - exact.values[task.names.index(name), state]).max())
+    return max(off)
+
+
+def uneven():
+    """Two jobs: weights and gammas of their own, and advisors that fall silent when their job is done."""
+    task = mad.make("resource-scheduling", jobs=2, work=2, weights={"job 1": 2.0})
+    foci = (dataclasses.replace(focus, gamma=gamma) for focus, gamma in zip(task.foci, (0.5, 0.9), strict=True))
+    return dataclasses.replace(task, foci=tuple(foci))
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
+def test_values_meet_the_exact_fixed_point(planning, double):
+    assert farthest(uneven(), planning, 3000, double=double) < 1e-3
+
+
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
+def test_values_meet_the_exact_fixed_point_over_a_bridge(planning):
+    """Advisors that disagree: with rewards of both signs, the three plannings differ in every state."""
+    assert farthest(mad.make("bridge", length=2), planning, 2000) < 0.01
+
+
+def test_negative_weights_turn_an_advisor_against_its_own_reward():
+    task = mad.make("dollars-and-euros", failure=0.0, weights={"euros": -1.0})
+    for planning in ("egocentric", "empathic"):
+        assert farthest(task, planning, 1500) < 1e-3
+
+
+def test_several_steps_are_exact_where_play_is_what_is_planned_for():
+    """Agnostic advisors expect random actions; under random play, rewards may be summed over any number of steps."""
+    how = {"learning_rate": 0.002, "batch": 64, "replay": 20_000}
+    assert farthest(mad.make("bridge", length=2), "agnostic", 16_000, n_step=3, **how) < 0.06
+
+
+def test_hidden_layers_meet_them_as_well():
+    assert farthest(mad.make("bridge", length=2), "empathic", 5000, hidden=(32,), learning_rate=0.003) < 0.05
+
+
+def test_one_advisor_for_all_learns_the_optimum():
+    """Split none is DQN: its one advisor's values are those of the optimal policy of the weighted reward."""
+    task = mad.make("resource-scheduling", jobs=2, work=2, weights={"job 1": 2.0})
+    deep = dataclasses.replace(TABLE, split="none")
+    agent = mad.MultiAdvisor(task, gamma=0.8, epsilon=1.0, deep=deep).learn(3000, progress=False)
+    best, _ = mad.theory.optimum(enumerate_task(task, full=True), 0.8)
+    start = int(task.deal()[0])
+    assert agent.advisors[0].name == "reward"
+    np.testing.assert_allclose(agent.preferences(np.array([start])), best[start], atol=1e-3)
+
+
+# ---- the same seed, the same bytes -----------------------------------------------------------------------------------
+QUICK = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4, envs=2,
+                         target_every=10, epsilon_turns=300, n_step=2)  # fmt: skip
+
+
+def bytes_of(agent):
+    return {name: array.tobytes() for name, array in agent._learner.tensors().items()}
+
+
+def own_counter():
+    return mad.Task.from_gymnasium(Counter(), name="own counter")
+
+
+MAKERS = {
+    "world": (lambda: mad.make("three-fruits"), 2), "cart pole": (lambda: mad.make("gymnasium:CartPole-v1"), 2),
+    "own environment": (own_counter, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
+    make, envs = MAKERS[name]
+    deep = dataclasses.replace(QUICK, envs=envs)
+
+    def agent(seed=3):
+        return mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=deep)
+
+    whole = agent()
+    whole.learn(900, progress=False)
+    pieces = agent()
+    pieces.evaluate(2)  # before anything was learned
+    for turns in (10, 290, 2, 298):
+        pieces.learn(turns, progress=False)
+        pieces.evaluate(2)
+    pieces.save(tmp_path / "a")
+    loaded = mad.load(tmp_path / "a", None if name != "own environment" else make())
+    assert bytes_of(loaded) == bytes_of(pieces)
+    assert loaded.evaluate(3).played.score.tolist() == pieces.evaluate(3).played.score.tolist()
+    for one in (pieces, loaded):
+        assert bytes_of(one.learn(300, progress=False)) == bytes_of(whole)
+    assert bytes_of(agent(seed=4).learn(300, progress=False))["network 000"] != bytes_of(whole)["network 000"]
+
+
+def test_two_agents_in_one_environment_of_ones_own():
+    task, deep = own_counter(), dataclasses.replace(QUICK, envs=1)
+    alone = bytes_of(mad.MultiAdvisor(own_counter(), deep=deep).learn(300, progress=False))
+    first, second = (mad.MultiAdvisor(task, deep=deep) for _ in range(2))
+    for _ in range(3):
+        first.learn(100, progress=False)
+        second.learn(100, progress=False)
+    assert bytes_of(first) == bytes_of(second) == alone
+
+
+@pytest.mark.parametrize("fails_in", [150, 151])
+def test_a_turn_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
+    """The first or the second of two games raises an exception: learning goes on as if it had not, saved or not."""
+    task = mad.make("gymnasium:tests/Flaky-v0")
+    whole = bytes_of(mad.MultiAdvisor(task, deep=QUICK).learn(300, progress=False))
+    agent = mad.MultiAdvisor(task, deep=QUICK)
+    Flaky.fails_in = fails_in
+    with pytest.raises(RuntimeError, match="the line was down"):
+        agent.learn(300, progress=False)
+    assert agent.turns == 2 * ((fails_in - 1) // 2)
+    agent.save(tmp_path / "a")
+    for one in (agent, mad.load(tmp_path / "a")):
+        assert bytes_of(one.learn(300 - one.turns, progress=False)) == whole
+
+
+def test_a_killed_training_goes_on_with_the_same_bytes(tmp_path):
+    """Saved after every epoch here, and killed while it learns on."""
+    out = tmp_path / "a"
+    program = f"""
+from pathlib import Path
+import multiadvisor as mad
+from multiadvisor.runs import training
+from multiadvisor.settings import Schedule
+training._SAVE_SECONDS = 0.0
+deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+run = training.begin(
+    mad.make("gymnasium:CartPole-v1"), mad.Settings(deep=deep), Schedule(6, 150, 2), Path({str(out)!r}), True
+)
+run.run(lambda turns, epoch: print(epoch, flush=True))
+"""
+    for lines in (5, 6, None):  # two of them for each epoch
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        if lines is not None:
+            for _ in range(lines):
+                process.stdout.readline()
+            os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == 0
+    deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+    whole = training.begin(mad.make("gymnasium:CartPole-v1"), Settings(deep=deep), Schedule(6, 150, 2), None, False)
+    whole.run()
+    agent, record = load_with_record(out)
+    assert bytes_of(agent) == bytes_of(whole.agent)
+    assert record["epochs"] == whole.epochs
+
+
+def test_epochs_shorter_than_a_round_of_games():
+    run = training.begin(
+        mad.make("two-goal"), Settings(deep=dataclasses.replace(QUICK, envs=16)), Schedule(4, 10, 1), None, False
+    ).run()
+    assert [epoch["epoch"] for epoch in run.epochs] == [1, 2, 3, 4]
+    assert run.agent.turns == 48
+
+
+def test_exploration_falls_and_stays():
+    """Nothing is learned here, so that the greedy action of the only state never changes."""
+    deep = mad.DeepSettings(hidden=(8,), starts=10_000, epsilon_turns=1000, replay=5000)
+    agent = mad.MultiAdvisor(mad.make("two-goal"), epsilon=0.1, noise=0.5, deep=deep).learn(3000, progress=False)
+    memory = agent._learner.replay
+    turns = np.flatnonzero((memory.kind[0] == TURN) | (memory.kind[0] == LAST))
+    other = memory.action[0, turns] != agent.act(np.array([0]))
+    for start, stop, epsilon in ((0, 200, 0.91), (400, 600, 0.55), (1000, 3000, 0.1)):
+        assert other[start:stop].mean() == pytest.approx(epsilon * 2 / 3, abs=0.1 if stop < 1000 else 0.02)
+    noise = memory.reward[0, turns] - np.stack([memory.action[0, turns] == k for k in (1, 2)], axis=1)
+    assert noise.mean() == pytest.approx(0.0, abs=0.03)
+    assert noise.std() == pytest.approx(0.5, abs=0.02)
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 0.06
+
+
+# ---- several runs in one program -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["world", "cart pole"])
+def test_a_cohort_is_its_runs_one_by_one(name):
+    make, settings, seeds = MAKERS[name][0], Settings(deep=QUICK, noise=0.1), (5, 2)
+    cohort = Cohort(make(), settings, seeds).learn(150)
+    played = cohort.evaluate(3)
+    for run, seed in enumerate(seeds):
+        alone = mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=QUICK).learn(150, progress=False)
+        own, parts = alone._learner.tensors(), cohort.tensors_of(run)
+        assert own.keys() == parts.keys()
+        for key, array in own.items():
+            if array.dtype.kind == "f":
+                np.testing.assert_allclose(parts[key], array, rtol=1e-3, atol=1e-4, err_msg=key)
+            else:
+                assert parts[key].tolist() == array.tolist(), key
+        # what was taken out of the cohort is an agent by itself
+        again = mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=QUICK)
+        again._learner.restore(parts)
+        assert again.turns == 150
+        assert again.evaluate(3).played.score.tolist() == played[run].score.tolist()
+        assert cohort.settings_of(run).seed == seed
+        again.learn(20, progress=False)
+
+
+def test_cohorts_that_cannot_be():
+    task, settings = mad.make("two-goal"), Settings(deep=QUICK)
+    for seeds in ((), (1, 1), (-1,)):
+        with pytest.raises(BadInput, match="seed"):
+            Cohort(task, settings, seeds)
+    with pytest.raises(BadInput, match="deep=DeepSettings"):
+        Cohort(task, Settings(), (0, 1))
+
+
+# ---- parts of the task, sharing, pictures ----------------------------------------------------------------------------
+def test_groups_and_one_for_all_are_paid_the_weighted_sums():
+    task = mad.make("pac-boy", weights={"ghosts": 0.5})
+    for split, names in (("groups", ("ghosts", "fruits")), ("none", ("reward",))):
+        deep = mad.DeepSettings(split=split, hidden=(4,), starts=10_000, envs=4)
+        agent = mad.MultiAdvisor(task, deep=deep).learn(400, progress=False)
+        memory = agent._learner.replay
+        assert tuple(focus.name for focus in agent.advisors) == names
+        values = memory.reward[memory.kind != 0].astype(float)
+        assert set(values[:, 0]) <= ({0.0, -5.0, -10.0} if split == "groups" else {0.0, 1.0, -4.0, -5.0, -9.0, -10.0})
+        assert values.min() < 0 < values.max()
+        assert agent.advice(task.deal())[0] == names
+
+
+@pytest.mark.parametrize(("torso", "networks"), [("shared", 1), ("group", 2), ("advisor", 5)])
+def test_who_shares_a_torso(torso, networks):
+    names, groups = [f"focus {k}" for k in range(5)], ["a", "b", "a", "b", "a"]
+    foci = [mad.Focus(name, group=group) for name, group in zip(names, groups, strict=True)]
+    deep = dataclasses.replace(QUICK, envs=1, torso=torso)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Counter(), foci), deep=deep).learn(100, progress=False)
+    assert agent._learner.state.network.last.weight.shape[1] == networks
+    assert agent.advice(np.zeros(3))[1].shape == (5, 2)
+
+
+def test_convolutions_on_a_board():
+    deep = dataclasses.replace(QUICK, convolutions=(4,), split="none", clip_rewards=True)
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(300, progress=False)
+    assert agent._learner.plan.shape == (4, 3, 5)
+    state = agent.task.deal()
+    np.testing.assert_allclose(agent.preferences(state), agent.advice(state)[1][0])
+    assert 0 <= agent.act(state) < 4
+    assert agent.evaluate(3).games == 3
+
+
+# ---- explanations and traces -----------------------------------------------------------------------------------------
+def test_a_trace_holds_the_evaluated_games():
+    for make, envs in MAKERS.values():
+        agent = mad.MultiAdvisor(make(), deep=dataclasses.replace(QUICK, envs=envs)).learn(200, progress=False)
+        before = bytes_of(agent)
+        evaluation, trace = record_evaluation(agent, 3, 5)
+        again = agent.evaluate(3, seeds=(5,))
+        assert evaluation.played.score.tolist() == again.played.score.tolist()
+        assert evaluation.played.turns.tolist() == again.played.turns.tolist()
+        replay(trace, agent.task)
+        assert bytes_of(agent) == before
+
+
+def test_an_explanation_sums_up_to_the_difference_of_the_preferences():
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).learn(200, progress=False)
+    state = agent.task.deal()
+    told, preferences = agent.explain(state), np.sort(agent.preferences(state))
+    assert told.action == agent.task.actions[agent.act(state)]
+    np.testing.assert_allclose(told.advantage, preferences[-1] - preferences[-2], rtol=1e-6)
+    assert told.names == agent.advice(state)[0]
+    np.testing.assert_array_equal(told.advice, agent.advice(state)[1])
+
+
+@pytest.mark.parametrize("split", ["groups", "none"])
+@pytest.mark.parametrize("planning", ["egocentric", "empathic"])
+@pytest.mark.parametrize("name", ["pac-boy", "two-goal"])
+def test_explanations_where_the_network_has_other_advisors_than_the_task(split, planning, name):
+    """Whether a state is an attractor cannot be known then, and is not told."""
+    deep = mad.DeepSettings(split=split, hidden=(8,))
+    agent = mad.MultiAdvisor(mad.make(name), planning=planning, deep=deep)
+    state = agent.task.deal()
+    told = agent.explain(state)
+    assert told.attractor is None
+    assert told.names == agent.advice(state)[0]
+    evaluation, trace = record_evaluation(agent, 2, 0)
+    assert evaluation.played.score.tolist() == agent.evaluate(2).played.score.tolist()
+    replay(trace, agent.task)
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------------------------
+def spoiled(what, registered=True):
+    foci = [mad.Focus("steady", reward=0), mad.Focus("shaky", reward=1)]
+    env = gymnasium.make("tests/Spoiled-v0", what=what, turn=100) if registered else Spoiled(what, 100)
+    return mad.Task.from_gymnasium(env, foci, name="spoiled")
+
+
+SINGLE = dataclasses.replace(QUICK, envs=1)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "focus 'shaky' is not finite"),
+     ("shape", r"the shape \(3,\) was given where \(2,\) is expected")],
+)  # fmt: skip
+@pytest.mark.parametrize("registered", [True, False])
+def test_training_stops_and_the_last_good_checkpoint_stays(what, message, registered, tmp_path):
+    out = tmp_path / "a"
+    task, settings = spoiled(what, registered), Settings(deep=SINGLE)
+    training.begin(task, settings, Schedule(2, 45, 0), out, False).run()
+    good = bytes_of(mad.load(out, spoiled("nothing")))
+    run = training.begin(task, settings, Schedule(20, 45, 0), out, True)
+    with pytest.raises(BadInput, match=message) as caught:
+        run.run()
+    assert len(str(caught.value).splitlines()) == 1
+    agent = mad.load(out, spoiled("nothing"))
+    if what == "shape":
+        # nothing had diverged: the run is saved as it was before the turn that failed
+        assert agent.turns == 99
+    else:
+        assert bytes_of(agent) == good
+    agent.learn(300, progress=False)  # in an environment that was mended
+    rows = agent._learner.replay
+    for row in np.flatnonzero(rows.kind[0] == 1):
+        assert rows.observations[0, row + 1, 0] - rows.observations[0, row, 0] == pytest.approx(1 / 20, abs=1e-6)
+
+
+def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
+    deep = mad.DeepSettings(
+        hidden=(8,), starts=16, batch=16, learning_rate=1.0, loss="squared", clip_norm=0.0, update_every=1,
+        double=False, target_every=1,
+    )  # fmt: skip
+    agent = mad.MultiAdvisor(spoiled("nothing"), gamma=1.0, deep=deep).learn(8, progress=False)
+    network = agent._learner.state.network
+    huge = dataclasses.replace(network.last, weight=network.last.weight * 1e30)
+    agent._learner.state = agent._learner.state._replace(network=dataclasses.replace(network, last=huge))
+    with pytest.raises(Diverged, match=r"the loss of advisor 'steady' is no longer finite \(seed 0, \d+ turns\)"):
+        agent.learn(400, progress=False)
+    with pytest.raises(Diverged, match="it was not saved"):
+        agent.save(tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("convolutions", [(), (4,)])
+def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
+    deep = dataclasses.replace(QUICK, convolutions=convolutions, split="none")
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(100, progress=False)
+    leaves = agent._learner.state.network
+    spoiled_network = dataclasses.replace(leaves, last=dataclasses.replace(leaves.last, bias=leaves.last.bias * np.inf))
+    agent._learner.state = agent._learner.state._replace(network=spoiled_network)
+    with pytest.raises(Diverged):
+        agent.learn(100, progress=False)
+    assert not np.isfinite(agent.preferences(agent.task.deal())).all()
+
+
+def test_wrong_questions():
+    agent = mad.MultiAdvisor(mad.make("gymnasium:CartPole-v1"), deep=SINGLE)
+    for wrong in (np.zeros(3), np.zeros((1, 4)), 0.5):
+        with pytest.raises(BadInput, match="is expected"):
+            agent.act(wrong)
+    with pytest.raises(BadInput, match="no table of values"):
+        agent.values(0)
+    board = mad.MultiAdvisor(mad.make("three-fruits"), deep=SINGLE)
+    for wrong in (np.zeros(4), np.array([0, 1]), np.array([99, 1, 1, 1])):
+        with pytest.raises(BadInput, match="state of 'three-fruits'"):
+            board.act(wrong)
+    with pytest.raises(BadInput, match="cannot be made 2 times"):
+        mad.MultiAdvisor(own_counter(), deep=QUICK)
+    with pytest.raises(BadInput, match="convolutions need images"):
+        mad.MultiAdvisor(mad.make("two-goal"), deep=dataclasses.replace(SINGLE, convolutions=(4,)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"split": "all"}, "unknown split"), ({"torso": "own"}, "unknown torso"), ({"loss": "l1"}, "unknown loss"),
+     ({"hidden": 64}, "hidden is 64"), ({"hidden": (0,)}, "hidden is 0"), ({"hidden": (2.5,)}, "hidden is 2.5"),
+     ({"strides": (1,)}, "1 strides for 0 convolutions"), ({"batch": 0}, "batch is 0"), ({"n_step": 0}, "n_step is 0"),
+     ({"batch": 100, "replay": 99}, "holds no batch"), ({"learning_rate": 0}, "learning_rate is 0"),
+     ({"learning_rate": float("nan")}, "learning_rate is nan"), ({"learning_rate": 1.5}, "between 0 and 1"),
+     ({"clip_norm": -1.0}, "clip_norm is -1"), ({"epsilon_start": 2}, "epsilon_start is 2"),
+     ({"target_every": 0}, "target_every is 0"), ({"envs": 0}, "envs is 0"), ({"starts": -1}, "starts is -1"),
+     ({"double": 1}, "double is 1")],
+)  # fmt: skip
+def test_settings_that_cannot_be(wrong, message):
+    with pytest.raises(BadInput, match=message):
+        mad.DeepSettings(**wrong)
+
+
+def test_deep_settings_take_their_place():
+    with pytest.raises(BadInput, match="choose one of them"):
+        Settings(learner="linear", deep=QUICK)
+    with pytest.raises(BadInput, match="deep is 3"):
+        Settings(deep=3)
+    assert Settings(deep=dataclasses.asdict(QUICK)) == Settings(deep=QUICK)
