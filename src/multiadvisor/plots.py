@@ -198,13 +198,25 @@ def save(figure: Figure, path: Path) -> Path:
     """As PNG and SVG, the same bytes every time; where the PNG is."""
     base = str(path)[:-4] if path.suffix in (".png", ".svg") else str(path)
     for kind in ("png", "svg"):
-        content = io.BytesIO()
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        with matplotlib.rc_context({"svg.hashsalt": "multiadvisor"}):
-            figure.savefig(content, format=kind, dpi=120, metadata=metadata)
-        write_atomically(Path(f"{base}.{kind}"), content.getvalue())
+        write_atomically(Path(f"{base}.{kind}"), drawn(figure, kind))
     plt.close(figure)
     return Path(f"{base}.png")
+
+
+def drawn(figure: Figure, kind: str, salt: str = "multiadvisor") -> bytes:
+    """The file's content, with nothing in it that changes from run to run; `salt` names the parts of an SVG."""
+    content = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
+        figure.savefig(content, format=kind, dpi=120, metadata=metadata)
+    return content.getvalue()
+
+
+def svg(figure: Figure, name: str) -> bytes:
+    """A figure as SVG, whose parts carry its name so that several may stand in one page."""
+    content = drawn(figure, "svg", name)
+    plt.close(figure)
+    return content
 
 
 def value_function(result: dict[str, Any]) -> Figure:

@@ -109,6 +109,16 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Video:
+    """A game of the report: a name for files, a title, a text made of the numbers, and the recorded game."""
+
+    name: str
+    title: str
+    text: str
+    trace: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Part:
     """One experiment of the report."""
 
@@ -116,7 +126,8 @@ class Part:
     title: str
     order: int
     jobs: Callable[[Plan], list[Job]]
-    figures: Callable[[Evidence], list[Figure]]
+    figures: Callable[[Evidence], list[Figure]] = lambda evidence: []
+    videos: Callable[[Evidence], list[Video]] = lambda evidence: []
 
 
 def parts(what: str = "all") -> list[Part]:

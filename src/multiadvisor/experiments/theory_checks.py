@@ -28,11 +28,10 @@ TD_TURNS = 4_000_000
 STATES, ACTIONS, ADVISORS = 12, 4, 3  # of the random MDPs
 
 
-def random_mdp(instance: int, positive: bool = False) -> FiniteMDP:
-    """A random finite MDP with full states; with `positive`, rewards of at least 0."""
+def random_mdp(instance: int) -> FiniteMDP:
+    """A random finite MDP with full states."""
     options = {"states": STATES, "actions": ACTIONS, "advisors": ADVISORS, "instance": instance}
-    mdp = enumerate_task(make("random-mdp", **options), full=True)
-    return replace(mdp, reward=np.abs(mdp.reward)) if positive else mdp
+    return enumerate_task(make("random-mdp", **options), full=True)
 
 
 def cancellable_mdp(instance: int) -> FiniteMDP:
@@ -101,7 +100,7 @@ def _staying(mdps: int, gamma: float) -> dict[str, Any]:
     """Theorem 2: Definition 1 in a state against what the aggregator does there once it may stay."""
     agree, attracting = [], 0
     for instance in range(mdps):
-        mdp = random_mdp(instance, positive=True)
+        mdp = cancellable_mdp(instance)
         found = solve(mdp, "egocentric", gamma)
         own = egocentric(found.values.reshape(-1, ACTIONS)).reshape(ADVISORS, STATES)
         inequality = found.preferences.max(axis=-1) < gamma * (mdp.weights @ own) - 1e-12

@@ -21,12 +21,13 @@ CLOSE = 4  # steps: a ghost within them is near
 
 
 class Turn(NamedTuple):
-    """One turn: the state it began in, the action, and what it earned."""
+    """One turn: the state it began in, the action, what it earned, and the state it led to."""
 
     x: np.ndarray
     action: int
     reward: float
     game: int
+    after: np.ndarray
 
 
 def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> Iterator[Turn]:
@@ -42,7 +43,7 @@ def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> Iterator[Turn
             action = agent.act(x, low_half(word))
             now = game.step(action)
             over = now.terminated or now.truncated
-            yield Turn(x, action, float(agent.task.weights[now.advisors] @ now.reward), number)
+            yield Turn(x, action, float(agent.task.weights[now.advisors] @ now.reward), number, game.x.copy())
 
 
 def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> list[tuple[str, float]]:
@@ -63,7 +64,7 @@ def trace_work(
     turns = list(watch(agent, config["epochs"]))
     advisors = agent.settings.learner == "advisors"
     return {
-        "movers": [turn.x[:-fruits].tolist() for turn in turns],
+        "movers": [x[:-fruits].tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
         "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].x[-fruits:] == 1]],
         "actions": [turn.action for turn in turns],
         "rewards": [turn.reward for turn in turns],

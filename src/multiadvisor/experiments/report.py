@@ -1,0 +1,125 @@
+"""Evidence in, the report's files out: figures, games, results, claims, a page and its twin; the same bytes always."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.experiments.claims import VERDICTS, Judged, counts, judge_all
+from multiadvisor.experiments.page import Item, Page, Section, html, markdown
+from multiadvisor.experiments.parts import Evidence, Part, Plan, key_of, parts, unique
+from multiadvisor.runs.files import write_atomically
+from multiadvisor.version import VERSION
+from multiadvisor.worlds.builtin import make
+
+PACKAGES = ("numpy", "numba", "matplotlib", "pillow", "jax", "optax", "equinox")
+POSTER = "poster.png"
+
+
+def versions() -> dict[str, str]:
+    """What the results were computed with."""
+    found = {"multiadvisor": VERSION, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def command(plan: Plan) -> str:
+    """The command that makes this report again; where it is written to is no part of it."""
+    words = ["multiadvisor", "reproduce", plan.what]
+    words += ["--full"] if plan.full else []
+    return " ".join([*words, "--seeds", str(plan.seeds), "--epochs", str(plan.epochs), "--rules", plan.rules])
+
+
+def results_lines(evidence: Evidence, shown: list[Part]) -> bytes:
+    """The raw results, one line for each job: experiment, kind, config, result."""
+    lines, seen = [], set()
+    for part in shown:
+        for job in unique(part.jobs(evidence.plan)):
+            if key_of(job) not in seen:
+                seen.add(key_of(job))
+                entry = {"experiment": part.name, "kind": job.kind, "config": job.config}
+                lines.append(json.dumps({**entry, "result": evidence.result(job)}, allow_nan=False))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def claims_file(judged: list[Judged]) -> bytes:
+    """claims.json: a list with a row for each claim that could be judged."""
+    rows = [one.as_dict() for one in judged if one.judgement is not None]
+    return (json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _section(part: Part, evidence: Evidence, out: Path) -> Section:
+    from multiadvisor import plots, video
+
+    items, task = [], make("pac-boy")
+    for figure in part.figures(evidence):
+        svg = b"" if figure.draw is None else plots.svg(figure.draw(), figure.name)
+        if svg:
+            write_atomically(out / "figures" / f"{figure.name}.svg", svg)
+        items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table))
+    games = []
+    for one in part.videos(evidence):
+        base = out / "videos" / one.name
+        video.save_game(task, one.trace, one.title, base)
+        games.append(list(video.frames(task, one.trace, one.title, 16)))
+        items.append(Item(one.name, one.title, one.text, gif=Path(f"{base}.gif").read_bytes()))
+    if games:
+        write_atomically(out / POSTER, video.poster(games))
+    return Section(part.name, part.title, tuple(items))
+
+
+def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
+    """The first words of the report."""
+    found = counts(judged)
+    total, left = sum(found.values()), sum(one.judgement is None for one in judged)
+    words = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+    lines = [f"Of {total} claims of the paper that were put to the test here: {words}."]
+    if left:
+        lines.append(f"{left} more claims are not judged, as their experiments are not part of this report.")
+    short = [] if plan.full else [
+        f"the value-function experiment has {plan.value_seeds} seeds ({plan.literal_seeds} in the literal reading)",
+        f"DQN-clipped has {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs",
+    ]  # fmt: skip
+    lines.append(f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
+                 f"{plan.games} greedy games after each." + (f" Shortened: {'; '.join(short)}; --full runs all at full "
+                 "length." if short and plan.what == "all" else ""))  # fmt: skip
+    lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by seed. "
+                 "Verdicts and texts are computed from the results.")  # fmt: skip
+    return tuple(lines)
+
+
+def build(evidence: Evidence, out: Path) -> list[Judged]:
+    """Write the report; the claims as judged."""
+    plan = evidence.plan
+    shown = parts(plan.what)
+    judged = judge_all(evidence)
+    sections = tuple(_section(part, evidence, out) for part in shown)
+    known = versions()
+    facts = (
+        ("command", command(plan)), ("plan", json.dumps(asdict(plan))),
+        ("versions", ", ".join(f"{name} {number}" for name, number in known.items())),
+        ("platform", f"{platform.system()} {platform.machine()}"),
+        ("seeds", f"0 to {plan.seeds - 1}; everything random follows from them"),
+        ("raw results", "results.jsonl, a line for each run; claims.json, a row for each claim"),
+        ("machine and times", "machine.json, and runs/ with the journal of the runs: the only files that differ from one "
+         "invocation to the next"),
+    )  # fmt: skip
+    page = Page("Multi-Advisor Reinforcement Learning, checked", summary(judged, plan), tuple(judged), sections, facts)
+    write_atomically(out / "results.jsonl", results_lines(evidence, shown))
+    write_atomically(out / "claims.json", claims_file(judged))
+    write_atomically(out / "report.md", markdown(page).encode())
+    write_atomically(out / "report.html", html(page).encode())
+    return judged
+
+
+def described(judged: list[Judged]) -> list[dict[str, Any]]:
+    """The rows of claims.json."""
+    return [one.as_dict() for one in judged if one.judgement is not None]
