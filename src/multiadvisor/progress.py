@@ -53,3 +53,52 @@ def _short(number: float) -> str:
         if number >= size:
             return f"{number / size:.1f}{letter}"
     return f"{number:.0f}"
+
+
+class JobsBar:
+    """Jobs done, running and failed, and the time left; silent where stderr is no terminal."""
+
+    def __init__(self, total: int, done: int, shown: bool | None = None, title: str = "jobs") -> None:
+        self._total, self._done, self._failed, self._running, self._title = total, done, 0, 0, title
+        self._shown = sys.stderr.isatty() if shown is None else shown
+        self._progress: Any = None
+
+    def __enter__(self) -> JobsBar:
+        if self._shown and self._done < self._total:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"),
+                TimeRemainingColumn(), console=Console(stderr=True), transient=False, speed_estimate_period=600.0,
+            )  # fmt: skip
+            self._progress.start()
+            self._id = self._progress.add_task(self._title, total=self._total, completed=self._done, state="")
+        return self
+
+    def done(self, count: int) -> None:
+        """So many more are done."""
+        self._done += count
+        self._show(count)
+
+    def failed(self, count: int) -> None:
+        """So many more have failed for good."""
+        self._failed += count
+        self._show(count)
+
+    def running(self, count: int) -> None:
+        """So many are running now."""
+        if count != self._running:
+            self._running = count
+            self._show(0)
+
+    def _show(self, advance: int) -> None:
+        if self._progress is not None:
+            failed = f", {self._failed} failed" if self._failed else ""
+            self._progress.update(self._id, advance=advance, state=f"{self._running} running{failed}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import inspect
+import math
+import os
+import shutil
 import time
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, unknown
 from multiadvisor.runs.files import check_writable
 from multiadvisor.settings import Schedule, Settings
 from multiadvisor.task import Task
+from multiadvisor.worlds.builtin import TASKS, make
 
-_SAVE_SECONDS = 10.0  # a checkpoint takes some milliseconds: often enough to lose little, seldom enough to cost nothing
+# A checkpoint takes some milliseconds: often enough to lose little, seldom enough to cost nothing.
+_SAVE_SECONDS = float(os.environ.get("MULTIADVISOR_SAVE_SECONDS", "10"))
+_PIECE_SECONDS = 5.0  # in a long epoch, how often somebody hears that it goes on
 
 
 @dataclass
@@ -27,28 +38,35 @@ class Training:
     epochs: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     out: Path | None = None
+    by_advisor: bool = False
+    """Whether every epoch keeps the advisors' returns, by name."""
+    keep_last: bool = True
+    """Whether the end is saved too: of no use to a job, whose result is the end."""
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
-        saved = time.monotonic()
+        saved, piece = time.monotonic(), self.schedule.transitions
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
                 number = len(self.epochs) + 1
-                due = number * self.schedule.transitions - self.agent.turns
-                start, turns = time.perf_counter(), self.agent.turns
-                try:
-                    self.agent.learn(due, progress=False)
-                finally:
-                    self.seconds += time.perf_counter() - start
-                    tell(self.agent.turns - turns, None)
+                while (due := number * self.schedule.transitions - self.agent.turns) > 0:
+                    start, turns = time.perf_counter(), self.agent.turns
+                    try:
+                        self.agent.learn(min(due, piece), progress=False)
+                    finally:
+                        taken = time.perf_counter() - start
+                        self.seconds += taken
+                        tell(self.agent.turns - turns, None)
+                    if taken > _PIECE_SECONDS:  # the bytes are the same however learning is cut
+                        piece = max(piece // 4, 1)
                 self.epochs.append(self._look(number))
                 tell(0, self.epochs[-1])
                 if time.monotonic() - saved > _SAVE_SECONDS and self.out is not None:
                     self.save()
                     saved = time.monotonic()
         finally:
-            if self.out is not None:
+            if self.out is not None and self.keep_last:
                 self.save()
         return self
 
@@ -56,7 +74,7 @@ class Training:
         if self.schedule.games == 0:
             return {"epoch": number, "score": None, "turns": None, "finished": None, "touches": None}
         seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
-        return {"epoch": number, **_figures(seen)}
+        return {"epoch": number, **_figures(seen), **({"advisors": seen.advisors} if self.by_advisor else {})}
 
     def save(self) -> None:
         """Write the agent with the epochs so far to the run's folder."""
@@ -107,3 +125,154 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
             f"the run in {str(out)!r} has {len(record['epochs'])} epochs already: give --epochs at least that"
         )
     return Training(agent, schedule, list(record["epochs"]), float(record["seconds"]), out)
+
+
+# ---- a run as a job --------------------------------------------------------------------------------------------------
+RECORDS = ("last", "every")
+_KEYS = {
+    "task": str, "options": dict, "settings": dict, "schedule": dict, "weights": dict, "record": str, "files": dict,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run as data: what `train` takes as flags, by name."""
+
+    task: str
+    options: dict[str, Any]
+    settings: Settings
+    schedule: Schedule
+    weights: dict[str, float]
+    """Weights other than the task's own, by advisor or group."""
+    record: str = "last"
+    """Of which epochs the advisors' returns are kept by name: the last, or every one."""
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the files that options name: a run is known by what it reads."""
+
+    @classmethod
+    def parse(cls, config: dict[str, Any]) -> RunConfig:
+        """From plain data; what is unknown or out of range is refused by name.
+
+        >>> RunConfig.parse({"task": "two-goal", "settings": {"gamma": 0.5, "seed": 3}}).settings.planning
+        'empathic'
+        """
+        for key, value in config.items():
+            if key not in _KEYS:
+                raise unknown("key of a run", key, _KEYS)
+            if not isinstance(value, _KEYS[key]):
+                raise BadInput(f"{key} of a run is {value!r}: give a {'name' if _KEYS[key] is str else 'table'}")
+        if "task" not in config:
+            raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
+        settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
+        weights = {name: _real(f"the weight of {name!r}", value) for name, value in config.get("weights", {}).items()}
+        if (record := config.get("record", "last")) not in RECORDS:
+            raise unknown("record", record, RECORDS)
+        options = checked_options(config["task"], config.get("options", {}))
+        files = {name: str(value) for name, value in config.get("files", {}).items()}
+        return cls(config["task"], options, settings, schedule, weights, record, files)
+
+    def as_config(self) -> dict[str, Any]:
+        """The plain data again, complete: every default is written out, so that equal runs have equal configs."""
+        config = {
+            "task": self.task, "options": self.options, "settings": dataclasses.asdict(self.settings),
+            "schedule": dataclasses.asdict(self.schedule), "record": self.record,
+        }  # fmt: skip
+        return {**config, **{name: value for name in ("weights", "files") if (value := getattr(self, name))}}
+
+    def make_task(self) -> Task:
+        """The task, with its weights."""
+        for name, known in self.files.items():
+            path = Path(str(self.options.get(name)))
+            try:
+                found = hashlib.sha256(path.read_bytes()).hexdigest()
+            except OSError as error:
+                raise BadInput(f"cannot read {name} {str(path)!r}: {error.strerror}") from None
+            if found != known:
+                raise BadInput(f"{name} {str(path)!r} was changed since the run was described: restore it")
+        task = make(self.task, **self.options)
+        return task.with_weights(**self.weights) if self.weights else task
+
+
+_PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
+
+
+def _from_names(kind: Any, given: dict[str, Any]) -> Any:
+    known = [item.name for item in dataclasses.fields(kind)]
+    for name in given:
+        if name not in known:
+            raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
+    if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
+        raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
+    return kind(**given)
+
+
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadInput(f"{name} is {value!r}: give a finite number")
+    return float(value)
+
+
+def checked_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Options of a task, each of the kind its function declares, and all of them: defaults are written out."""
+    if task.startswith("gymnasium:"):
+        if ":" in task.removeprefix("gymnasium:"):
+            raise BadInput(f"task {task!r} names a module to import: a configuration may only name registered tasks")
+        for name, value in given.items():
+            if not isinstance(value, bool | int | float | str):
+                raise BadInput(f"option {name} of {task!r} is {value!r}: give a number, a text or a truth value")
+        return dict(given)
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
+    options = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in given.items():
+        if name not in parameters:
+            raise (
+                unknown(f"option of task {task!r}", name, parameters)
+                if parameters
+                else BadInput(f"task {task!r} takes no option, and so no {name!r}")
+            )
+        kinds = typing.get_args(hints[name]) or (hints[name],)
+        if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+            value = _real(f"option {name} of task {task!r}", value)
+        if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
+            words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+            raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
+        options[name] = value
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:
+    """The work of a `train` job: train as the config says, and give the run as data, the same bytes every time.
+
+    Epochs are saved to `folder` on the way; a run that was killed goes on from there, bit for bit.
+    """
+    run = RunConfig.parse(config)
+    task, total = run.make_task(), run.schedule.epochs * run.schedule.transitions
+    try:
+        training = begin(task, run.settings, run.schedule, folder, resume=True)
+    except BadInput:
+        if folder is None or not folder.exists():
+            raise
+        shutil.rmtree(folder)  # what is left of a crash and cannot be used: the run begins again
+        training = begin(task, run.settings, run.schedule, folder, resume=True)
+    training.by_advisor, training.keep_last = run.record == "every", False
+    training.run(lambda turns, epoch: tell(training.agent.turns / total))
+    agent, games = training.agent, run.schedule.games
+    seen = agent.evaluate(games, seeds=(run.schedule.epochs,)) if games else None
+    return {
+        **run.as_config(),
+        "transitions": agent.turns,
+        "epochs": training.epochs,
+        "advisors": seen.advisors if seen else {},
+        "sha256": table_digest(agent),
+    }
+
+
+def table_digest(agent: MultiAdvisor) -> str:
+    """SHA-256 of everything the agent has learned."""
+    digest = hashlib.sha256()
+    for name, array in sorted(agent._learner.tensors().items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

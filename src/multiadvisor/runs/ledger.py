@@ -1,0 +1,341 @@
+"""The ledger: which jobs there are and how far each is, in one SQLite file with one writer, the driver.
+
+The results are the truth: files `results/<id>.json` under a checksum, on disk before the ledger says `done`. A ledger
+that lags behind them catches up when it is opened; one that is lost is made again from them. So SQLite may keep its
+log without waiting for the disk (WAL, synchronous NORMAL): what a power cut takes from it is found again.
+
+    jobs.sqlite      the ledger              driver.lock    held by the driver as long as it lives
+    results/         one file for each job   scratch/       what unfinished jobs keep for themselves
+
+Rows carry a checksum, as SQLite has none. Whose turn it is to live or die is decided by the driver's monotonic clock;
+no decision looks at the time of day.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.files import check_writable
+from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.sealed import canonical, digest, read_sealed, seal
+
+FORMAT = 1
+STATES = ("waiting", "running", "done", "failed")
+_APPLICATION = 0x6D616A62  # in the file's header: no other program's database is mistaken for a ledger
+_RESULT = "multiadvisor result"
+_REMEDY = "remove it and run again: it will be computed anew"
+_FIELDS = ("id", "place", "kind", "config", "state", "tries", "starts", "fraction", "seconds", "error", "digest")
+
+
+@dataclass
+class Row:
+    """What is known of a job."""
+
+    id: str
+    place: int
+    kind: str
+    config: str
+    """As canonical JSON."""
+    state: str = "waiting"
+    tries: int = 0
+    """How often the latest driver had it tried."""
+    starts: int = 0
+    """How often it was begun, by any driver."""
+    fraction: float = 0.0
+    seconds: float = 0.0
+    """What the work took, where it is done."""
+    error: str = ""
+    """What went wrong in the latest try that failed."""
+    digest: str = ""
+    """SHA-256 of the result's file."""
+
+    def plain(self) -> list[Any]:
+        """The fields, in order."""
+        return [getattr(self, name) for name in _FIELDS]
+
+    @property
+    def job(self) -> Job:
+        """The job itself."""
+        return Job(self.kind, json.loads(self.config))
+
+
+def _check(plain: Sequence[Any]) -> int:
+    return zlib.crc32(canonical(list(plain)))
+
+
+class Ledger:
+    """The ledger of a folder, open for writing; only `open_ledger` makes one."""
+
+    def __init__(self, folder: Path, database: sqlite3.Connection, rows: Iterable[Row]) -> None:
+        self.folder, self._database = folder, database
+        self.rows = {row.id: row for row in rows}
+        self._changed: dict[str, None] = {}
+
+    # ---- jobs --------------------------------------------------------------------------------------------------------
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Jobs that may be new; those of old that have a result on disk are done, and no others are."""
+        found = {path.name.removesuffix(".json") for path in (self.folder / "results").glob("[0-9a-f]*.json")}
+        for job in jobs:
+            if job.id not in self.rows:
+                self.rows[job.id] = Row(job.id, len(self.rows), job.kind, canonical(job.config).decode())
+                self.change(job.id)
+            row = self.rows[job.id]
+            if row.state == "done" and row.id not in found:
+                self.change(row.id, state="waiting", tries=0, fraction=0.0, seconds=0.0, digest="")
+            elif row.state != "done" and row.id in found:
+                read_result(self.folder, row.id)
+                known = digest(result_path(self.folder, row.id).read_bytes())
+                self.change(row.id, state="done", fraction=1.0, error="", digest=known)
+            elif row.state != "done" and (row.state, row.tries) != ("waiting", 0):
+                self.change(row.id, state="waiting", tries=0)
+        self.commit()
+
+    def change(self, name: str, **changes: Any) -> Row:
+        """Change a row; the file follows at the next commit."""
+        row = self.rows[name]
+        for key, value in changes.items():
+            setattr(row, key, value)
+        self._changed[name] = None
+        return row
+
+    def commit(self) -> None:
+        """Write what has changed, all of it or nothing."""
+        if not self._changed:
+            return
+        values = []
+        for name in self._changed:
+            plain = self.rows[name].plain()
+            values.append([*plain, _check(plain)])
+        try:
+            with self._database:
+                self._database.executemany(f"REPLACE INTO jobs VALUES ({', '.join('?' * (len(_FIELDS) + 1))})", values)
+        except sqlite3.Error as error:
+            raise BadInput(f"cannot write the ledger in {str(self.folder)!r}: {error}") from None
+        self._changed.clear()
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+    def finish(self, finished: Sequence[tuple[str, dict[str, Any], float]]) -> None:
+        """Results (id, result, seconds) to disk, then `done` into the ledger: one wait for the folder for them all."""
+        contents = {}
+        for name, result, _ in finished:
+            row = self.rows[name]
+            job = {"kind": row.kind, "config": json.loads(row.config)}
+            contents[f"{name}.json"] = seal(_RESULT, FORMAT, {"id": name, "job": job, "result": result})
+        _write_together(self.folder / "results", contents)
+        for name, _, seconds in finished:
+            known = digest(contents[f"{name}.json"])
+            self.change(name, state="done", fraction=1.0, seconds=seconds, error="", digest=known)
+        self.commit()
+        for name, _, _ in finished:
+            if (scratch := self.scratch(name)).exists():
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def scratch(self, name: str) -> Path:
+        """A job's own folder, made by itself where it needs one."""
+        return self.folder / "scratch" / name
+
+
+def result_path(folder: Path, name: str) -> Path:
+    """Where the result of a job is."""
+    return folder / "results" / f"{name}.json"
+
+
+def read_result(folder: Path, name: str, known: str = "") -> dict[str, Any]:
+    """A job's result, or what is wrong with it; `known` is the digest that the ledger has."""
+    path = result_path(folder, name)
+    body = read_sealed(path, _RESULT, FORMAT, _REMEDY)
+    job, result = body.get("job"), body.get("result")
+    try:
+        own = Job(job["kind"], job["config"]).id  # type: ignore[index]
+    except (BadInput, KeyError, TypeError):
+        own = ""
+    if body.get("id") != name or own != name or not isinstance(result, dict):
+        raise BadInput(f"{str(path)!r} is the result of another job: {_REMEDY}")
+    if known and digest(path.read_bytes()) != known:
+        raise BadInput(f"{str(path)!r} is not the result that the ledger knows: {_REMEDY}")
+    return result
+
+
+def _write_together(folder: Path, contents: dict[str, bytes]) -> None:
+    """Several files, each atomically: temporary files, fsync of each, renames, one fsync of the folder."""
+    parts: list[tuple[str, Path]] = []
+    try:
+        for name, content in contents.items():
+            handle, part = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+            parts.append((part, folder / name))
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(part, 0o644)
+        for part, path in parts:
+            os.replace(part, path)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise BadInput(f"cannot write to {str(folder)!r}: {error.strerror}; what is finished so far is kept") from None
+    finally:
+        for part, _ in parts:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+
+
+# ---- opening ---------------------------------------------------------------------------------------------------------
+@contextmanager
+def open_ledger(folder: Path) -> Iterator[Ledger]:
+    """The ledger of a folder, made where there is none; refused while another driver has it."""
+    check_writable(folder)
+    known = ("jobs.sqlite", "driver.lock", "results")
+    if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in known):
+        raise BadInput(f"{str(folder)!r} exists and holds no jobs: name a new or empty folder")
+    try:
+        (folder / "results").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
+    with _lock(folder):
+        for left in (folder / "results").glob(".*.part"):
+            left.unlink(missing_ok=True)
+        with contextlib.closing(_connect(folder)) as database:
+            ledger = Ledger(folder, database, _rows(database, folder))
+            yield ledger
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """A lock that dies with its process; the file in it says whose it is."""
+    try:
+        handle = os.open(folder / "driver.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise BadInput(f"cannot write {str(folder / 'driver.lock')!r}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(f"{str(folder)!r} is in use by {_holder(handle)}: wait for it, or stop it") from None
+        except OSError as error:
+            raise BadInput(f"cannot lock {str(folder)!r}: {error.strerror}, choose a folder on a local disk") from None
+        with contextlib.suppress(OSError):  # on a full disk the name is missing, the lock is not
+            os.ftruncate(handle, 0)
+            os.write(handle, canonical({"pid": os.getpid(), "host": socket.gethostname()}))
+        yield
+    finally:
+        os.close(handle)
+
+
+def _holder(handle: int) -> str:
+    try:
+        who = json.loads(os.pread(handle, 1000, 0))
+        return f"process {int(who['pid'])} on {str(who['host'])[:100]}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def driver_of(folder: Path) -> str | None:
+    """Who drives the jobs of a folder at this moment."""
+    try:
+        handle = os.open(folder / "driver.lock", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(handle)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return None
+
+
+def _refuse(folder: Path, why: object) -> BadInput:
+    path = folder / "jobs.sqlite"
+    return BadInput(
+        f"the ledger {str(path)!r} is damaged ({why}): move it away and run again, finished jobs are taken from results"
+    )
+
+
+def _connect(folder: Path) -> sqlite3.Connection:
+    path = folder / "jobs.sqlite"
+    columns = ", ".join(["id TEXT PRIMARY KEY", *_FIELDS[1:], "crc"])
+    try:
+        database = sqlite3.connect(path, isolation_level="DEFERRED", check_same_thread=False)
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                database.executescript(
+                    f"BEGIN IMMEDIATE; PRAGMA application_id={_APPLICATION}; PRAGMA user_version={FORMAT};"
+                    f"CREATE TABLE jobs ({columns}) WITHOUT ROWID; COMMIT;"
+                )
+            return database
+        except BaseException:
+            database.close()
+            raise
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
+            raise BadInput(f"cannot write the ledger {str(path)!r}: {error}") from None
+        raise _refuse(folder, error) from None
+
+
+def _rows(database: sqlite3.Connection, folder: Path) -> list[Row]:
+    """All rows, each checked."""
+    try:
+        if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            return []  # begun this very moment
+        if database.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+            raise _refuse(folder, "it is the file of another program")
+        if (form := database.execute("PRAGMA user_version").fetchone()[0]) > FORMAT:
+            raise BadInput(
+                f"the ledger in {str(folder)!r} has format {form}, of a newer multiadvisor: upgrade to read it"
+            )
+        if (found := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise _refuse(folder, found.splitlines()[0])
+        rows = []
+        for *plain, check in database.execute(f"SELECT {', '.join(_FIELDS)}, crc FROM jobs ORDER BY place"):
+            if _check(plain) != check:
+                raise _refuse(folder, "a row's checksum differs")
+            rows.append(Row(*plain))
+    except (sqlite3.Error, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise _refuse(folder, error) from None
+    return rows
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The rows as they are on disk, for somebody who only looks; the driver is not disturbed."""
+    path = folder / "jobs.sqlite"
+    if not path.is_file():
+        raise BadInput(f"no jobs in {str(folder)!r}: there is no jobs.sqlite in it")
+    from urllib.parse import quote
+
+    latest: BadInput | None = None
+    for mode in ("mode=ro", "mode=ro&immutable=1"):  # in a folder that cannot be written only the second works
+        try:
+            with contextlib.closing(
+                sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
+            ) as database:
+                return _rows(database, folder)
+        except sqlite3.Error as error:
+            latest = _refuse(folder, error)
+        except BadInput as error:
+            latest = error
+    assert latest is not None
+    raise latest

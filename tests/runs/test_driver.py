@@ -1,0 +1,383 @@
+"""run_jobs: every job once, whatever happens to workers, driver, disk and clock."""
+
+import errno
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.runs import ledger as ledgers
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.ledger import driver_of, open_ledger, read_rows
+
+
+def rehearsals(count, **config):
+    return [Job("rehearsal", {"number": k, **config}) for k in range(count)]
+
+
+def diary(path):
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+@pytest.fixture
+def executions(tmp_path, monkeypatch):
+    path = tmp_path / "diary"
+    monkeypatch.setenv("MULTIADVISOR_REHEARSAL_DIARY", str(path))
+    return path
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_every_job_once_and_in_order(tmp_path, executions, workers):
+    jobs = rehearsals(40)
+    results = run_jobs(tmp_path / "a", jobs, workers=workers)
+    assert [results[job]["square"] for job in jobs] == [k * k for k in range(40)]
+    assert list(results) == [job.id for job in jobs]
+    assert sorted(diary(executions)) == list(range(40))
+    assert {row.state for row in read_rows(tmp_path / "a")} == {"done"}
+    assert not list((tmp_path / "a").rglob("*.part"))
+
+
+def test_only_what_is_missing_runs(tmp_path, executions):
+    first = run_jobs(tmp_path / "a", rehearsals(5), workers=1)
+    before = {path: path.read_bytes() for path in map(first.path, first.jobs)}
+    assert len(run_jobs(tmp_path / "a", rehearsals(8), workers=1)) == 8
+    assert sorted(diary(executions)) == list(range(8))
+    assert before == {path: path.read_bytes() for path in before}
+    (tmp_path / "a" / "jobs.sqlite").unlink()
+    for path in before:
+        path.unlink()
+        break
+    assert len(run_jobs(tmp_path / "a", rehearsals(8), workers=1)) == 8
+    assert len(diary(executions)) == 9, "a lost ledger is made again from the results, a lost result is computed"
+
+
+def test_the_same_job_twice_is_one(tmp_path, executions):
+    assert len(run_jobs(tmp_path / "a", rehearsals(2) * 3, workers=2)) == 2
+    assert len(diary(executions)) == 2
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [("raise", "RuntimeError: as rehearsed"), ("kill", "killed by SIGKILL"), ("exit", "exit code 3")],
+)
+def test_a_job_that_always_crashes_fails_after_three_tries_and_the_others_finish(tmp_path, executions, then, words):
+    jobs = rehearsals(47)
+    bad = Job("rehearsal", {"number": 1000, "then": then})
+    with pytest.raises(mad.BadInput, match=words) as caught:
+        run_jobs(tmp_path / "a", [*jobs[:20], bad, *jobs[20:]], workers=2)
+    assert bad.id in str(caught.value)
+    rows = {row.id: row for row in read_rows(tmp_path / "a")}
+    assert (rows[bad.id].state, rows[bad.id].tries) == ("failed", 3)
+    assert words in rows[bad.id].error
+    assert {rows[job.id].state for job in jobs} == {"done"}
+    assert diary(executions).count(1000) == 3
+    assert all(diary(executions).count(k) == 1 for k in range(47))
+    results = run_jobs(tmp_path / "a", [*jobs, bad], workers=2, allow_failures=True)
+    assert len(results) == 47
+    assert list(results.failed) == [bad.id]
+    assert diary(executions).count(1000) == 6, "calling again tries it anew"
+
+
+def test_two_faults_and_then_a_result(tmp_path):
+    jobs = rehearsals(3, then="kill", faults=2)
+    assert len(run_jobs(tmp_path / "a", jobs, workers=2)) == 3
+    assert [row.tries for row in read_rows(tmp_path / "a")] == [3, 3, 3]
+
+
+def test_a_hung_worker_is_killed_and_its_job_tried_again(tmp_path):
+    jobs = [*rehearsals(4, seconds=0.3, steps=6), Job("rehearsal", {"number": 9, "then": "hang", "faults": 1})]
+    start = time.monotonic()
+    results = run_jobs(tmp_path / "a", jobs, workers=2, lease=1.5)
+    assert len(results) == 5
+    assert time.monotonic() - start < 60
+    rows = {row.id: row for row in read_rows(tmp_path / "a")}
+    assert rows[jobs[-1].id].tries == 2
+    assert all(rows[job.id].tries == 1 for job in jobs[:4])
+
+
+def test_a_slow_job_that_gives_signs_of_life_is_left_alone(tmp_path):
+    jobs = rehearsals(1, seconds=3.0, steps=10)
+    assert len(run_jobs(tmp_path / "a", jobs, workers=1, lease=1.5)) == 1
+    assert read_rows(tmp_path / "a")[0].tries == 1
+
+
+def test_numbers_that_are_not_finite_are_no_result(tmp_path, monkeypatch):
+    from multiadvisor.runs import rehearsal
+
+    monkeypatch.setattr(rehearsal, "rehearse", lambda config, folder, tell: {"x": float("nan")})
+    with pytest.raises(mad.BadInput, match="not JSON compliant"):
+        run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+    assert not list((tmp_path / "a" / "results").iterdir())
+
+
+# ---- drivers ---------------------------------------------------------------------------------------------------------
+PROGRAM = """
+import sys
+from pathlib import Path
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.jobs import Job
+jobs = [Job("rehearsal", {{"number": k, "seconds": {seconds}, "steps": 4}}) for k in range({count})]
+print("begun", flush=True)
+run_jobs(Path({folder!r}), jobs, workers=2, lease={lease})
+"""
+
+
+def drive(folder, count=48, seconds=0.05, lease=None):
+    program = PROGRAM.format(folder=str(folder), count=count, seconds=seconds, lease=lease)
+    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def alive(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def children(pid):
+    return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def test_a_second_driver_is_told_who_holds_the_folder(tmp_path):
+    folder = tmp_path / "a"
+    first = drive(folder, 1, 60)
+    wait_for(lambda: driver_of(folder) is not None)
+    try:
+        with pytest.raises(mad.BadInput, match=rf"in use by process {first.pid} on {os.uname().nodename}"):
+            run_jobs(folder, rehearsals(1), workers=0)
+        wait_for(lambda: len(children(first.pid)) == 1)
+        [worker] = children(first.pid)
+    finally:
+        first.kill()
+        first.communicate()
+    assert driver_of(folder) is None
+    wait_for(lambda: not alive(worker))  # nobody is left behind to disturb the next one
+    assert len(run_jobs(folder, rehearsals(1), workers=0)) == 1
+
+
+def test_driver_and_workers_killed_at_random_moments(tmp_path, executions):
+    """The short form of `make chaos`: the driver 4 times, workers at 8 other moments."""
+    folder, generator = tmp_path / "a", random.Random(0)
+    finished: dict[Path, tuple[int, bytes]] = {}
+    for kill in range(5):
+        seen = len(diary(executions))
+        process = drive(folder)
+        for _ in range(2):
+            time.sleep(0.3 + generator.random() * 0.3)
+            if workers := children(process.pid):
+                os.kill(generator.choice(workers), signal.SIGKILL)
+        if kill < 4:
+            time.sleep(generator.random() * 0.3)
+            process.kill()
+        _, error = process.communicate(timeout=120)
+        assert kill < 4 or process.returncode == 0, error
+        done = {path: (path.stat().st_ino, path.read_bytes()) for path in (folder / "results").glob("*.json")}
+        again = {path for path, was in finished.items() if done.get(path) != was}
+        assert not again, "a finished result was touched"
+        numbers = {json.loads(content)["result"]["number"] for _, content in finished.values()}
+        assert not numbers & set(diary(executions)[seen:]), "a finished job was executed again"
+        finished = done
+    whole = run_jobs(tmp_path / "whole", rehearsals(48, seconds=0.05, steps=4), workers=2)
+    assert {path.name: content for path, (_, content) in finished.items()} == {
+        path.name: path.read_bytes() for path in map(whole.path, whole.jobs)
+    }
+    assert len(finished) == 48
+
+
+def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
+    folder = tmp_path / "a"
+    process = drive(folder, 400, 0.1)
+    wait_for(lambda: len(list((folder / "results").glob("*.json"))) > 3)
+    workers = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert error.strip().splitlines()[-1] == "KeyboardInterrupt"
+    assert len(workers) == 2
+    wait_for(lambda: not any(map(alive, workers)))
+    rows = read_rows(folder)
+    assert {row.state for row in rows} == {"waiting", "done"}
+    assert sum(row.state == "done" for row in rows) == len(list((folder / "results").glob("*.json"))) < 400
+
+
+def test_workers_that_cannot_start_are_an_error_and_no_loop(tmp_path, monkeypatch):
+    monkeypatch.setattr("multiadvisor.runs.local.environment", lambda: {"PYTHONHOME": "/nowhere"})
+    with pytest.raises(mad.BadInput, match="workers die before they begin"):
+        run_jobs(tmp_path / "a", rehearsals(3), workers=2)
+
+
+# ---- disks and clocks ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("at", [1, 2, 3, 5])
+def test_a_full_disk_leaves_the_old_state_or_the_new_one(tmp_path, monkeypatch, at):
+    """The at-th fsync finds no space: nothing half-written counts, and calling again finishes."""
+    folder, calls, real = tmp_path / "a", [], os.fsync
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(ledgers.os, "fsync", full)
+    with pytest.raises(mad.BadInput, match="No space left on device"):
+        run_jobs(folder, rehearsals(6), workers=0)
+    monkeypatch.undo()
+    done = {row.id for row in read_rows(folder) if row.state == "done"}
+    assert done <= {path.stem for path in (folder / "results").glob("*.json")}
+    assert not list(folder.rglob("*.part"))
+    assert len(run_jobs(folder, rehearsals(6), workers=0)) == 6
+
+
+def test_a_file_size_limit_stops_a_real_driver_in_one_line(tmp_path):
+    """Not a mock: the kernel refuses to let the ledger grow."""
+    program = PROGRAM.format(folder=str(tmp_path / "a"), count=400, seconds=0.0, lease=None)
+    limited = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + program.replace(
+        "run_jobs(", "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\nrun_jobs("
+    )
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "multiadvisor.errors.BadInput: cannot write" in done.stderr.strip().splitlines()[-1]
+    results = run_jobs(tmp_path / "a", rehearsals(400, seconds=0.0, steps=4), workers=1)
+    assert [result["number"] for result in results.values()] == list(range(400))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(mad.BadInput, match="is a file"):
+        run_jobs(tmp_path / "file", rehearsals(1))
+    with pytest.raises(mad.BadInput, match="cannot write"):
+        run_jobs(Path("/proc/nowhere"), rehearsals(1))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "precious.txt").write_text("mine")
+    with pytest.raises(mad.BadInput, match="holds no jobs"):
+        run_jobs(tmp_path / "b", rehearsals(1))
+
+
+def test_a_clock_that_runs_backwards_does_no_harm(tmp_path, monkeypatch):
+    now = [time.time()]
+
+    def backwards():
+        now[0] -= 1e6
+        return now[0]
+
+    monkeypatch.setattr(time, "time", backwards)
+    assert len(run_jobs(tmp_path / "a", rehearsals(8, seconds=0.2, steps=4), workers=2, lease=2.0)) == 8
+    assert all(row.tries == 1 for row in read_rows(tmp_path / "a"))
+    for path in (tmp_path / "a").rglob("*"):
+        os.utime(path, (2e10, 2e10))  # files from the future
+    assert len(run_jobs(tmp_path / "a", rehearsals(9, seconds=0.2, steps=4), workers=2)) == 9
+
+
+def test_a_stopped_driver_does_not_take_its_workers_for_hung(tmp_path):
+    folder = tmp_path / "a"
+    process = drive(folder, 2, 4.0, lease=2.0)
+    wait_for(lambda: any(row.state == "running" for row in read_rows(folder)) if driver_of(folder) else False)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(3.0)
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=60)
+    assert all(row.tries == 1 for row in read_rows(folder))
+
+
+# ---- damage ----------------------------------------------------------------------------------------------------------
+def flipped(content, bit):
+    return content[: bit // 8] + bytes([content[bit // 8] ^ (1 << bit % 8)]) + content[bit // 8 + 1 :]
+
+
+def test_every_flipped_bit_of_a_result_is_refused(tmp_path):
+    results = run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+    path = results.path(results.jobs[0])
+    whole = path.read_bytes()
+    for bit in range(8 * len(whole)):
+        path.write_bytes(flipped(whole, bit))
+        with pytest.raises(mad.BadInput, match=r"changed|torn|upgrade|no result") as caught:
+            results[results.jobs[0]]
+        assert path.name in str(caught.value)
+    path.write_bytes(whole)
+    assert results[results.jobs[0]]["number"] == 0
+
+
+def test_flipped_bits_of_the_ledger_are_refused_or_do_not_matter(tmp_path):
+    jobs = rehearsals(30)
+    run_jobs(tmp_path / "a", jobs, workers=0)
+    path = tmp_path / "a" / "jobs.sqlite"
+    assert not path.with_name("jobs.sqlite-wal").exists(), "closing the ledger leaves one file"
+    whole, good, generator = path.read_bytes(), read_rows(tmp_path / "a"), random.Random(1)
+    refused = []
+    for _ in range(400):
+        path.write_bytes(flipped(whole, generator.randrange(8 * len(whole))))
+        try:
+            assert read_rows(tmp_path / "a") == good
+        except mad.BadInput as error:
+            refused.append(str(error))
+        for extra in ("jobs.sqlite-wal", "jobs.sqlite-shm"):
+            path.with_name(extra).unlink(missing_ok=True)
+    assert len(refused) > 50
+    assert not any("\n" in line for line in refused)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
+def test_a_torn_tail_of_the_log_costs_nothing(tmp_path, executions, share):
+    """SQLite's log cut anywhere, as after a power cut: the ledger is older, the results make up for it."""
+    folder = tmp_path / "a"
+    with open_ledger(folder) as ledger:
+        ledger.add(rehearsals(30))
+        for k, job in enumerate(rehearsals(30)):
+            ledger.finish([(job.id, {"number": k, "square": k * k}, 0.1)])
+        log = folder / "jobs.sqlite-wal"
+        content = log.read_bytes()
+        copy = tmp_path / "b"
+        subprocess.run(["cp", "-r", str(folder), str(copy)], check=True)
+    (copy / "jobs.sqlite-shm").unlink()
+    (copy / "jobs.sqlite-wal").write_bytes(content[: int(share * len(content))])
+    assert len(content) > 10_000
+    assert len(run_jobs(copy, rehearsals(30), workers=0)) == 30
+    assert not diary(executions)
+
+
+def test_another_programs_database_and_a_newer_ledger_are_refused(tmp_path):
+    run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+    path = tmp_path / "a" / "jobs.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version=99")
+    database.close()
+    with pytest.raises(mad.BadInput, match="upgrade"):
+        run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+    path.unlink()
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE recipes (name)")
+    database.close()
+    with pytest.raises(mad.BadInput, match="another program"):
+        run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+
+
+def test_the_lock_is_held_against_this_very_process_too(tmp_path):
+    caught = []
+
+    def second():
+        try:
+            run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+        except mad.BadInput as error:
+            caught.append(str(error))
+
+    with open_ledger(tmp_path / "a"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert f"process {os.getpid()}" in caught[0]

@@ -1,0 +1,203 @@
+"""Training runs as jobs: data only, the same bytes on any number of workers, resumed bit for bit."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import multiadvisor as mad
+from multiadvisor.runs import training
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.training import RunConfig, table_digest, train_config
+
+SHORT = {"epochs": 3, "transitions": 400, "games": 3}
+
+
+def config(**changes):
+    return {"task": "pac-boy", "settings": {"seed": 1}, "schedule": SHORT, **changes}
+
+
+def quiet(fraction):
+    pass
+
+
+def test_a_job_is_the_run_that_the_library_makes():
+    result = train_config(config(settings={"planning": "agnostic", "gamma": 0.5, "seed": 4}), None, quiet)
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="agnostic", gamma=0.5, seed=4).learn(1200, progress=False)
+    assert result["sha256"] == table_digest(agent)
+    seen = agent.evaluate(3, seeds=(3,))
+    assert result["advisors"] == seen.advisors
+    assert result["epochs"][-1]["score"] == seen.score
+    assert result["transitions"] == 1200
+    assert len(result["epochs"]) == 3
+    assert result == json.loads(json.dumps(result, allow_nan=False))
+
+
+def test_weights_and_records():
+    plain = train_config(config(task="bridge", record="every"), None, quiet)
+    heavy = train_config(config(task="bridge", weights={"water": 5}), None, quiet)
+    assert [set(epoch["advisors"]) for epoch in plain["epochs"]] == [{"goal", "water"}] * 3
+    assert "advisors" not in heavy["epochs"][0]
+    assert heavy["weights"] == {"water": 5.0}
+    assert heavy["sha256"] != plain["sha256"]
+
+
+def test_same_seed_same_bytes_on_1_2_and_8_workers(tmp_path):
+    """Every planning x 3 seeds; the files themselves are compared."""
+    jobs = [
+        Job("train", config(settings={"planning": planning, "seed": seed}))
+        for planning in ("egocentric", "agnostic", "empathic")
+        for seed in range(3)
+    ]
+    found = []
+    for workers in (1, 2, 8):
+        results = run_jobs(tmp_path / str(workers), jobs, workers=workers)
+        found.append([results.path(job).read_bytes() for job in jobs])
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0])) == 9
+
+
+def test_a_killed_run_goes_on_from_its_last_epoch(tmp_path, monkeypatch):
+    """SIGKILL to driver and worker in the middle of one long run, saved at every epoch: the same bytes."""
+    monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
+    job = Job("train", config(schedule={"epochs": 150, "transitions": 20_000, "games": 5}))
+    program = f"""
+from pathlib import Path
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.jobs import Job
+run_jobs(Path({str(tmp_path / "a")!r}), [Job("train", {job.config!r})], workers=1)
+"""
+    kept = tmp_path / "a" / "scratch" / job.id / "agent.json"
+    reached = []
+    for _ in range(2):
+        process = subprocess.Popen([sys.executable, "-c", program])
+        start, before = time.monotonic(), kept.stat().st_mtime_ns if kept.exists() else 0
+        while not kept.exists() or kept.stat().st_mtime_ns == before:
+            assert process.poll() is None, "the run was over before it could be killed"
+            assert time.monotonic() - start < 60
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        time.sleep(0.3)  # the worker goes with it
+        reached.append(len(json.loads(kept.read_text())["record"]["epochs"]))
+    assert 0 < reached[0] < reached[1] < 150
+    results = run_jobs(tmp_path / "a", [job], workers=1)
+    assert not kept.parent.exists(), "the scratch folder goes when the result is there"
+    whole = run_jobs(tmp_path / "b", [job], workers=1)
+    assert results.path(job).read_bytes() == whole.path(job).read_bytes()
+
+
+def test_a_checkpoint_that_cannot_be_used_is_begun_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "_SAVE_SECONDS", 0.0)
+    whole = train_config(config(), None, quiet)
+    folder = tmp_path / "scratch"
+    train_config(config(), folder, quiet)
+    (folder / "agent.json").write_bytes((folder / "agent.json").read_bytes()[:-50])
+    assert train_config(config(), folder, quiet) == whole
+    (folder / "agent.json").unlink()  # only values, or what a killed write leaves
+    (folder / ".agent.json.x.part").write_text("{")
+    assert train_config(config(), folder, quiet) == whole
+
+
+def test_long_epochs_give_signs_of_life(monkeypatch):
+    monkeypatch.setattr(training, "_PIECE_SECONDS", 0.0)  # every piece takes too long: they get smaller
+    told = []
+    result = train_config(config(), None, told.append)
+    assert len(told) > 20
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    monkeypatch.undo()
+    assert result == train_config(config(), None, quiet)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tusk": 1}, "unknown key of a run 'tusk': did you mean 'task'"),
+        ({"task": "pac-boi"}, "unknown task"),
+        ({"task": 3}, "task of a run is 3"),
+        ({"task": "gymnasium:os:path"}, "names a module"),
+        ({"settings": {"gama": 1}}, "unknown setting 'gama'"),
+        ({"settings": {"gamma": 1.5}}, "gamma is 1.5"),
+        ({"settings": {"gamma": "0.5"}}, "gamma is '0.5'"),
+        ({"settings": {"planning": ["empathic"]}}, "planning and learner are names"),
+        ({"settings": {"seed": -1}}, "seed is -1"),
+        ({"settings": []}, "settings of a run is"),
+        ({"schedule": {"epochs": 0}}, "epochs is 0"),
+        ({"options": {"rules": 3}}, "option rules of task 'pac-boy' is 3"),
+        ({"options": {"limit": True}}, "option limit"),
+        ({"options": {"limit": 0}}, "limit is 0"),
+        ({"options": {"rulez": "hra"}}, "did you mean 'rules'"),
+        ({"weights": {"water": "x"}}, "weight of 'water'"),
+        ({"weights": {"nobody": 1}}, "no advisor or group"),
+        ({"record": "all"}, "unknown record"),
+        ({"files": {"maze": "0"}, "options": {"maze": "/nowhere"}}, "cannot read maze"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_by_name(change, words):
+    with pytest.raises(mad.BadInput, match=words):
+        train_config(config(**change), None, quiet)
+
+
+def test_defaults_do_not_change_who_a_run_is():
+    complete = RunConfig.parse(config()).as_config()
+    assert RunConfig.parse(complete).as_config() == complete
+    assert RunConfig.parse(config(settings={"seed": 1, "gamma": 0.9})).as_config() == complete
+    assert RunConfig.parse({**config(), "options": {"rules": "paper"}, "record": "last"}).as_config() == complete
+    whole = RunConfig.parse(config(settings={"gamma": 1})).as_config()
+    assert whole["settings"]["gamma"] == 1.0
+    assert isinstance(whole["settings"]["gamma"], float)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+NAMES = ("task", "options", "settings", "schedule", "weights", "record", "files")
+INNER = (
+    "rules",
+    "maze",
+    "limit",
+    "ghosts",
+    "gamma",
+    "alpha",
+    "seed",
+    "planning",
+    "learner",
+    "epochs",
+    "games",
+    "noise",
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(NAMES), JUNK | st.dictionaries(st.sampled_from(INNER), JUNK, max_size=3)),
+    st.sampled_from(("pac-boy", "bridge", "fruit-grid", None)),
+)
+def test_junk_is_refused_in_one_line(junk, task):
+    try:
+        RunConfig.parse({**junk, **({"task": task} if task else {})}).make_task()
+    except mad.BadInput as error:
+        line = str(error)
+    else:
+        line = "fine"
+    assert line
+
+
+def test_a_worker_has_one_thread(tmp_path):
+    from multiadvisor.runs.worker import environment
+
+    program = "import os, numba, numpy; print(numba.config.NUMBA_NUM_THREADS, os.environ['OMP_NUM_THREADS'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "1"]
+    assert Path(environment()["PYTHONPATH"].split(os.pathsep)[0], "multiadvisor").is_dir()
