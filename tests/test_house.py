@@ -24,7 +24,7 @@ LAYERS = [
     {"agent"},
     {"theory"},
     {"check_adapter", "check_world", "check"},
-    {"runs.training", "plots"},
+    {"runs.training", "plots", "paper_plots", "video"},
     {"runs.jobs"},
     {"runs.rehearsal", "runs.engine", "runs.ledger", "runs.worker"},
     {"runs.local", "runs.inline", "runs.ray_engine"},
@@ -34,7 +34,8 @@ LAYERS = [
     {"cli"},
 ]
 HEAVY = {
-    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "torch": set(), "pickle": set(),
+    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "imageio_ffmpeg": {"video.py", "reproduce.py"},
+    "PIL": {"video.py"}, "torch": set(), "pickle": set(),
     "yaml": set(), "marshal": set(),
 }  # fmt: skip
 

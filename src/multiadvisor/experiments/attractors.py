@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from multiadvisor.experiments.pac_boy import EGO_HIGH, job, with_rules
-from multiadvisor.experiments.parts import Evidence, Figure, Job, Part, Plan
+from multiadvisor.experiments.pac_boy import EGO_HIGH, run_config, with_rules
+from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
 from multiadvisor.experiments.theory_checks import check, learning_jobs, named_jobs
+from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.statistics import estimate
 from multiadvisor.theory.boards import exact_agent, trap_shares
 from multiadvisor.worlds.builtin import make
@@ -26,9 +26,7 @@ def traps_job(plan: Plan) -> Job:
     return Job("traps", {"boards": plan.boards, "gammas": list(GAMMAS)})
 
 
-def traps_work(
-    config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None
-) -> dict[str, Any]:
+def traps_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The share of boards with attractors, stable ones, and of games that end stuck; agnostic games beside them."""
     task, boards = make("pac-boy", ghosts=False), config["boards"]
     patient = make("pac-boy", ghosts=False, limit=PATIENT)
@@ -38,11 +36,7 @@ def traps_work(
 
 def resting_job(seed: int, plan: Plan) -> Job:
     """Where the egocentric agent with a high gamma comes to rest."""
-    run = job(with_rules(EGO_HIGH, plan), seed, plan)
-    return Job("resting", {**run.config, "games": 0, "watched": WATCHED})
-
-
-WORK = {"traps": traps_work}
+    return Job("resting", {"run": run_config(with_rules(EGO_HIGH, plan), seed, plan), "watched": WATCHED})
 
 
 # ---- the experiment -------------------------------------------------------------------------------------------------
@@ -73,7 +67,9 @@ def figures(evidence: Evidence) -> list[Figure]:
         for row in rows
     ]  # fmt: skip
     found = shares(evidence)
-    first = {key: next((row["gamma"] for row in found if row[key] > 0), None) for key in ("attractor", "stable", "stuck")}
+    first = {
+        key: next((row["gamma"] for row in found if row[key] > 0), None) for key in ("attractor", "stable", "stuck")
+    }
 
     def said(key: str) -> str:
         return "at no gamma looked at" if first[key] is None else f"first at {first[key]:.2f}"
@@ -86,7 +82,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     on, chance = estimate(resting(evidence, "on")), resting(evidence, "chance").mean()
     rest = f"Egocentric 0.9 after training, {WATCHED} games for each of {evidence.plan.seeds} seeds, from turn 60 on. "
     rest += f"In {100 * on.value:.0f}% [{100 * on.low:.0f}, {100 * on.high:.0f}] of these turns Pac-Boy stands on an "
-    rest += f"attractor of the exact solver for the very same board, or next to one; a cell chosen blindly would do so "
+    rest += "attractor of the exact solver for the very same board, or next to one; a cell chosen blindly would do so "
     rest += f"in {100 * chance:.0f}%. It eats {resting(evidence, 'eaten_late').mean():.2f} fruits a game in these "
     rest += f"turns, and {resting(evidence, 'eaten_early').mean():.1f} before them."
     places, peaks = (resting(evidence, key).sum(axis=0) for key in ("cells", "attractors"))

@@ -15,7 +15,7 @@ EXACT = 1e-9  # numbers of the exact solver that are closer are equal
 FOUND = 1e-6  # a threshold found by bisection
 
 
-def rows_of(evidence: Evidence, task: str) -> list[dict]:  # type: ignore[type-arg]
+def rows_of(evidence: Evidence, task: str) -> list[dict]:
     """The thresholds of one example."""
     return [row for row in check(evidence, "thresholds")["rows"] if row["task"] == task]
 
@@ -58,8 +58,8 @@ def _overestimates(evidence: Evidence) -> Judgement:
 
 @claim(
     "agnostic-and-danger", "abstract", "Agnostic planning is inefficient where there is danger.",
-    "share of games with all fruit eaten that agnostic planning loses to the ghosts (without less with them), less what "
-    "empathic planning loses to them, paired by seed",
+    "share of games with all fruit eaten that agnostic planning loses to the ghosts (without less with them), less "
+    "what empathic planning loses to them, paired by seed",
     "the whole interval is above 0.1",
 )  # fmt: skip
 def _danger(evidence: Evidence) -> Judgement:
@@ -86,7 +86,8 @@ def _theorem_1(evidence: Evidence) -> Judgement:
     runs = [row["errors"] for job in learning_jobs(evidence.plan) for row in evidence.result(job)["rows"]]
     last, falls = estimate([errors[-1] for errors in runs]), all(np.diff(errors).max() < 0 for errors in runs)
     return grade(last, last.high < 0.02 and falls, last.value < runs[0][0],
-                 f"The remaining distance is {last}, and {'all' if falls else 'not all'} runs came closer all the time.")  # fmt: skip
+                 f"The remaining distance is {last}; {'all' if falls else 'not all'} runs came closer all the time."
+                 )  # fmt: skip
 
 
 @claim(
@@ -136,7 +137,8 @@ def _theorem_2(evidence: Evidence) -> Judgement:
     found = check(evidence, "staying")
     agree = float(np.mean(found["agree"]))
     return grade(agree, agree == 1.0 and found["attractors"] > 0, agree > 0.95,
-                 f"They agree in {100 * agree:.1f}% of {found['states']} states; {found['attractors']} are attractors.")  # fmt: skip
+                 f"They agree in {100 * agree:.1f}% of {found['states']} states; {found['attractors']} attractors."
+                 )  # fmt: skip
 
 
 @claim(
@@ -146,7 +148,9 @@ def _theorem_2(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _theorem_3(evidence: Evidence) -> Judgement:
     found = check(evidence, "scheduling")
-    seen = f"{found['attractors']} attractors in {found['cases']} cases; advisors not progressive: {found['regressions']}."
+    seen = (
+        f"{found['attractors']} attractors in {found['cases']} cases; advisors not progressive: {found['regressions']}."
+    )
     return grade(found["attractors"], found["attractors"] == found["regressions"] == 0, found["attractors"] == 0, seen)
 
 
@@ -268,6 +272,6 @@ def _resting(evidence: Evidence) -> Judgement:
     on, blind = estimate(resting(evidence, "on")), float(resting(evidence, "chance").mean())
     return grade(on, on.low > max(0.5, 3 * blind), on.low > 2 * blind,
                  f"Pac-Boy spends {100 * on.value:.0f}% [{100 * on.low:.0f}, {100 * on.high:.0f}] of its late turns on "
-                 f"an attractor or next to one, where blind choice would have it {100 * blind:.0f}% of the time. In the "
-                 "other turns it stands where learned values and the fear of ghosts balance, which the solver, without "
-                 "ghosts, does not know.")  # fmt: skip
+                 f"an attractor or next to one, where blind choice would have it {100 * blind:.0f}% of the time. In "
+                 "the other turns it stands where learned values and the fear of ghosts balance, which the solver, "
+                 "without ghosts, does not know.")  # fmt: skip

@@ -82,8 +82,8 @@ def _exact(evidence: Evidence) -> Judgement:
     tour = turns[values.TSP, None]
     behind = bool((own > rl).all() and (own > tour).all())
     return grade(float((own - rl).mean()), behind and own.min() > 1.1 * tour, behind,
-                 f"Egocentric play needs {own.min():.1f} to {own.max():.1f} turns, the optimal return {rl.min():.1f} to "
-                 f"{rl.max():.1f}, the tour {tour:.1f}.")  # fmt: skip
+                 f"Egocentric play needs {own.min():.1f} to {own.max():.1f} turns, the optimal return {rl.min():.1f} "
+                 f"to {rl.max():.1f}, the tour {tour:.1f}.")  # fmt: skip
 
 
 @claim("tour-is-hardest", "section 5.1", "Of the four targets the tour is the hardest to learn.", _ORDER, "at all")
@@ -134,10 +134,10 @@ def _cause(evidence: Evidence) -> Judgement:
     known = exact[values.EGOCENTRIC, 0.9] / exact[values.EGOCENTRIC, 0.3]
     ratio = trained[values.RL, values.GAMMAS[-1]] / min(trained[values.RL, g] for g in values.GAMMAS)
     return grade(ratio, known >= 1.5 and ratio < 1.5, known >= 1.5,
-                 f"With exact values egocentric play takes {known:.2f} times the turns at gamma 0.9 that it takes at 0.3, "
-                 f"which only attractors can explain. But the trained optimal return, which has none, takes {ratio:.2f} "
-                 "times its best at 0.99: there networks also fail for another reason, as values of neighbouring cells "
-                 "hardly differ.")  # fmt: skip
+                 f"With exact values egocentric play takes {known:.2f} times the turns at gamma 0.9 that it takes at "
+                 f"0.3, which only attractors can explain. But the trained optimal return, which has none, takes "
+                 f"{ratio:.2f} times its best at 0.99: there networks also fail for another reason, as values of "
+                 "neighbouring cells hardly differ.")  # fmt: skip
 
 
 # ---- section 5.2: Pac-Boy, no noise ----------------------------------------------------------------------------------
@@ -170,8 +170,8 @@ def _spared(evidence: Evidence, setting: Setting) -> Judgement:
     touches = estimate(at(evidence, setting, "touches"))
     blind = float(np.mean(evidence.result(random_job(evidence.plan))["touches"]))
     return grade(touches, touches.high <= HARDLY, touches.high < 0.1 * blind,
-                 f"It is touched {touches} times a game, where a random player is touched {blind:.1f} times: seldom, but "
-                 "not never.")  # fmt: skip
+                 f"It is touched {touches} times a game, where a random player is touched {blind:.1f} times: seldom, "
+                 "but not never.")  # fmt: skip
 
 
 _TOUCHES = "touches by ghosts in a game, mean of the last ten epochs"
@@ -238,7 +238,8 @@ def _waits(evidence: Evidence) -> Judgement:
     calm, chased = estimate(resting(evidence, "still_far")), estimate(resting(evidence, "still_near"))
     return grade(calm, calm.low > 0.9 and calm.low > chased.high, calm.low > 0.5,
                  f"Away from ghosts it keeps its place in {percent(calm)} of the late turns, near them in "
-                 f"{percent(chased)}; it eats {resting(evidence, 'eaten_late').mean():.2f} fruits a game in these turns.")  # fmt: skip
+                 f"{percent(chased)}; it eats {resting(evidence, 'eaten_late').mean():.2f} fruits a game then."
+                 )  # fmt: skip
 
 
 @claim(
@@ -265,7 +266,8 @@ def _barely(evidence: Evidence) -> Judgement:
 
 
 @claim(
-    "empathic-almost-as-good", "section 5.2", "Empathic planning is almost as good as egocentric planning with gamma 0.4.",
+    "empathic-almost-as-good", "section 5.2",
+    "Empathic planning is almost as good as egocentric planning with gamma 0.4.",
     "final score of egocentric 0.4 less that of empathic 0.9, paired by seed",
     "the interval is below 5% of the best possible score",
 )  # fmt: skip
@@ -305,11 +307,13 @@ def _fear(evidence: Evidence) -> Judgement:
     calm = final(evidence, without_ghosts(AGNOSTIC, evidence.plan), "finished")
     gained = paired(calm, at(evidence, AGNOSTIC, "finished"))
     return grade(gained, gained.low > 0.1 and calm.mean() >= 0.95, gained.low > 0,
-                 f"Without ghosts it finishes {percent(estimate(calm))} of its games, {percent(gained)} more than with.")  # fmt: skip
+                 f"Without ghosts it finishes {percent(estimate(calm))} of its games, {percent(gained)} more than with."
+                 )  # fmt: skip
 
 
 @claim(
-    "egocentric-low-learns-faster", "section 5.2", "Egocentric planning with gamma 0.4 learns a bit faster than empathic.",
+    "egocentric-low-learns-faster", "section 5.2",
+    "Egocentric planning with gamma 0.4 learns a bit faster than empathic.",
     "score over the first five epochs of egocentric 0.4 less that of empathic 0.9, paired by seed",
     "the interval is above 0",
 )  # fmt: skip
@@ -358,7 +362,8 @@ def _dqn_hit(evidence: Evidence) -> Judgement:
     blind = float(np.mean(evidence.result(random_job(evidence.plan))["touches"]))
     more = Estimate(hits.value - other, hits.low - other, hits.high - other)
     return grade(more, more.low > 0 and hits.high < blind, hits.low > 0,
-                 f"It is touched {hits} times a game, empathic 0.9 {other:.2f} times, a random player {blind:.1f}.")  # fmt: skip
+                 f"It is touched {hits} times a game, empathic 0.9 {other:.2f} times, a random player {blind:.1f}."
+                 )  # fmt: skip
 
 
 @claim(
@@ -419,8 +424,8 @@ def _sight(evidence: Evidence) -> Judgement:
     blurred = radius(evidence, noisy(EGO_LOW, 0.1))
     further, shorter = paired(high, low), paired(low, blurred)
     return grade(further, further.low > 0 and shorter.low > 0, further.low > 0 or shorter.low > 0,
-                 f"Fruit is perceived {further} steps further at gamma 0.9, and at 0.4 noise of 0.1 in the place of 0.01 "
-                 f"takes {shorter} steps of sight.")  # fmt: skip
+                 f"Fruit is perceived {further} steps further at gamma 0.9, and at 0.4 noise of 0.1 in the place of "
+                 f"0.01 takes {shorter} steps of sight.")  # fmt: skip
 
 
 # ---- section 6 -------------------------------------------------------------------------------------------------------

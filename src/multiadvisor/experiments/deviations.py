@@ -10,8 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.experiments.pac_boy import ADVISORS, BEST, EGO_HIGH, EGO_LOW, EMPATHIC, Setting, final, job, with_rules
-from multiadvisor.experiments.parts import Evidence, Figure, Job, Part, Plan
+from multiadvisor.experiments.pac_boy import (
+    ADVISORS,
+    BEST,
+    EGO_HIGH,
+    EGO_LOW,
+    EMPATHIC,
+    Setting,
+    final,
+    job,
+    with_rules,
+)
+from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import estimate, paired, stratified
 
 # Each choice: what is changed, and to what. The first of each is the report's own.

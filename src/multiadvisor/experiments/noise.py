@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,17 @@ from multiadvisor.experiments.pac_boy import (
     EMPATHIC,
     MEASURES,
     Setting,
-    agent_of,
     curves,
     final,
     job,
     row,
+    run_config,
     text_table,
+    trained,
     with_rules,
 )
-from multiadvisor.experiments.parts import Evidence, Figure, Job, Part, Plan
+from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.statistics import paired
 from multiadvisor.theory.boards import distances
 
@@ -45,15 +46,12 @@ SEEN = tuple(noisy(setting, sigma) for setting in (EGO_LOW, EGO_HIGH) for sigma 
 # ---- how far an advisor sees ----------------------------------------------------------------------------------------
 def radius_job(setting: Setting, seed: int, plan: Plan) -> Job:
     """What the fruit advisors of a trained agent know of their own fruit."""
-    run = job(with_rules(setting, plan), seed, plan)
-    return Job("perception", {**run.config, "games": 0})
+    return Job("perception", {"run": run_config(with_rules(setting, plan), seed, plan)})
 
 
-def radius_work(
-    config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None
-) -> dict[str, Any]:
+def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """By distance to its fruit: how often an advisor's own best action leads closer, over all cells and advisors."""
-    agent = agent_of(config).learn(config["epochs"] * config["transitions"], progress=False)
+    agent = trained(config["run"])
     task = agent.task
     away = distances(task)  # [fruits, cells]
     ghosts = task.n - len(away)
@@ -66,9 +64,6 @@ def radius_work(
         for distance in range(1, int(steps.max()) + 1):
             hits.setdefault(distance, []).extend(right[steps == distance].tolist())
     return {"right": [float(np.mean(hits[distance])) for distance in sorted(hits)]}
-
-
-WORK = {"perception": radius_work}
 
 
 def perceived(evidence: Evidence, setting: Setting) -> np.ndarray:

@@ -11,9 +11,9 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
-from multiadvisor.experiments.parts import LAST, Evidence, Figure, Job, Missing, Part, Plan
-from multiadvisor.runs.training import Training
-from multiadvisor.settings import Schedule
+from multiadvisor.experiments.parts import LAST, Evidence, Figure, Missing, Part, Plan
+from multiadvisor.runs.jobs import KINDS, Job, Tell
+from multiadvisor.runs.training import RunConfig
 from multiadvisor.statistics import Estimate, estimate, interquartile_mean, interval, paired
 from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Games
@@ -57,25 +57,25 @@ SETTINGS = (LINEAR, *ADVISORS)
 # ---- work ------------------------------------------------------------------------------------------------------------
 def job(setting: Setting, seed: int, plan: Plan) -> Job:
     """One run of a setting."""
-    length = {"epochs": plan.epochs, "transitions": plan.transitions, "games": plan.games}
-    return Job("pac-boy", {**asdict(setting), "seed": seed, **length})
+    return Job("train", run_config(setting, seed, plan))
 
 
-def agent_of(config: dict[str, Any]) -> MultiAdvisor:
-    """The agent that a job's config describes, before learning."""
-    task = make("pac-boy", rules=config["rules"], ghosts=config["ghosts"])
-    names = ("planning", "learner", "gamma", "alpha", "alpha_half", "epsilon", "noise", "seed")
-    return MultiAdvisor(task, **{name: config[name] for name in names})
+def run_config(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
+    """A run as data."""
+    settings = {name: value for name, value in asdict(setting).items() if name not in ("rules", "ghosts")}
+    config = {
+        "task": "pac-boy", "options": {"rules": setting.rules, "ghosts": setting.ghosts},
+        "settings": {**settings, "seed": seed},
+        "schedule": {"epochs": plan.epochs, "transitions": plan.transitions, "games": plan.games},
+    }  # fmt: skip
+    return RunConfig.parse(config).as_config()
 
 
-def schedule_of(config: dict[str, Any]) -> Schedule:
-    """The schedule in a job's config."""
-    return Schedule(config["epochs"], config["transitions"], config["games"])
-
-
-def work(config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None) -> dict[str, Any]:
-    """Train one agent; its greedy games after each epoch."""
-    return {"epochs": Training(agent_of(config), schedule_of(config)).run().epochs}
+def trained(config: dict[str, Any]) -> MultiAdvisor:
+    """The agent at the end of a run."""
+    run = RunConfig.parse(config)
+    agent = MultiAdvisor(run.make_task(), **asdict(run.settings))
+    return agent.learn(run.schedule.epochs * run.schedule.transitions, progress=False)
 
 
 def random_job(plan: Plan) -> Job:
@@ -83,9 +83,7 @@ def random_job(plan: Plan) -> Job:
     return Job("random-player", {"games": RANDOM_GAMES, "rules": plan.rules})
 
 
-def random_work(
-    config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None
-) -> dict[str, Any]:
+def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The score, turns, finish and touches of uniformly random actions, one game on each of so many boards."""
     task, games = make("pac-boy", rules=config["rules"]), config["games"]
     batch = Games(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(games)])
@@ -107,9 +105,6 @@ def random_work(
         "score": (returns @ task.weights).tolist(), "turns": length.tolist(), "finished": finished.tolist(),
         "touches": task.measures(returns)["touches"].tolist(), "fruits": fruits.tolist(),
     }  # fmt: skip
-
-
-WORK = {"pac-boy": work, "random-player": random_work}
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -136,9 +131,7 @@ def final(evidence: Evidence, setting: Setting, measure: str = "score") -> np.nd
 
 def dqn_jobs(plan: Plan) -> list[Job]:
     """The runs of DQN-clipped; none where this version, or this machine, cannot run it."""
-    from multiadvisor.experiments import kinds
-
-    if "dqn-clipped" not in kinds.KINDS:
+    if "dqn-clipped" not in KINDS:
         return []
     return [Job("dqn-clipped", {"seed": seed, "epochs": plan.dqn_epochs}) for seed in range(plan.dqn_seeds)]
 

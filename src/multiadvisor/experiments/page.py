@@ -149,7 +149,8 @@ def html(page: Page) -> str:
     summary = "".join(f"<p>{escape(line)}</p>\n" for line in page.summary)
     claims = "\n".join(_html_claim(one) for one in page.judged)
     parts = "".join(
-        f'<h2 id="{s.name}">{escape(s.title)}</h2>\n<div class="items{" games" if any(i.gif for i in s.items) else ""}">'
+        f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
+        + f'<div class="items{" games" if any(i.gif for i in s.items) else ""}">'
         + "\n".join(_html_item(item) for item in s.items) + "</div>\n"
         for s in page.sections
     )  # fmt: skip

@@ -6,22 +6,15 @@ Each module of this package that has a `PART` is one experiment; nobody lists th
 from __future__ import annotations
 
 import importlib
-import json
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.jobs import Job
 
 LAST = 10  # epochs at the end of a run whose mean is its final score
-
-
-class Job(NamedTuple):
-    """One independent piece of work: what it is, and all that its result depends on."""
-
-    kind: str
-    config: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -74,23 +67,18 @@ class Missing(LookupError):
     """A result that this plan did not ask for, or that could not be had; the message says why."""
 
 
-def key_of(job: Job) -> str:
-    """The job as one line of JSON, the same for equal jobs."""
-    return json.dumps([job.kind, job.config], sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 @dataclass(frozen=True)
 class Evidence:
     """The results of a plan, found by their job."""
 
     plan: Plan
     results: dict[str, dict[str, Any]] = field(repr=False)
-    """By the jobs' key."""
+    """By the jobs' id."""
 
     def result(self, job: Job) -> dict[str, Any]:
         """What the job gave."""
         try:
-            return self.results[key_of(job)]
+            return self.results[job.id]
         except KeyError:
             raise Missing(f"no result of {job.kind} in this report") from None
 
@@ -140,4 +128,4 @@ def parts(what: str = "all") -> list[Part]:
 
 def unique(jobs: Iterable[Job]) -> list[Job]:
     """Each job once, in the order of first mention: experiments share runs."""
-    return list({key_of(job): job for job in jobs}.values())
+    return list(dict.fromkeys(jobs))

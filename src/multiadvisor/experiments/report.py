@@ -11,7 +11,7 @@ from typing import Any
 
 from multiadvisor.experiments.claims import VERDICTS, Judged, counts, judge_all
 from multiadvisor.experiments.page import Item, Page, Section, html, markdown
-from multiadvisor.experiments.parts import Evidence, Part, Plan, key_of, parts, unique
+from multiadvisor.experiments.parts import Evidence, Part, Plan, parts, unique
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.version import VERSION
 from multiadvisor.worlds.builtin import make
@@ -40,13 +40,14 @@ def command(plan: Plan) -> str:
 
 def results_lines(evidence: Evidence, shown: list[Part]) -> bytes:
     """The raw results, one line for each job: experiment, kind, config, result."""
-    lines, seen = [], set()
-    for part in shown:
-        for job in unique(part.jobs(evidence.plan)):
-            if key_of(job) not in seen:
-                seen.add(key_of(job))
-                entry = {"experiment": part.name, "kind": job.kind, "config": job.config}
-                lines.append(json.dumps({**entry, "result": evidence.result(job)}, allow_nan=False))
+    first = {job: part.name for part in reversed(shown) for job in part.jobs(evidence.plan)}
+    lines = []
+    for job in unique(job for part in shown for job in part.jobs(evidence.plan)):
+        entry = {"experiment": first[job], "kind": job.kind, "config": job.config}
+        result = evidence.result(job)
+        if job.kind == "train":  # which repeats its config
+            result = {key: result[key] for key in ("epochs", "advisors", "sha256")}
+        lines.append(json.dumps({**entry, "result": result}, allow_nan=False))
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -91,8 +92,8 @@ def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
     lines.append(f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
                  f"{plan.games} greedy games after each." + (f" Shortened: {'; '.join(short)}; --full runs all at full "
                  "length." if short and plan.what == "all" else ""))  # fmt: skip
-    lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by seed. "
-                 "Verdicts and texts are computed from the results.")  # fmt: skip
+    lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
+                 "seed. Verdicts and texts are computed from the results.")  # fmt: skip
     return tuple(lines)
 
 
@@ -109,8 +110,8 @@ def build(evidence: Evidence, out: Path) -> list[Judged]:
         ("platform", f"{platform.system()} {platform.machine()}"),
         ("seeds", f"0 to {plan.seeds - 1}; everything random follows from them"),
         ("raw results", "results.jsonl, a line for each run; claims.json, a row for each claim"),
-        ("machine and times", "machine.json, and runs/ with the journal of the runs: the only files that differ from one "
-         "invocation to the next"),
+        ("machine and times", "machine.json, and runs/ with the journal of the runs: the only files that differ "
+         "from one invocation to the next"),
     )  # fmt: skip
     page = Page("Multi-Advisor Reinforcement Learning, checked", summary(judged, plan), tuple(judged), sections, facts)
     write_atomically(out / "results.jsonl", results_lines(evidence, shown))

@@ -11,8 +11,9 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import unknown
-from multiadvisor.experiments.parts import Evidence, Job, Plan
+from multiadvisor.experiments.parts import Evidence, Plan
 from multiadvisor.planning import egocentric
+from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.theory.attractors import attractor_states, critical_gamma
 from multiadvisor.theory.bounds import GRID, gamma_bound, progressive
 from multiadvisor.theory.enumerate import enumerate_task
@@ -199,7 +200,7 @@ def _learning(seed: int, gamma: float) -> dict[str, Any]:
     return {"rows": rows, "turns": TD_TURNS}
 
 
-def work(config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None) -> dict[str, Any]:
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """One of the checks, by name."""
     given = {name: value for name, value in config.items() if name != "check"}
     if config["check"] not in CHECKS:
@@ -211,7 +212,6 @@ CHECKS: dict[str, Callable[..., dict[str, Any]]] = {
     "inversion": _inversion, "agnostic": _agnostic, "empathic": _empathic, "staying": _staying, "bound": _bound,
     "thresholds": _thresholds, "scheduling": _scheduling, "bridges": _bridges, "learning": _learning,
 }  # fmt: skip
-WORK = {"theory": work}
 
 
 def _job(check: str, **config: Any) -> Job:

@@ -6,17 +6,25 @@ same network on the same states; the fitted values then play greedily. Exact val
 
 from __future__ import annotations
 
+import json
+import platform
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.experiments.parts import Evidence, Figure, Job, Part, Plan
+from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.files import check_writable, write_atomically
+from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.statistics import interval
+from multiadvisor.version import VERSION
 
 SIDE, FRUITS = 5, 5
 CELLS, SUBSETS = SIDE * SIDE, 1 << FRUITS
@@ -370,7 +378,7 @@ def job(seed: int, reading: str) -> Job:
     return Job("value-function", {"seed": seed, "reading": reading, "epochs": EPOCHS, "starts": STARTS})
 
 
-def work(config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None) -> dict[str, Any]:
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train and play the networks of a seed."""
     measured = run(config["seed"], READINGS[config["reading"]], fixed_starts(config["starts"]), config["epochs"])
     return {key: column.tolist() for key, column in measured.items()}
@@ -381,17 +389,14 @@ def exact_job(reading: str) -> Job:
     return Job("value-function-exact", {"reading": reading, "starts": STARTS})
 
 
-def exact_work(
-    config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None
-) -> dict[str, Any]:
+def exact_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The games of players that know the true values."""
     return {"exact": exact_lines(fixed_starts(config["starts"]), READINGS[config["reading"]])}
 
 
-WORK = {"value-function": work, "value-function-exact": exact_work}
-
-
-def summary(reading: str, seeds: list[int], results: list[dict[str, Any]], exact: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(
+    reading: str, seeds: list[int], results: list[dict[str, Any]], exact: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Table, comparisons and text from the results of the jobs."""
     measured = [{key: np.array(column) for key, column in one.items()} for one in results]
     result: dict[str, Any] = {
@@ -402,12 +407,33 @@ def summary(reading: str, seeds: list[int], results: list[dict[str, Any]], exact
     return result
 
 
-def check_seeds(seeds: int, reading: str, first: int) -> None:
-    """Refuse what cannot be run."""
+def reproduce(
+    seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
+) -> dict[str, Any]:
+    """The experiment by itself, for the seeds from `first` on: runs, table, comparisons, text, figure, and a file."""
+    from multiadvisor import plots  # first of all: without matplotlib or JAX nothing should start
+    from multiadvisor.deep import regression  # noqa: F401
+
     if seeds < 1 or first < 0:
         raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")
     if reading not in READINGS:
         raise unknown("reading", reading, READINGS)
+    check_writable(out)
+    began = time.perf_counter()
+    name = "value-function" if reading == "default" else f"value-function-{reading}"
+    chosen = list(range(first, first + seeds))
+    asked = [exact_job(reading), *(job(seed, reading) for seed in chosen)]
+    results = run_jobs(out / f"{name}-runs", asked, workers=workers, title=f"value function, {reading} reading")
+    exact, *runs = (results[one.id] for one in asked)
+    result = {
+        "version": VERSION, "versions": {name: version(name) for name in ("numpy", "jax", "jaxlib", "optax")},
+        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        **summary(reading, chosen, runs, exact["exact"]),
+    }  # fmt: skip
+    # the time it took is not in the file: the same seeds are the same bytes
+    write_atomically(out / f"{name}.json", json.dumps(result, indent=1).encode())
+    plots.save(plots.value_function(result), out / name)
+    return {**result, "seconds": time.perf_counter() - began}
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------

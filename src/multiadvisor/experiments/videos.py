@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from multiadvisor.experiments.pac_boy import ADVISORS, Setting, job, with_rules
-from multiadvisor.experiments.parts import Evidence, Job, Part, Plan, Video
+from multiadvisor.experiments.pac_boy import ADVISORS, Setting, run_config, with_rules
+from multiadvisor.experiments.parts import Evidence, Part, Plan, Video
+from multiadvisor.runs.jobs import Job
 
 
 def trace_job(setting: Setting, plan: Plan) -> Job:
     """The first game of the last evaluation of the first seed."""
-    return Job("trace", {**job(with_rules(setting, plan), 0, plan).config, "games": 0})
+    return Job("trace", {"run": run_config(with_rules(setting, plan), 0, plan)})
 
 
 def jobs(plan: Plan) -> list[Job]:

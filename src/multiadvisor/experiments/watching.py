@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import CHOICE, EVALUATION, draw, low_half, stream_key, turn_key
-from multiadvisor.experiments.pac_boy import agent_of
+from multiadvisor.experiments.pac_boy import trained
+from multiadvisor.runs.jobs import Tell
 from multiadvisor.theory.boards import peaks
 from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Game
@@ -55,20 +56,22 @@ def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> list[tuple[str
     return [(names[j], float(wish[j])) for j in order if wish[j] != 0]
 
 
-def trace_work(
-    config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None
-) -> dict[str, Any]:
+def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> list[tuple[str, float]]:
+    return []
+
+
+def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train an agent to the end of its schedule and keep the first game of the evaluation that follows."""
-    agent = agent_of(config).learn(config["epochs"] * config["transitions"], progress=False)
+    agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
     fruits = len(agent.task.board.fruit)
-    turns = list(watch(agent, config["epochs"]))
-    advisors = agent.settings.learner == "advisors"
+    turns = list(watch(agent, epochs))
+    says = influence if agent.settings.learner == "advisors" else _nobody
     return {
         "movers": [x[:-fruits].tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
         "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].x[-fruits:] == 1]],
         "actions": [turn.action for turn in turns],
         "rewards": [turn.reward for turn in turns],
-        "advisors": [[list(one) for one in influence(agent, turn.x, turn.action)] if advisors else [] for turn in turns],
+        "advisors": [[list(one) for one in says(agent, turn.x, turn.action)] for turn in turns],
     }  # fmt: skip
 
 
@@ -84,22 +87,25 @@ def steps_between(neighbour: np.ndarray) -> np.ndarray:
     return apart
 
 
-def resting_work(
-    config: dict[str, Any], folder: Path | None = None, tell: Callable[..., None] | None = None
-) -> dict[str, Any]:
+def _share(what: np.ndarray, among: np.ndarray) -> float:
+    """The share of turns in which something is so, among some of them; 0 where there are none of these."""
+    return float(what[among].mean()) if among.any() else 0.0
+
+
+def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Where a trained agent stands late in its games, and where the exact solver has attractors on the same boards."""
-    agent = agent_of(config).learn(config["epochs"] * config["transitions"], progress=False)
-    task, calm = agent.task, make("pac-boy", rules=config["rules"], ghosts=False)
+    agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
+    task, calm = agent.task, make("pac-boy", ghosts=False)
     fruits, cells = len(task.board.fruit), len(task.board.place)
-    turns = list(watch(agent, config["epochs"], config["watched"]))
+    turns = list(watch(agent, epochs, config["watched"]))
     x = np.array([turn.x for turn in turns])
     cell, boards = x[:, 0], x[:, -fruits:] == 1
     number = np.array([turn.game for turn in turns])
     since = np.concatenate([np.arange((number == game).sum()) for game in range(config["watched"])])
-    late = since >= SETTLED
+    late = np.asarray(since >= SETTLED)
     apart = steps_between(task.board.neighbour)
     ghost = np.min([apart[cell, x[:, 1 + k]] for k in range(x.shape[1] - fruits - 1)], axis=0)
-    peak = peaks(calm, boards, config["gamma"])[0]  # [turns, cells]
+    peak = peaks(calm, boards, agent.settings.gamma)[0]  # [turns, cells]
     near = (peak[:, None, :] & (apart <= 1)).any(axis=-1)  # [turns, cells]: an attractor, or next to one
     row = np.arange(len(x))
     moved = np.ones(len(x), bool)  # whether the turn led to a cell where it was not one or two turns before
@@ -110,15 +116,12 @@ def resting_work(
     return {
         "cells": np.bincount(cell[late], minlength=cells).tolist(),
         "attractors": peak[late].sum(axis=0).tolist(),
-        "on": float(near[row, cell][late].mean()) if late.any() else 0.0,
+        "on": _share(near[row, cell], late),
         "chance": float(near[late].mean()) if late.any() else 0.0,
-        "still_far": float((~moved[far]).mean()) if far.any() else 0.0,
-        "still_near": float((~moved[late & ~far]).mean()) if (late & ~far).any() else 0.0,
+        "still_far": _share(~moved, far),
+        "still_near": _share(~moved, late & ~far),
         "centre": float(middle[cell[late]].mean()) if late.any() else 0.0,
         "centre_chance": float(middle.mean()),
         "eaten_late": float(eaten[late].sum() / config["watched"]),
         "eaten_early": float(eaten[~late].sum() / config["watched"]),
     }
-
-
-WORK = {"trace": trace_work, "resting": resting_work}
