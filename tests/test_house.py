@@ -34,7 +34,8 @@ LAYERS = [
     {"cli"},
 ]
 HEAVY = {
-    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "imageio_ffmpeg": {"video.py", "reproduce.py"},
+    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"},
+    "imageio_ffmpeg": {"video.py", "reproduce.py"},
     "PIL": {"video.py"}, "torch": set(), "pickle": set(),
     "yaml": set(), "marshal": set(),
 }  # fmt: skip

@@ -17,7 +17,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
     parser = Parser(
         "reproduce",
-        "Run the paper's experiments and write a report: figures, videos, and the paper's claims, each with a verdict.\n"
+        "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims.\n"
         "Stopped at any moment, the same command goes on where it was; the report is the same bytes.\n"
         "  all             everything below; some ten minutes on two cores\n"
         "  pac-boy         the baselines and the multi-advisor settings, without noise\n"

@@ -86,7 +86,7 @@ def _exact(evidence: Evidence) -> Judgement:
                  f"to {rl.max():.1f}, the tour {tour:.1f}.")  # fmt: skip
 
 
-@claim("tour-is-hardest", "section 5.1", "Of the four targets the tour is the hardest to learn.", _ORDER, "at all")
+@claim("tour-is-hardest", "section 5.1", "Of the four targets the tour is the hardest to learn.", _ORDER, "all of them")
 def _tour(evidence: Evidence) -> Judgement:
     return _order(evidence, values.RL, values.TSP)
 
@@ -94,7 +94,7 @@ def _tour(evidence: Evidence) -> Judgement:
 @claim(
     "return-is-harder-than-sum", "section 5.1",
     "The optimal return is harder to learn than the egocentric one, even without any decomposition (summed).",
-    _ORDER, "at all",
+    _ORDER, "all of them",
 )  # fmt: skip
 def _sum(evidence: Evidence) -> Judgement:
     return _order(evidence, values.SUMMED, values.RL)
@@ -102,7 +102,7 @@ def _sum(evidence: Evidence) -> Judgement:
 
 @claim(
     "vector-is-easiest", "section 5.1", "Learning is easier still if the target is decomposed into a vector.",
-    _ORDER, "at all",
+    _ORDER, "all of them",
 )  # fmt: skip
 def _vector(evidence: Evidence) -> Judgement:
     return _order(evidence, values.VECTOR, values.SUMMED)
@@ -291,11 +291,13 @@ def _unreliable(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _rarely(evidence: Evidence) -> Judgement:
     done, early = estimate(at(evidence, AGNOSTIC, "finished")), curve(evidence, with_rules(AGNOSTIC, evidence.plan),
-                                                                      "finished")  # fmt: skip
+                                                                      "finished")[:, 0].mean()  # fmt: skip
     return grade(done, done.high < 0.25, done.high < 0.5,
-                 f"It finishes {percent(done)} of its games, which is not rarely; in the first epoch it was "
-                 f"{100 * early[:, 0].mean():.0f}%. The maze of the paper is not known to us in its details, and how "
-                 "often a game can be finished in 300 turns far from ghosts depends on it.")  # fmt: skip
+                 f"It finishes {percent(done)} of its games, fewer than empathic planning with "
+                 f"{percent(estimate(at(evidence, EMPATHIC, 'finished')))}, but that is not rarely. In the first epoch "
+                 f"it still was {100 * early:.0f}%: the share falls as the fear of ghosts is learned. The paper's "
+                 "picture of the maze was not at hand; how many fruits lie where ghosts pass depends on it."
+                 )  # fmt: skip
 
 
 @claim(
@@ -436,8 +438,14 @@ def _sight(evidence: Evidence) -> Judgement:
 def _ten(evidence: Evidence) -> Judgement:
     if evidence.plan.epochs < TEN:
         raise Missing(f"runs of {evidence.plan.epochs} epochs say nothing about what is learned in {TEN}")
-    score = estimate(curve(evidence, with_rules(EMPATHIC, evidence.plan))[:, TEN - 1 : TEN + 4].mean(axis=1))
-    return grade(score, score.low >= NEAR * BEST, score.value >= 0.8 * BEST, f"By then the score is {score}.")
+    runs = curve(evidence, with_rules(EMPATHIC, evidence.plan))
+    score = estimate(runs[:, TEN - 1 : TEN + 4].mean(axis=1))
+    smooth = np.convolve(runs.mean(axis=0), np.ones(5) / 5, "valid")  # five epochs each
+    there = np.flatnonzero(smooth >= NEAR * BEST)
+    when = f"from epoch {there[0] + 1} on, in means of five," if len(there) else "never"
+    return grade(score, score.low >= NEAR * BEST, score.value >= 0.8 * BEST,
+                 f"By then the score is {score}, {100 * score.value / BEST:.0f}% of the best possible; 90% is reached "
+                 f"{when} and the final score is {estimate(at(evidence, EMPATHIC))}.")  # fmt: skip
 
 
 @claim(

@@ -5,7 +5,7 @@ Every multi-advisor setting is run again with one choice changed at a time.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ CHOICES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
 
 def changed(setting: Setting, change: dict[str, Any], plan: Plan) -> Setting:
     """The setting with one choice changed."""
-    return Setting(**{**asdict(with_rules(setting, plan)), **change})
+    return replace(with_rules(setting, plan), **change)
 
 
 def variants(plan: Plan) -> list[tuple[str, str, Setting, Setting]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
+from multiadvisor.experiments import dqn
 from multiadvisor.experiments.parts import LAST, Evidence, Figure, Missing, Part, Plan
-from multiadvisor.runs.jobs import KINDS, Job, Tell
+from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.statistics import Estimate, estimate, interquartile_mean, interval, paired
 from multiadvisor.worlds.builtin import make
@@ -110,7 +111,7 @@ def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
 # ---- results ---------------------------------------------------------------------------------------------------------
 def with_rules(setting: Setting, plan: Plan) -> Setting:
     """The setting under the plan's rules."""
-    return Setting(**{**asdict(setting), "rules": plan.rules})
+    return replace(setting, rules=plan.rules)
 
 
 def epochs_of(evidence: Evidence, setting: Setting) -> list[list[dict[str, Any]]]:
@@ -130,10 +131,11 @@ def final(evidence: Evidence, setting: Setting, measure: str = "score") -> np.nd
 
 
 def dqn_jobs(plan: Plan) -> list[Job]:
-    """The runs of DQN-clipped; none where this version, or this machine, cannot run it."""
-    if "dqn-clipped" not in KINDS:
+    """The runs of DQN-clipped; none where this version cannot run it."""
+    if not dqn.available():
         return []
-    return [Job("dqn-clipped", {"seed": seed, "epochs": plan.dqn_epochs}) for seed in range(plan.dqn_seeds)]
+    length = {"epochs": plan.dqn_epochs, "transitions": plan.transitions, "games": plan.games, "rules": plan.rules}
+    return [Job("dqn-clipped", {"seed": seed, **length}) for seed in range(plan.dqn_seeds)]
 
 
 def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
@@ -198,7 +200,7 @@ def jobs(plan: Plan) -> list[Job]:
 
 def without_ghosts(setting: Setting, plan: Plan) -> Setting:
     """The setting in the maze without ghosts."""
-    return Setting(**{**asdict(with_rules(setting, plan)), "ghosts": False})
+    return replace(setting, rules=plan.rules, ghosts=False)
 
 
 def _said(value: Estimate) -> str:

@@ -87,7 +87,7 @@ th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(
 th:first-child, td:first-child { text-align: left; }
 td { white-space: nowrap; }
 .claims { list-style: none; padding: 0; margin: 0; }
-.claims li { display: grid; grid-template-columns: 8.6rem 1fr; gap: .2rem 1rem; padding: .6rem 0;
+.claims li { display: grid; grid-template-columns: 9.8rem 1fr; gap: .2rem 1rem; padding: .6rem 0;
   border-bottom: 1px solid var(--line); }
 .verdict { font-weight: 600; white-space: nowrap; }
 .yes { color: var(--yes); } .half { color: var(--half); } .no { color: var(--no); }
@@ -140,7 +140,8 @@ def _html_item(item: Item) -> str:
     if item.table:
         inside += html_table(item.table)
     game = " game" if item.gif else ""
-    return f'<div class="item{wide}{game}" id="{item.name}">{inside}<p>{escape(item.text)}</p></div>'
+    said = "".join(f"<p>{escape(line)}</p>" for line in item.text.splitlines())
+    return f'<div class="item{wide}{game}" id="{item.name}">{inside}{said}</div>'
 
 
 def html(page: Page) -> str:
@@ -205,6 +206,6 @@ def markdown(page: Page) -> str:
             lines += [f"![{item.title}](figures/{item.name}.svg)", ""] if item.svg else []
             lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
             lines += [markdown_table(item.table), ""] if item.table else []
-            lines += [item.text, ""]
+            lines += [part for line in item.text.splitlines() for part in (line, "")]
     lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.experiments.claims import VERDICTS, Judged, counts, judge_all
+from multiadvisor.experiments.pac_boy import dqn_jobs
 from multiadvisor.experiments.page import Item, Page, Section, html, markdown
 from multiadvisor.experiments.parts import Evidence, Part, Plan, parts, unique
 from multiadvisor.runs.files import write_atomically
@@ -85,13 +86,14 @@ def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
     lines = [f"Of {total} claims of the paper that were put to the test here: {words}."]
     if left:
         lines.append(f"{left} more claims are not judged, as their experiments are not part of this report.")
-    short = [] if plan.full else [
-        f"the value-function experiment has {plan.value_seeds} seeds ({plan.literal_seeds} in the literal reading)",
-        f"DQN-clipped has {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs",
-    ]  # fmt: skip
-    lines.append(f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
-                 f"{plan.games} greedy games after each." + (f" Shortened: {'; '.join(short)}; --full runs all at full "
-                 "length." if short and plan.what == "all" else ""))  # fmt: skip
+    lines.append(
+        f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
+        f"{plan.games} greedy games after each."
+    )
+    if plan.what == "all" and not plan.full:
+        short = [f"the value-function experiment has {plan.value_seeds} seeds ({plan.literal_seeds} read literally)"]
+        short += [f"DQN-clipped has {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs"] if dqn_jobs(plan) else []
+        lines.append(f"Shortened: {'; '.join(short)}. With --full everything is run at full length.")
     lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
                  "seed. Verdicts and texts are computed from the results.")  # fmt: skip
     return tuple(lines)

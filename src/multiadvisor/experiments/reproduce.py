@@ -26,7 +26,7 @@ MARK = "report.json"
 RUNS = "runs"
 FORMAT = 1
 # Kinds whose jobs take long, the longest first: begun early, so that no core waits for the last of them.
-LONG = ("dqn-clipped", "dqn-clipped-trace", "value-function")
+LONG = ("dqn-clipped", "value-function")
 
 
 def take_folder(out: Path, plan: Plan) -> None:

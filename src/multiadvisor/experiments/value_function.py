@@ -459,7 +459,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     found = []
     for reading, title in (("default", "Value function"), ("literal", "Value function, taken by the letter")):
         result = summary_of(evidence, reading)
-        found.append(Figure(f"value-function-{reading}", title, " ".join(result["text"].splitlines()), _drawer(result)))
+        found.append(Figure(f"value-function-{reading}", title, result["text"], _drawer(result)))
     return found
 
 

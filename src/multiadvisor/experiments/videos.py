@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multiadvisor.experiments.pac_boy import ADVISORS, Setting, run_config, with_rules
+from multiadvisor.experiments.pac_boy import ADVISORS, DQN, Setting, dqn_jobs, run_config, with_rules
 from multiadvisor.experiments.parts import Evidence, Part, Plan, Video
 from multiadvisor.runs.jobs import Job
 
@@ -16,7 +16,7 @@ def trace_job(setting: Setting, plan: Plan) -> Job:
 
 def jobs(plan: Plan) -> list[Job]:
     """One game of each setting."""
-    return [trace_job(setting, plan) for setting in ADVISORS]
+    return [*(trace_job(setting, plan) for setting in ADVISORS), *dqn_jobs(plan)[:1]]
 
 
 def described(trace: dict[str, Any], epoch: int) -> str:
@@ -33,6 +33,9 @@ def videos(evidence: Evidence) -> list[Video]:
     for setting in ADVISORS:
         trace = evidence.result(trace_job(setting, plan))
         found.append(Video(setting.name.replace(" ", "-"), setting.name, described(trace, plan.epochs), trace))
+    if games := dqn_jobs(plan):
+        trace = evidence.result(games[0])["game"]
+        found.append(Video(DQN, DQN, described(trace, plan.dqn_epochs), trace))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from multiadvisor.worlds.game import Game
 STRONGEST = 3  # advisors shown of a turn
 SETTLED = 60  # turns after which an agent that comes to rest has done so
 CLOSE = 4  # steps: a ghost within them is near
+Says = list[tuple[str, float]]
 
 
 class Turn(NamedTuple):
@@ -47,7 +48,7 @@ def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> Iterator[Turn
             yield Turn(x, action, float(agent.task.weights[now.advisors] @ now.reward), number, game.x.copy())
 
 
-def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> list[tuple[str, float]]:
+def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
     """Who decided: by how much each advisor prefers the action taken to the mean of all, the strongest first."""
     names, advice = agent.advice(x)
     weights = {focus.name: focus.weight for focus in agent.task.foci}
@@ -56,16 +57,19 @@ def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> list[tuple[str
     return [(names[j], float(wish[j])) for j in order if wish[j] != 0]
 
 
-def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> list[tuple[str, float]]:
+def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
     return []
 
 
 def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train an agent to the end of its schedule and keep the first game of the evaluation that follows."""
-    agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
+    return recorded(trained(config["run"]), config["run"]["schedule"]["epochs"], influence)
+
+
+def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
+    """The first game of an evaluation, for drawing; `says` tells who decided a turn."""
     fruits = len(agent.task.board.fruit)
-    turns = list(watch(agent, epochs))
-    says = influence if agent.settings.learner == "advisors" else _nobody
+    turns = list(watch(agent, evaluation))
     return {
         "movers": [x[:-fruits].tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
         "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].x[-fruits:] == 1]],
@@ -102,11 +106,11 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     cell, boards = x[:, 0], x[:, -fruits:] == 1
     number = np.array([turn.game for turn in turns])
     since = np.concatenate([np.arange((number == game).sum()) for game in range(config["watched"])])
-    late = np.asarray(since >= SETTLED)
+    late = since >= SETTLED
     apart = steps_between(task.board.neighbour)
     ghost = np.min([apart[cell, x[:, 1 + k]] for k in range(x.shape[1] - fruits - 1)], axis=0)
     peak = peaks(calm, boards, agent.settings.gamma)[0]  # [turns, cells]
-    near = (peak[:, None, :] & (apart <= 1)).any(axis=-1)  # [turns, cells]: an attractor, or next to one
+    near: np.ndarray = (peak[:, None, :] & (apart <= 1)).any(axis=-1)  # [turns, cells]: an attractor, or next to one
     row = np.arange(len(x))
     moved = np.ones(len(x), bool)  # whether the turn led to a cell where it was not one or two turns before
     moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
