@@ -68,9 +68,10 @@ class MultiAdvisor:
     def __init__(
         self, task: Task, *, planning: str | Planning = "empathic", learner: str = "advisors", gamma: float = 0.9,
         alpha: float = 0.1, alpha_half: int = 0, epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
+        foresight: str = "real",
     ) -> None:  # fmt: skip
         self.task = task
-        self.settings = Settings(planning, learner, gamma, alpha, alpha_half, epsilon, noise, seed)  # type: ignore[arg-type]
+        self.settings = Settings(planning, learner, gamma, alpha, alpha_half, epsilon, noise, seed, foresight)  # type: ignore[arg-type]
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = learner_for(task, self.settings)

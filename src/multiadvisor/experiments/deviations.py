@@ -35,6 +35,7 @@ CHOICES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
         ("halved after 100,000", {"alpha_half": 100_000}),
         ("halved after 20,000", {"alpha_half": 20_000}),
     ),
+    "foresight": (("its real next action", {}), ("an estimate f_j", {"foresight": "estimate"})),
 }
 
 

@@ -38,6 +38,7 @@ class Setting:
     alpha: float = 0.1
     alpha_half: int = 0
     ghosts: bool = True
+    foresight: str = "real"
 
     @property
     def name(self) -> str:

@@ -110,7 +110,7 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     apart = steps_between(task.board.neighbour)
     ghost = np.min([apart[cell, x[:, 1 + k]] for k in range(x.shape[1] - fruits - 1)], axis=0)
     peak = peaks(calm, boards, agent.settings.gamma)[0]  # [turns, cells]
-    near: np.ndarray = (peak[:, None, :] & (apart <= 1)).any(axis=-1)  # [turns, cells]: an attractor, or next to one
+    near = np.any(peak[:, None, :] & (apart <= 1), axis=-1)  # [turns, cells]: an attractor, or next to one
     row = np.arange(len(x))
     moved = np.ones(len(x), bool)  # whether the turn led to a cell where it was not one or two turns before
     moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
