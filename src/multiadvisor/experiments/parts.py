@@ -32,9 +32,10 @@ class Plan:
     games: int = 80
     rules: str = "paper"
     """Of Pac-Boy; the deviations look at both."""
-    value_seeds: int = 6
+    value_seeds: int = 8
     """Of the value-function experiment, in the default reading."""
-    literal_seeds: int = 3
+    value_epochs: int = 500
+    literal_seeds: int = 4
     """The same in the literal reading."""
     dqn_seeds: int = 2
     dqn_epochs: int = 12

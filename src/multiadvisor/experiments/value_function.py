@@ -373,9 +373,9 @@ def _describe_limits(result: dict[str, Any]) -> str:
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
-def job(seed: int, reading: str) -> Job:
+def job(seed: int, reading: str, epochs: int | None = None) -> Job:
     """All networks of a seed."""
-    return Job("value-function", {"seed": seed, "reading": reading, "epochs": EPOCHS, "starts": STARTS})
+    return Job("value-function", {"seed": seed, "reading": reading, "epochs": epochs or EPOCHS, "starts": STARTS})
 
 
 def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
@@ -441,8 +441,8 @@ def jobs(plan: Plan) -> list[Job]:
     """Both readings; the literal one with fewer seeds."""
     return [
         exact_job("default"), exact_job("literal"),
-        *(job(seed, "default") for seed in range(plan.value_seeds)),
-        *(job(seed, "literal") for seed in range(plan.literal_seeds)),
+        *(job(seed, "default", plan.value_epochs) for seed in range(plan.value_seeds)),
+        *(job(seed, "literal", plan.value_epochs) for seed in range(plan.literal_seeds)),
     ]  # fmt: skip
 
 
@@ -450,7 +450,7 @@ def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
     """The summary of a plan's runs."""
     plan = evidence.plan
     seeds = list(range(plan.value_seeds if reading == "default" else plan.literal_seeds))
-    results = [evidence.result(job(seed, reading)) for seed in seeds]
+    results = [evidence.result(job(seed, reading, plan.value_epochs)) for seed in seeds]
     return summary(reading, seeds, results, evidence.result(exact_job(reading))["exact"])
 
 
