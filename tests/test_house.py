@@ -35,7 +35,7 @@ LAYERS = [
 ]
 HEAVY = {
     "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"},
-    "imageio_ffmpeg": {"video.py", "reproduce.py"},
+    "imageio_ffmpeg": {"video.py"},
     "PIL": {"video.py"}, "torch": set(), "pickle": set(),
     "yaml": set(), "marshal": set(),
 }  # fmt: skip

@@ -6,7 +6,9 @@ it stand turn, score and touches.
 
 from __future__ import annotations
 
+import functools
 import io
+import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -74,7 +76,7 @@ def _frame(
     brush = ImageDraw.Draw(image)
     for name, value in reversed(say):
         _draw_say(brush, task, x, name, value, cell, head)
-    font = ImageFont.load_default(size)
+    font = _font(size)
     brush.text((cell // 4, cell // 8), title, INK, font)
     for k, line in enumerate(lines[:4]):
         colour = INK if k == 0 else QUIET
@@ -99,6 +101,11 @@ def _draw_say(
     brush.ellipse((a - reach, b - reach, a + reach, b + reach), outline=colour, width=max(1, cell // 12))
 
 
+@functools.lru_cache(maxsize=8)
+def _font(size: int) -> Any:
+    return ImageFont.load_default(size)
+
+
 def _even(size: int) -> int:
     """Video wants even sides."""
     return size + size % 2
@@ -112,7 +119,7 @@ def gif(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
     sample = np.concatenate([np.asarray(images[k]) for k in sorted({0, len(images) // 2, len(images) - 1})])
     palette = Image.fromarray(sample).quantize(_COLOURS, Image.Quantize.MEDIANCUT)
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    pause = 1000 // speed
+    pause = 10 * round(100 / speed)  # a GIF counts hundredths of a second
     content = io.BytesIO()
     flat[0].save(
         content, "GIF", save_all=True, append_images=flat[1:], loop=0, disposal=1, optimize=False,
@@ -132,21 +139,18 @@ def mp4(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
         raise BadInput("a video needs at least one picture")
     images += [images[-1]] * HOLD
     height, width, _ = images[0].shape
+    raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(speed), "-i", "-"]
     plain = ["-threads", "1", "-bitexact", "-map_metadata", "-1", "-movflags", "+faststart"]
+    coded = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "26", "-preset", "medium", *plain]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "game.mp4"
-        writer = imageio_ffmpeg.write_frames(
-            path, (width, height), fps=speed, codec="libx264", macro_block_size=2, ffmpeg_log_level="error",
-            output_params=["-crf", "26", "-preset", "medium", *plain],
-        )  # fmt: skip
-        writer.send(None)
-        try:
-            for image in images:
-                writer.send(image)
-        except OSError as error:
-            raise BadInput(f"the video could not be written: {error.strerror or error}") from None
-        finally:
-            writer.close()
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", *raw, *coded, str(path)]
+        done = subprocess.run(
+            command, input=b"".join(one.tobytes() for one in images), capture_output=True, check=False
+        )
+        if done.returncode != 0:
+            reason = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+            raise BadInput(f"the video could not be made: {reason or 'ffmpeg failed'}")
         return path.read_bytes()
 
 
@@ -165,7 +169,9 @@ def poster(games: Sequence[Sequence[np.ndarray]], moments: Sequence[float] = (0.
     return content.getvalue()
 
 
-def save_game(task: Task, trace: dict[str, Any], title: str, base: Path) -> None:
-    """The game as `base`.gif and `base`.mp4."""
-    write_atomically(base.with_name(f"{base.name}.gif"), gif(frames(task, trace, title, cell=16)))
-    write_atomically(base.with_name(f"{base.name}.mp4"), mp4(frames(task, trace, title, cell=32)))
+def save_game(task: Task, trace: dict[str, Any], title: str, base: Path) -> list[np.ndarray]:
+    """The game as `base`.gif and `base`.mp4; the pictures of the GIF."""
+    small = list(frames(task, trace, title, cell=16))
+    write_atomically(Path(f"{base}.gif"), gif(small))
+    write_atomically(Path(f"{base}.mp4"), mp4(frames(task, trace, title, cell=32)))
+    return small

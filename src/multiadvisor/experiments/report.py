@@ -70,8 +70,7 @@ def _section(part: Part, evidence: Evidence, out: Path) -> Section:
     games = []
     for one in part.videos(evidence):
         base = out / "videos" / one.name
-        video.save_game(task, one.trace, one.title, base)
-        games.append(list(video.frames(task, one.trace, one.title, 16)))
+        games.append(video.save_game(task, one.trace, one.title, base))
         items.append(Item(one.name, one.title, one.text, gif=Path(f"{base}.gif").read_bytes()))
     if games:
         write_atomically(out / POSTER, video.poster(games))

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -139,13 +140,12 @@ def _tables(evidence: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 def _check_extras() -> None:
     """Without the libraries for figures and networks nothing should start."""
-    from multiadvisor import plots, video  # noqa: F401
-    from multiadvisor.deep import regression  # noqa: F401
+    from multiadvisor import plots  # noqa: F401
 
-    try:
-        import imageio_ffmpeg  # noqa: F401
-    except ImportError:
-        raise BadInput("videos need imageio-ffmpeg: install it with pip install 'multiadvisor[video]'") from None
+    for module, what, extra in (("imageio_ffmpeg", "videos", "video"), ("PIL", "videos", "video"),
+                                ("jax", "networks", "deep"), ("optax", "networks", "deep")):  # fmt: skip
+        if find_spec(module) is None:  # not imported here: JAX is for the workers
+            raise BadInput(f"{what} need {module}: install it with pip install 'multiadvisor[{extra}]'")
 
 
 def said(result: dict[str, Any], judged: list[Judged] | None = None) -> str:
