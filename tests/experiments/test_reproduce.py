@@ -108,11 +108,11 @@ def test_the_page_stands_alone(written):
     assert not re.search(r"<script|@import|url\((?!#)", text)
     assert page.pictures >= 12
     assert 'name="viewport"' in text
-    ids = [name for name in page.ids if not re.fullmatch(r"[A-Za-z]+_?\d*", name)]  # those within SVGs are numbered
-    assert {link[1:] for link in page.found if link in {"#claims", "#pac-boy", "#attractors", "#videos"}} <= set(
-        page.ids
-    )
-    assert len([name for name in ids if name in {"claims", "pac-boy-score", "theorem-5"}]) == 3
+    for name in ("claims", "pac-boy", "attractors", "videos", "pac-boy-score", "theorem-5"):
+        assert page.ids.count(name) == 1
+    assert {link[1:] for link in page.found if link.startswith("#")} <= set(page.ids)
+    for name in re.findall(r"url\(#([^)]+)\)", text):
+        assert page.ids.count(name) == 1, "two figures share a clip path"
 
 
 def test_both_twins_say_the_same(written):
