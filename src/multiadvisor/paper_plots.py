@@ -27,8 +27,8 @@ def style_of(name: str) -> dict[str, Any]:
     return {"color": COLOURS.get(setting, PALETTE[4]), "linestyle": _DASHES.get(noise, "-")}
 
 
-def curves_figure(curves: dict[str, Any], measure: str, label: str, note: str) -> Figure:
-    """Mean over seeds against epochs with 95% bands; `note` says what was shortened."""
+def curves_figure(curves: dict[str, Any], measure: str, label: str, note: str, lowest: float = -90) -> Figure:
+    """Mean over seeds against epochs with 95% bands; `note` says what was shortened, `lowest` is where scores begin."""
 
     def draw(axis: Axes) -> Axes:
         for name, runs in curves.items():
@@ -40,7 +40,7 @@ def curves_figure(curves: dict[str, Any], measure: str, label: str, note: str) -
             axis.fill_between(epochs, band[:, 0], band[:, 1], color=style["color"], alpha=0.18, linewidth=0)
         axis.set(xlabel="epoch of 20,000 transitions", ylabel=label)
         if measure == "score":
-            axis.set_ylim(-90, 42)
+            axis.set_ylim(lowest, 40)
             axis.axhline(37.5, color="black", linewidth=0.7, linestyle=(0, (1, 3)))
         else:
             axis.set_ylim(bottom=0)

@@ -212,9 +212,9 @@ def drawn(figure: Figure, kind: str, salt: str = "multiadvisor") -> bytes:
     return content.getvalue()
 
 
-def svg(figure: Figure, name: str) -> bytes:
-    """A figure as SVG, whose parts carry its name so that several may stand in one page."""
-    content = drawn(figure, "svg", name)
+def both(figure: Figure, name: str) -> tuple[bytes, bytes]:
+    """A figure as SVG, whose parts carry its name so that several may stand in one page, and as PNG."""
+    content = drawn(figure, "svg", name), drawn(figure, "png")
     plt.close(figure)
     return content
 

@@ -104,7 +104,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     def draw() -> Any:
         from multiadvisor import paper_plots
 
-        return paper_plots.curves_figure(curves(evidence, NOISY), "score", "score of a game", "")
+        return paper_plots.curves_figure(curves(evidence, NOISY), "score", "score of a game", "from 0 on", 0)
 
     sight = {s.name: perceived(evidence, s) for s in SEEN}
     reach = {s.name: radius(evidence, s).mean() for s in SEEN}
@@ -122,7 +122,12 @@ def figures(evidence: Evidence) -> list[Figure]:
     return [
         Figure("noise-score", "Pac-Boy, noisy rewards", text, draw),
         Figure("noise-sight", "How far an advisor sees through the noise", seen, draw_sight),
-        Figure("noise-table", "The table", "As above.", table=text_table(rows)),
+        Figure(
+            "noise-table",
+            "The table",
+            "As in the table without noise; the noise is on while learning only.",
+            table=text_table(rows),
+        ),
     ]
 
 

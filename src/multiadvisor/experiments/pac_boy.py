@@ -261,7 +261,9 @@ def figures(evidence: Evidence) -> list[Figure]:
     found = [Figure(f"pac-boy-{m}", titles[m], texts[m], draw(m)) for m in MEASURES]
     rows = table(evidence, SETTINGS)
     about = f"Means of the last {min(LAST, plan.epochs)} epochs of {plan.epochs}; intervals over seeds (of the random "
-    about += "player over games). IQM is the interquartile mean over seeds." + (f" {shortened}." if shortened else "")
+    about += "player over games). IQM is the interquartile mean over seeds." + (
+        f" {shortened[0].upper()}{shortened[1:]}." if shortened else ""
+    )
     return [*found, Figure("pac-boy-table", "The table", about, table=text_table(rows))]
 
 

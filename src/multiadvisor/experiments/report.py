@@ -7,13 +7,14 @@ import platform
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
+from multiadvisor.errors import BadInput
 from multiadvisor.experiments.claims import VERDICTS, Judged, counts, judge_all
 from multiadvisor.experiments.pac_boy import dqn_jobs
 from multiadvisor.experiments.page import Item, Page, Section, html, markdown
 from multiadvisor.experiments.parts import Evidence, Part, Plan, parts, unique
 from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.jobs import Job
 from multiadvisor.version import VERSION
 from multiadvisor.worlds.builtin import make
 
@@ -63,9 +64,10 @@ def _section(part: Part, evidence: Evidence, out: Path) -> Section:
 
     items, task = [], make("pac-boy")
     for figure in part.figures(evidence):
-        svg = b"" if figure.draw is None else plots.svg(figure.draw(), figure.name)
+        svg, png = (b"", b"") if figure.draw is None else plots.both(figure.draw(), figure.name)
         if svg:
             write_atomically(out / "figures" / f"{figure.name}.svg", svg)
+            write_atomically(out / "figures" / f"{figure.name}.png", png)
         items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table))
     games = []
     for one in part.videos(evidence):
@@ -122,6 +124,11 @@ def build(evidence: Evidence, out: Path) -> list[Judged]:
     return judged
 
 
-def described(judged: list[Judged]) -> list[dict[str, Any]]:
-    """The rows of claims.json."""
-    return [one.as_dict() for one in judged if one.judgement is not None]
+def read_report(folder: Path) -> Evidence:
+    """The evidence of a finished report, from its own files."""
+    try:
+        plan = Plan(**json.loads((folder / "report.json").read_bytes())["plan"])
+        lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+        return Evidence(plan, {Job(line["kind"], line["config"]).id: line["result"] for line in lines})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{str(folder)!r} holds no finished report: {error}") from None
