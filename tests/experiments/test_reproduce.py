@@ -19,7 +19,7 @@ from multiadvisor.experiments.parts import Plan, parts, unique
 
 TINY = Plan(
     what="all", seeds=2, epochs=2, transitions=1500, games=4, value_seeds=1, literal_seeds=1, value_epochs=1, boards=20,
-    mdps=3, dqn_seeds=1, dqn_epochs=1,
+    mdps=3, dqn_seeds=2, dqn_epochs=1,
 )  # fmt: skip
 SMALL = replace(TINY, what="pac-boy", seeds=3)
 MINE = ("machine.json", "runs")  # what may differ from one invocation to the next
@@ -130,6 +130,7 @@ def test_both_twins_say_the_same(written):
 def test_figures_say_what_was_shortened(written):
     out, _ = written
     assert "value-function experiment has 1 seeds" in (out / "report.html").read_text()
+    assert "2 seeds are few" in (out / "report.html").read_text()
     assert "without DQN-clipped" in (out / "report.md").read_text()
 
 
@@ -242,5 +243,7 @@ def test_plans_follow_the_flags():
     assert short.dqn_epochs < 50 == full.dqn_epochs
     assert short.value_seeds < full.value_seeds == 20
     assert Plan.of("all", False, 3, None, "paper").value_seeds == 3
-    with pytest.raises(BadInput, match="seeds is 0"):
-        Plan(seeds=0)
+    with pytest.raises(BadInput, match="seeds is 1: an interval needs"):
+        Plan(seeds=1)
+    with pytest.raises(BadInput, match="epochs is 0"):
+        Plan(epochs=0)

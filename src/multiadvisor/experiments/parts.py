@@ -45,7 +45,10 @@ class Plan:
     """Random finite MDPs on which statements of the theory are tried."""
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "epochs", "transitions", "games", "value_seeds", "dqn_seeds", "dqn_epochs", "boards"):
+        for name in ("seeds", "dqn_seeds"):
+            if getattr(self, name) < 2:
+                raise BadInput(f"{name.replace('_', '-')} is {getattr(self, name)}: an interval needs at least 2")
+        for name in ("epochs", "transitions", "games", "value_seeds", "dqn_epochs", "boards", "mdps"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name.replace('_', '-')} is {getattr(self, name)}: give at least 1")
 

@@ -20,6 +20,7 @@ from multiadvisor.worlds.builtin import make
 
 PACKAGES = ("numpy", "numba", "matplotlib", "pillow", "jax", "optax", "equinox")
 POSTER = "poster.png"
+FEW = 5  # seeds: with fewer the page warns of its intervals
 
 
 def versions() -> dict[str, str]:
@@ -91,6 +92,8 @@ def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
         f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
         f"{plan.games} greedy games after each."
     )
+    if plan.seeds < FEW:
+        lines.append(f"{plan.seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
     if plan.what == "all" and not plan.full:
         short = [f"the value-function experiment has {plan.value_seeds} seeds ({plan.literal_seeds} read literally)"]
         short += [f"DQN-clipped has {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs"] if dqn_jobs(plan) else []
