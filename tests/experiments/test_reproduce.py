@@ -15,6 +15,7 @@ import pytest
 
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import dqn, report, reproduce
+from multiadvisor.experiments.claims import judge_all
 from multiadvisor.experiments.parts import Plan, parts, unique
 
 TINY = Plan(
@@ -69,6 +70,34 @@ def test_what_the_folder_holds(written):
     assert machine["stages"]["tabular runs"]["transitions_per_second"] > 0
     assert machine["stages"]["tabular runs"]["done_now"] == machine["stages"]["tabular runs"]["jobs"]
     assert "transitions" in reproduce.said(result)
+
+
+def test_what_is_exact_reproduces_however_short_the_runs(written):
+    """The solver's claims do not depend on how long anything learns."""
+    verdicts = {row["id"]: row["verdict"] for row in written[1]["judged"]}
+    exact = ("theorem-2", "theorem-3", "theorem-4", "theorem-5", "two-goals", "three-fruits", "four-fruits",
+             "max-sum-inversion", "egocentric-overestimates", "agnostic-local-is-global", "agnostic-beats-random",
+             "agnostic-has-no-attractor", "bridges-are-avoided", "relaxed-bound", "exact-values", "random-player",
+             "attractors-hold", "attractor-free-is-not-optimal")  # fmt: skip
+    assert {name: verdicts[name] for name in exact} == dict.fromkeys(exact, "reproduced")
+    assert verdicts["empathic-is-near-optimal"] == "not reproduced"  # after 3,000 transitions nothing is
+    assert "empathic-after-ten-epochs" not in verdicts
+
+
+def test_a_report_can_be_read_again(written):
+    out, result = written
+    evidence = report.read_report(out)
+    assert evidence.plan == TINY
+    assert [one.as_dict() for one in judge_all(evidence) if one.judgement] == result["judged"]
+    with pytest.raises(BadInput, match="no finished report"):
+        report.read_report(out / "figures")
+
+
+def test_experiments_are_discovered_in_the_reports_order():
+    assert [part.name for part in parts()] == [
+        "value-function", "pac-boy", "noise", "attractors", "deviations", "videos",
+    ]  # fmt: skip
+    assert [part.name for part in parts("noise")] == ["noise"]
 
 
 def test_raw_results_hold_every_job_once(written):

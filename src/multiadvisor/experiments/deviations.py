@@ -23,10 +23,10 @@ from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
 from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import estimate, paired, stratified
 
-# Each choice: what is changed, and to what. The first of each is the report's own.
+# Each choice: what is changed, and to what. The one without a change is the report's own.
 CHOICES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
     "rules": (("paper", {}), ("hra", {"rules": "hra"})),
-    "epsilon": (("0.05", {}), ("0.01", {"epsilon": 0.01}), ("0.1", {"epsilon": 0.1}), ("0.2", {"epsilon": 0.2})),
+    "epsilon": (("0.01", {"epsilon": 0.01}), ("0.05", {}), ("0.1", {"epsilon": 0.1}), ("0.2", {"epsilon": 0.2})),
     "alpha": (
         ("0.1, constant", {}),
         ("halved after 500,000", {"alpha_half": 500_000}),
@@ -108,9 +108,9 @@ def figures(evidence: Evidence) -> list[Figure]:
     found = []
     for choice, options in CHOICES.items():
         names = [setting.name for setting in settings_of(choice)]
-        own = options[0][0]
+        own = next(option for option, change in options if not change)
         effects = []
-        for option, _ in options[1:]:
+        for option in (option for option, change in options if change):
             apart = [scores[choice, option, name] - scores[choice, own, name] for name in names]
             low, high = stratified(apart)
             effects.append(f"{option}: {np.mean(apart):+.2f} [{low:.2f}, {high:.2f}]")
@@ -122,7 +122,7 @@ def figures(evidence: Evidence) -> list[Figure]:
         found.append(Figure(f"deviations-{choice}", _TITLES[choice], text, _drawer(bars)))
     table = verdicts(evidence)
     head = ("choice", *(name for name in table[0][2]))
-    rows = [(f"{c}: {o}", *("holds" if held else "fails" for held in found_.values())) for c, o, found_ in table]
+    rows = [(f"{c}: {o}", *("holds" if held else "✗ fails" for held in found_.values())) for c, o, found_ in table]
     failing = depending(evidence)
     steady = [name for name in table[0][2] if name not in failing]
     text = f"Of {len(table[0][2])} conclusions {len(steady)} hold whatever is chosen"
