@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multiadvisor.statistics import estimate, interquartile_mean, interval, paired, stratified
+from multiadvisor.statistics import estimate, interquartile_mean, interval, paired, stratified, unpaired
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
 
@@ -53,6 +53,15 @@ def test_pairs_cancel_what_seeds_have_in_common():
     assert alone.high - alone.low > 20
     with pytest.raises(ValueError, match="same seeds"):
         paired(luck, luck[:3])
+
+
+def test_unpaired_differences_carry_the_spread_of_both_sides():
+    generator = np.random.default_rng(4)
+    one, other = generator.normal(3, 1, 200), generator.normal(1, 2, 50)
+    found = unpaired(one, other)
+    assert found.value == pytest.approx(one.mean() - other.mean())
+    spread = np.sqrt(one.var() / 200 + other.var() / 50)
+    assert found.high - found.low == pytest.approx(3.92 * spread, rel=0.1)
 
 
 def test_strata_are_resampled_by_themselves():

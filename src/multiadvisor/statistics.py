@@ -100,3 +100,14 @@ def paired(first: np.ndarray, second: np.ndarray) -> Estimate:
     if one.shape != other.shape:
         raise ValueError(f"a paired comparison needs the same seeds on both sides, not {one.shape} and {other.shape}")
     return estimate(one - other)
+
+
+def unpaired(first: np.ndarray, second: np.ndarray) -> Estimate:
+    """The difference of two means whose runs have nothing in common: each side is resampled by itself.
+
+    >>> print(unpaired(np.array([2.0, 2.0]), np.array([1.0, 1.0, 1.0])))
+    1.00 [1.00, 1.00]
+    """
+    one, other = np.asarray(first, float), np.asarray(second, float)
+    low, high = stratified([2 * one, -2 * other])  # the mean of the two strata is the difference of their means
+    return Estimate(float(one.mean() - other.mean()), low, high)

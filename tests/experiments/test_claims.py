@@ -2,6 +2,7 @@
 falls as soon as the results that it rests on say the contrary."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from multiadvisor.experiments.parts import Evidence, Missing, Plan, parts
 from multiadvisor.theory.report import PAPER
 from multiadvisor.worlds.builtin import make
 
-PLAN = Plan(seeds=4, epochs=20, value_seeds=4, literal_seeds=2, dqn_seeds=3, dqn_epochs=10, boards=10, mdps=3)
+PLAN = Plan(seeds=4, epochs=20, value_seeds=4, literal_seeds=2, dqn_seeds=3, dqn_epochs=20, boards=10, mdps=3)
 GAMMAS = value_function.GAMMAS
 # What a world says in which the paper is right: (subject, figure) -> number.
 TRUE = {
@@ -301,6 +302,14 @@ def test_what_was_not_run_is_not_judged(monkeypatch):
     assert found["theorem-5"].judgement is not None
     with pytest.raises(Missing):
         attractors.shares(Evidence(PLAN, {}))
+
+
+def test_a_shortened_baseline_reproduces_nothing_about_its_end():
+    short = evidence_of(plan=replace(PLAN, dqn_epochs=10))
+    found = {name: one.judgement for name, one in judged(short).items()}
+    for name in ("dqn-is-far-from-optimal", "dqn-leaves-the-last-fruits", "dqn-is-hit", "agnostic-is-closer"):
+        assert found[name].verdict == claims.PARTLY
+        assert "10 of 20 epochs" in found[name].explanation
 
 
 def test_noise_in_the_results_moves_a_verdict():

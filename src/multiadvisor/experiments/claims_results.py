@@ -28,7 +28,7 @@ from multiadvisor.experiments.pac_boy import (
 )
 from multiadvisor.experiments.parts import Evidence, Missing
 from multiadvisor.experiments.theory_checks import check
-from multiadvisor.statistics import Estimate, estimate, paired
+from multiadvisor.statistics import Estimate, estimate, paired, unpaired
 
 NEAR = 0.9  # near-optimal: at least this part of the best possible score
 ALMOST = 0.05  # almost as good: at most this part of the best possible score behind
@@ -337,47 +337,60 @@ def _sooner(evidence: Evidence) -> Judgement:
 
 
 # ---- section 5.2: the deep baseline ----------------------------------------------------------------------------------
+def _deep(evidence: Evidence, value: Estimate, holds: bool, partly: bool, seen: str) -> Judgement:
+    """As `grade`; runs that were cut short can show at most a part of what is said about long ones."""
+    plan = evidence.plan
+    if plan.dqn_epochs >= plan.epochs:
+        return grade(value, holds, partly, seen)
+    short = (
+        f"After {plan.dqn_epochs} of {plan.epochs} epochs, to which it is shortened here: {seen[0].lower()}{seen[1:]} "
+    )
+    short += f"So far the test {'holds' if holds else 'does not hold'}; --full runs all epochs."
+    return grade(value, False, holds or partly, short)
+
+
 @claim(
     "dqn-is-far-from-optimal", "section 5.2", "DQN with clipped rewards stays far from the best performance.",
-    "final score of DQN-clipped over seeds", "the interval is below 80% of the best possible score",
+    "final score of DQN-clipped over seeds", "the interval is below 80% of the best possible score, at full length",
 )  # fmt: skip
 def _dqn_far(evidence: Evidence) -> Judgement:
     score = estimate(dqn_final(evidence))
-    return grade(score, score.high < 0.8 * BEST, score.high < NEAR * BEST, f"It ends at {score}.")
+    return _deep(evidence, score, score.high < 0.8 * BEST, score.high < NEAR * BEST, f"It ends at {score}.")
 
 
 @claim(
     "dqn-leaves-the-last-fruits", "section 5.2", "DQN with clipped rewards struggles to eat the last fruits.",
-    "share of games with all fruit eaten, DQN-clipped", "the interval is below 0.5",
+    "share of games with all fruit eaten, DQN-clipped", "the interval is below 0.5, at full length",
 )  # fmt: skip
 def _dqn_fruits(evidence: Evidence) -> Judgement:
     done = estimate(dqn_final(evidence, "finished"))
-    return grade(done, done.high < 0.5, done.high < 0.9, f"It finishes {percent(done)} of its games.")
+    return _deep(evidence, done, done.high < 0.5, done.high < 0.9, f"It finishes {percent(done)} of its games.")
 
 
 @claim(
     "dqn-is-hit", "section 5.2", "DQN with clipped rewards is hit by ghosts from time to time.",
-    "touches of a game, DQN-clipped, less those of empathic 0.9", "above 0, and below those of a random player",
+    "touches of a game, DQN-clipped less empathic 0.9",
+    "above 0, and its touches are below those of a random player, at full length",
 )  # fmt: skip
 def _dqn_hit(evidence: Evidence) -> Judgement:
-    hits, other = estimate(dqn_final(evidence, "touches")), float(at(evidence, EMPATHIC, "touches").mean())
+    deep, other = dqn_final(evidence, "touches"), at(evidence, EMPATHIC, "touches")
     blind = float(np.mean(evidence.result(random_job(evidence.plan))["touches"]))
-    more = Estimate(hits.value - other, hits.low - other, hits.high - other)
-    return grade(more, more.low > 0 and hits.high < blind, hits.low > 0,
-                 f"It is touched {hits} times a game, empathic 0.9 {other:.2f} times, a random player {blind:.1f}."
-                 )  # fmt: skip
+    hits, more = estimate(deep), unpaired(deep, other)
+    return _deep(evidence, more, more.low > 0 and hits.high < blind, hits.low > 0.1,
+                 f"It is touched {hits} times a game, empathic 0.9 {other.mean():.2f} times, a random player "
+                 f"{blind:.1f} times.")  # fmt: skip
 
 
 @claim(
     "agnostic-is-closer", "section 5.2", "Agnostic planning comes closer to the optimum than DQN and egocentric 0.9.",
-    "final score of agnostic 0.9 less the mean of DQN-clipped over its seeds",
-    "the interval is above 0, and against egocentric 0.9 as well",
+    "final score of agnostic 0.9 less that of DQN-clipped",
+    "the interval is above 0, at full length, and against egocentric 0.9 as well",
 )  # fmt: skip
 def _closer(evidence: Evidence) -> Judgement:
     mine = at(evidence, AGNOSTIC)
-    deep, stuck = estimate(mine - dqn_final(evidence).mean()), paired(mine, at(evidence, EGO_HIGH))
-    return grade(deep, deep.low > 0 and stuck.low > 0, stuck.low > 0,
-                 f"It is {deep} ahead of DQN-clipped and {stuck} ahead of egocentric 0.9.")  # fmt: skip
+    deep, stuck = unpaired(mine, dqn_final(evidence)), paired(mine, at(evidence, EGO_HIGH))
+    return _deep(evidence, deep, deep.low > 0 and stuck.low > 0, stuck.low > 0,
+                 f"It is {deep} points ahead of DQN-clipped and {stuck} ahead of egocentric 0.9.")  # fmt: skip
 
 
 # ---- section 5.2: noise ----------------------------------------------------------------------------------------------
