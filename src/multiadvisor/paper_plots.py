@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from multiadvisor.worlds.board import Board
 
-SIZE = (5.6, 4.2)  # inches: readable in one column of a phone
+SIZE = (4.8, 3.9)  # inches: readable in one column of a phone
 _DASHES = {"": "-", "0.01": "--", "0.1": ":"}
 _MARKS = ("o", "s", "^", "D", "v", "P")
 
@@ -55,7 +55,7 @@ def _finish(axis: Axes) -> Axes:
     axis.grid(alpha=0.25)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
-    axis.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
+    axis.legend(fontsize=8.5, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
     return axis
 
 

@@ -90,7 +90,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     def draw_traps() -> Any:
         from multiadvisor import plots
 
-        return plots.one_axis(plots.trap_curves, found, size=(5.6, 4.2))
+        return plots.one_axis(plots.trap_curves, found, size=(4.8, 3.9))
 
     def draw_rest() -> Any:
         from multiadvisor import paper_plots

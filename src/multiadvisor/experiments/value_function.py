@@ -454,12 +454,20 @@ def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
     return summary(reading, seeds, results, evidence.result(exact_job(reading))["exact"])
 
 
+def short_text(result: dict[str, Any]) -> str:
+    """The most important of `describe`, for below a figure."""
+    exact = {(row["target"], row["gamma"]): row["turns"] for row in result["exact"]}
+    trained = {(row["target"], row["gamma"]): row for row in result["table"]}
+    ordered = [line for line in _describe_order(result) if " before " not in line]
+    return "\n".join([_describe_exact(exact)[0], *ordered, _describe_high_gammas(exact, trained)[1]])
+
+
 def figures(evidence: Evidence) -> list[Figure]:
     """Turns against gamma in both readings."""
     found = []
     for reading, title in (("default", "Value function"), ("literal", "Value function, taken by the letter")):
         result = summary_of(evidence, reading)
-        found.append(Figure(f"value-function-{reading}", title, result["text"], _drawer(result)))
+        found.append(Figure(f"value-function-{reading}", title, short_text(result), _drawer(result)))
     return found
 
 
