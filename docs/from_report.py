@@ -50,8 +50,8 @@ def settings_table(evidence: Evidence) -> str:
 
 def counted(judged: list[Judged]) -> str:
     """How many claims hold."""
-    found = counts(judged)
-    return f"Of {sum(found.values())} claims " + ", ".join(f"{number} are {word}" for word, number in found.items())
+    whole, part, none = counts(judged).values()
+    return f"Of {whole + part + none} claims {whole} reproduce, {part} in part, and {none} do{'es' * (none == 1)} not"
 
 
 def side_by_side(*names: Path) -> np.ndarray:

@@ -75,6 +75,20 @@ def test_a_gif_plays_all_frames(agent, trace):
     assert duration == 120 * (len(frames) - 1 + video.HOLD)  # eight turns a second, in hundredths
 
 
+def test_a_gif_tells_for_from_against(agent, trace):
+    """Orange must not turn into Pac-Boy's yellow, nor blue into grey, however seldom they are seen."""
+    frames = list(video.frames(agent.task, trace, "x", cell=16))
+    image = Image.open(io.BytesIO(video.gif(frames)))
+    for colour, wanted in ((video.FOR, lambda value: value > 0), (video.AGAINST, lambda value: value < 0)):
+        turn = next(k for k, say in enumerate(trace["advisors"]) if say and wanted(say[0][1]))
+        assert (frames[turn] == colour).all(axis=-1).sum() > 20
+        shown = []
+        for k in range(max(0, turn - 2), min(image.n_frames, turn + 3)):  # frames that are alike may be joined
+            image.seek(k)
+            shown.append(np.abs(np.asarray(image.convert("RGB")).astype(int) - colour).sum(axis=-1).min())
+        assert min(shown) < 25
+
+
 def test_the_footer_counts_score_and_touches(agent, trace, monkeypatch):
     said = []
     monkeypatch.setattr(video, "_frame", lambda task, x, facing, title, lines, *rest: said.append(lines[0]))

@@ -110,7 +110,7 @@ def choices_figure(bars: dict[str, list[tuple[str, np.ndarray]]]) -> Figure:
                 axis.errorbar(place + shift, mean, [[mean - low], [high - mean]], fmt=_MARKS[k % len(_MARKS)],
                               color=style["color"], markersize=5, capsize=2, label=name if place == 0 else None
                               )  # fmt: skip
-        axis.set_xticks(range(len(options)), options, fontsize=8)
+        axis.set_xticks(range(len(options)), [o.replace(" after ", "\nafter ") for o in options], fontsize=8)
         axis.set_xlim(-0.5, len(options) - 0.5)
         axis.set(ylabel="final score")
         return _finish(axis)

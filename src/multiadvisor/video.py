@@ -116,7 +116,11 @@ def gif(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
     images = [Image.fromarray(one) for one in pictures]
     if not images:
         raise BadInput("a GIF needs at least one picture")
-    sample = np.concatenate([np.asarray(images[k]) for k in sorted({0, len(images) // 2, len(images) - 1})])
+    chosen = sorted({round(part * (len(images) - 1)) for part in np.linspace(0, 1, 8)})
+    marks = [
+        np.full((16, images[0].width, 3), colour, np.uint8) for colour in (FOR, AGAINST)
+    ]  # seldom, but always told
+    sample = np.concatenate([*(np.asarray(images[k]) for k in chosen), *marks])
     palette = Image.fromarray(sample).quantize(_COLOURS, Image.Quantize.MEDIANCUT)
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     pause = 10 * round(100 / speed)  # a GIF counts hundredths of a second

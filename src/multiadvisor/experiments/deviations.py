@@ -134,9 +134,8 @@ def figures(evidence: Evidence) -> list[Figure]:
 def _compared(evidence: Evidence, new: Setting, old: Setting) -> str:
     """How two ways of one setting differ in everything but the score."""
     found = {m: paired(final(evidence, new, m), final(evidence, old, m)) for m in ("turns", "finished", "touches")}
-    return f"With it a game takes {found['turns']} turns more, {found['finished']} more of the games are finished, " + (
-        f"and there are {found['touches']} touches more a game."
-    )
+    names = {"turns": "turns of a game", "finished": "share of games finished", "touches": "touches a game"}
+    return "Changes besides: " + ", ".join(f"{names[m]} {change}" for m, change in found.items()) + "."
 
 
 _TITLES = {
