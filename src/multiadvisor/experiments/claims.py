@@ -87,7 +87,11 @@ def all_claims() -> list[Claim]:
     from multiadvisor.experiments import claims_planning, claims_results  # noqa: F401  they register themselves
 
     order = ("abstract", "section 4", "section 5", "section 6", "appendix")
-    return sorted(CLAIMS, key=lambda one: next(k for k, name in enumerate(order) if one.where.startswith(name)))
+
+    def place(one: Claim) -> tuple[int, str]:
+        return next(k for k, name in enumerate(order) if one.where.startswith(name)), one.where
+
+    return sorted(CLAIMS, key=place)
 
 
 def judge_all(evidence: Evidence) -> list[Judged]:
