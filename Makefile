@@ -12,11 +12,16 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
 	touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,ray,search,tensorboard,parquet,test]'
+$(VENV)/installed-reproduce: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,deep,video]'
 	touch $@
 
-reproduce: $(VENV)/installed
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,video,ray,search,tensorboard,parquet,test]'
+	touch $@
+
+# Stopped at any moment, it goes on where it was.
+reproduce: $(VENV)/installed-reproduce
 	$(BIN)/multiadvisor reproduce --out report
 
 lint: $(VENV)/installed-test

@@ -249,3 +249,37 @@ def test_wrong_calls():
     ):
         with pytest.raises(mad.BadInput, match=message):
             call()
+
+
+def test_an_estimating_agent_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):
+    """What advisors have counted of the aggregator is part of the run."""
+    how = {"planning": "empathic", "foresight": "estimate", "seed": 3}
+    whole = mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(6000, progress=False)
+    mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(2500, progress=False).save(tmp_path / "run")
+    again = mad.load(tmp_path / "run").learn(3500, progress=False)
+    assert np.array_equal(again._learner.table, whole._learner.table)
+    assert np.array_equal(again._learner.counts, whole._learner.counts)
+    assert whole._learner.counts.sum() > 6000
+    real = mad.MultiAdvisor(mad.make("pac-boy"), planning="empathic", seed=3).learn(6000, progress=False)
+    assert not np.array_equal(real._learner.table, whole._learner.table)
+    assert "counts" not in real._learner.tensors()
+
+
+def test_with_full_states_the_estimate_is_the_aggregator():
+    """Where an advisor sees everything, its estimate settles on what the aggregator does, and so do its values."""
+    found = []
+    for foresight in ("real", "estimate"):
+        task = mad.make("two-goal", r1=1.0, r2=2.0)
+        agent = mad.MultiAdvisor(task, planning="empathic", gamma=0.9, foresight=foresight, epsilon=0.2, seed=0)
+        agent.learn(50_000, progress=False)
+        found.append(agent.preferences([0]))
+    assert found[1] == pytest.approx(found[0], abs=0.05)
+    assert found[0].argmax() == found[1].argmax() == 2
+
+
+def test_an_estimate_needs_a_compiled_world():
+    task = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0"))
+    with pytest.raises(mad.BadInput, match="compiled world"):
+        mad.MultiAdvisor(task, planning="empathic", foresight="estimate")
+    with pytest.raises(mad.BadInput, match="empathically"):
+        mad.MultiAdvisor(mad.make("two-goal"), planning="agnostic", foresight="estimate")

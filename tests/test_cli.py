@@ -109,13 +109,26 @@ def test_benchmark_kernel_json(capsys):
 
 def test_reproduce(capsys, tmp_path):
     code, out, _ = run(
-        capsys, "reproduce", "--seeds", "2", "--epochs", "2", "--out", str(tmp_path / "report"), "--json"
-    )
+        capsys, "reproduce", "pac-boy", "--seeds", "2", "--epochs", "2", "--workers", "0",
+        "--out", str(tmp_path / "report"), "--json",
+    )  # fmt: skip
     assert code == 0
-    rows = {row["setting"]: row for row in json.loads(out)["table"]}
+    result = json.loads(out)
+    rows = {row["setting"]: row for row in result["table"]}
     assert -90 < rows["random player"]["score"] < -70
-    assert "empathic 0.9, noise 0.1" in rows
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {"pac-boy.json", "pac-boy.png", "pac-boy.svg"}
+    assert {"linear Q-learning", "empathic 0.9"} <= set(rows)
+    assert result["machine"]["stages"]["tabular runs"]["transitions_per_second"] > 0
+    assert {"report.html", "report.md", "claims.json", "results.jsonl", "machine.json"} <= {
+        path.name for path in (tmp_path / "report").iterdir()
+    }
+
+
+def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    code, out, error = run(capsys, "reproduce", "pac-boy", "--out", str(tmp_path))
+    assert (code, out, len(error.splitlines())) == (2, "", 1)
+    assert "holds no report" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 @pytest.mark.parametrize(
@@ -153,8 +166,13 @@ def test_reproduce(capsys, tmp_path):
         ("reproduce --seeds 0", "0 seeds"),
         ("reproduce nothing", "invalid choice: 'nothing'"),
         ("reproduce --reading literal", "--reading is for value-function"),
-        ("reproduce value-function --rules hra", "--rules is for pac-boy"),
+        ("reproduce --out .", "holds no report"),
+        ("reproduce --rules chess", "unknown rules 'chess'"),
+        ("reproduce noise --epochs 0", "0 epochs"),
+        ("reproduce value-function --rules hra", "--rules is for the other experiments"),
         ("reproduce value-function --reading odd", "unknown reading 'odd'"),
+        ("train pac-boy --foresight second", "unknown foresight 'second'"),
+        ("train pac-boy --planning agnostic --foresight estimate", "for advisors that plan empathically"),
         ("train pac-boy --learner quadratic", "unknown learner 'quadratic'"),
     ],
 )

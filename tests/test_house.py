@@ -25,7 +25,7 @@ LAYERS = [
     {"theory"},
     {"explain"},
     {"check_adapter", "check_world", "check"},
-    {"runs.training", "runs.trace", "plots"},
+    {"runs.training", "runs.trace", "plots", "paper_plots", "video"},
     {"runs.jobs"},
     {"runs.rehearsal", "runs.engine", "runs.ledger", "runs.worker"},
     {"runs.local", "runs.inline", "runs.ray_engine"},
@@ -41,6 +41,7 @@ HEAVY = {
     "matplotlib": {"plots.py"},
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
     "torch": {"benchmark_deep.py"}, "pickle": set(),
+    "imageio_ffmpeg": {"video.py"}, "PIL": {"video.py"},
     "yaml": set(), "marshal": set(),
     "ray": {"ray_engine.py"}, "optuna": {"search.py"}, "tensorboardX": {"tensorboard.py"}, "pyarrow": {"sweep.py"},
 }  # fmt: skip

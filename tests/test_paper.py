@@ -3,23 +3,25 @@
 import numpy as np
 import pytest
 
-import multiadvisor as mad
-from multiadvisor.experiments.pac_boy import LAST, SETTINGS, random_player, run, score
-from multiadvisor.progress import LearningBar
-from multiadvisor.settings import Schedule
+from multiadvisor.experiments.noise import NOISY
+from multiadvisor.experiments.pac_boy import EMPATHIC, SETTINGS, final, job, random_job, row, table
+from multiadvisor.experiments.parts import LAST, Evidence, Plan, unique
+from multiadvisor.runs.driver import run_jobs
 
-SEEDS = 5
+PLAN = Plan(seeds=5)
 
 
 @pytest.fixture(scope="module")
-def rows():
-    task, table = mad.make("pac-boy"), {}
-    for setting in SETTINGS:
-        runs = []
-        for seed in range(SEEDS):
-            runs.append(run(setting, task, seed, Schedule(), LearningBar(0, shown=False)).epochs)
-        table[setting.name] = score(setting.name, runs)
-    return table
+def evidence(tmp_path_factory):
+    settings = (*SETTINGS, *NOISY)
+    jobs = unique([random_job(PLAN), *(job(s, seed, PLAN) for s in settings for seed in range(PLAN.seeds))])
+    results = run_jobs(tmp_path_factory.mktemp("paper") / "runs", jobs, workers=0)
+    return Evidence(PLAN, {one.id: results[one.id] for one in jobs})
+
+
+@pytest.fixture(scope="module")
+def rows(evidence):
+    return {one["setting"]: one for one in table(evidence, (*SETTINGS, *NOISY))}
 
 
 def test_egocentric_with_a_low_gamma_is_near_optimal(rows):
@@ -55,12 +57,15 @@ def test_egocentric_is_faster(rows):
     assert 10 < rows["empathic 0.9"]["turns"] - rows["egocentric 0.4"]["turns"] < 50
 
 
-def test_the_random_player():
-    row = random_player(mad.make("pac-boy"), 1000)
-    assert -90 <= row["score"] <= -70
+def test_the_random_player(rows, evidence):
+    assert -90 <= rows["random player"]["score"] <= -70
+    assert rows["random player"]["seeds"] == 1000
+    assert 36.5 < np.mean(evidence.result(random_job(PLAN))["fruits"]) < 38.5  # the best possible score is 37.5
 
 
-def test_a_row_is_the_mean_of_the_last_epochs():
-    epochs = [{"score": float(e), "turns": 1.0, "finished": 0.0, "touches": 0.0} for e in range(50)]
-    row = score("x", [epochs, epochs])
-    assert row["score"] == np.mean(range(50 - LAST, 50))
+def test_a_row_is_the_mean_of_the_last_epochs(evidence):
+    scores = final(evidence, EMPATHIC)
+    last = [epoch["score"] for epoch in evidence.result(job(EMPATHIC, 3, PLAN))["epochs"][-LAST:]]
+    assert scores[3] == np.mean(last)
+    told = row("x", {key: np.array([1.0, 2.0, 3.0, 30.0]) for key in ("score", "turns", "finished", "touches")})
+    assert (told["score"], told["score_iqm"], told["seeds"]) == (9.0, 2.5, 4)

@@ -70,10 +70,11 @@ class MultiAdvisor:
     def __init__(
         self, task: Task, *, planning: str | Planning = "empathic", learner: str = "advisors", gamma: float = 0.9,
         alpha: float = 0.1, alpha_half: int = 0, epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
-        deep: DeepSettings | None = None,
+        foresight: str = "real", deep: DeepSettings | None = None,
     ) -> None:  # fmt: skip
         self.task = task
-        self.settings = Settings(planning, learner, gamma, alpha, alpha_half, epsilon, noise, seed, deep)  # type: ignore[arg-type]
+        name: Any = planning  # Settings takes the function as well, and keeps its name
+        self.settings = Settings(name, learner, gamma, alpha, alpha_half, epsilon, noise, seed, foresight, deep)
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings)

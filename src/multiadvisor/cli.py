@@ -26,7 +26,7 @@ commands:
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
   sweep       run a grid of training runs that survives crashes, on one machine or many
-  reproduce   run an experiment of the paper, print a table, save a figure
+  reproduce   run the paper's experiments, write a report with a verdict on each of its claims
   benchmark   measure speed against a native C loop or other libraries
 
 `multiadvisor COMMAND --help` explains each. A first example (the very first run compiles for some seconds):

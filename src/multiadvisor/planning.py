@@ -54,6 +54,20 @@ def empathic(advice: Array, action: Any) -> Array:
     return advice[:, action]
 
 
+def foreseen(advice: Array, counts: Array) -> Array:
+    """Empathic planning on an estimate: each advisor weighs its values by how often it saw the aggregator act so.
+
+    counts [n, A] is how often each action was the aggregator's in the advisor's own local state, the paper's f_j(x'_j).
+    It takes the place of f_Sigma(x'), which an advisor cannot know from its local state alone.
+
+    >>> import numpy as np
+    >>> foreseen(np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([[3.0, 1.0], [0.0, 4.0]]))
+    array([0.75, 3.  ])
+    """
+    _check(advice)
+    return (counts * advice).sum(axis=1) / counts.sum(axis=1)
+
+
 PLANNINGS: dict[str, Planning] = {
     "egocentric": egocentric,
     "agnostic": agnostic,

@@ -37,9 +37,13 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart by colour-blind readers as well; one setting has one colour everywhere.
 COLOURS = {
     "egocentric 0.4": "#0072B2", "egocentric 0.9": "#56B4E9", "agnostic 0.9": "#E69F00", "empathic 0.9": "#D55E00",
-    "linear Q-learning": "#777777",
+    "linear Q-learning": "#777777", "DQN-clipped": "#009E73", "random player": "#000000",
 }  # fmt: skip
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+TARGET_COLOURS = {
+    "TSP": "#000000", "RL": "#0072B2", "summed egocentric": "#D55E00", "vector egocentric": "#009E73",
+    "egocentric": "#CC79A7",
+}  # fmt: skip
 Curves = dict[str, list[list[dict[str, Any]]]]
 
 
@@ -240,18 +244,29 @@ def save(figure: Figure, path: Path) -> Path:
     """As PNG and SVG, the same bytes every time; where the PNG is."""
     base = str(path)[:-4] if path.suffix in (".png", ".svg") else str(path)
     for kind in ("png", "svg"):
-        content = io.BytesIO()
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        with matplotlib.rc_context({"svg.hashsalt": "multiadvisor"}):
-            figure.savefig(content, format=kind, dpi=120, metadata=metadata)
-        write_atomically(Path(f"{base}.{kind}"), content.getvalue())
+        write_atomically(Path(f"{base}.{kind}"), drawn(figure, kind))
     plt.close(figure)
     return Path(f"{base}.png")
 
 
+def drawn(figure: Figure, kind: str, salt: str = "multiadvisor") -> bytes:
+    """The file's content, with nothing in it that changes from run to run; `salt` names the parts of an SVG."""
+    content = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
+        figure.savefig(content, format=kind, dpi=120, metadata=metadata)
+    return content.getvalue()
+
+
+def both(figure: Figure, name: str) -> tuple[bytes, bytes]:
+    """A figure as SVG, whose parts carry its name so that several may stand in one page, and as PNG."""
+    content = drawn(figure, "svg", name), drawn(figure, "png")
+    plt.close(figure)
+    return content
+
+
 def value_function(result: dict[str, Any]) -> Figure:
     """The paper's value-function figure, turns against gamma, and beside it fruits and success; exact values dashed."""
-    colours = dict(zip(("TSP", "RL", "summed egocentric", "vector egocentric"), PALETTE[6:] + PALETTE[:3], strict=True))
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
     panels = {
         "turns": "turns to collect all fruits",
@@ -265,7 +280,7 @@ def value_function(result: dict[str, Any]) -> Figure:
                 gammas = [row["gamma"] for row in rows]
                 if gammas == [None]:  # does not depend on gamma: a level line
                     gammas, rows = [min(result["gammas"]), max(result["gammas"])], rows * 2
-                colour = colours.get(target, PALETTE[4])
+                colour = TARGET_COLOURS[target]
                 name = target if source == "table" else f"{target}, exact"
                 axis.plot(gammas, [row[key] for row in rows], style, color=colour, label=name)
                 if source == "table":

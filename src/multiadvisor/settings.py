@@ -12,6 +12,7 @@ from multiadvisor.errors import BadInput, unknown
 from multiadvisor.planning import PLANNINGS, planning_named
 
 LEARNERS = ("advisors", "linear")
+FORESIGHTS = ("real", "estimate")  # the aggregator's action in the real next state, or f_j from the local one
 
 
 def option(default: Any, text: str) -> Any:
@@ -93,6 +94,7 @@ class Settings:
     epsilon: float = option(0.05, "probability of a random action while learning")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
+    foresight: str = option("real", "empathic advisors learn from the aggregator's real next action, or an estimate")
     deep: DeepSettings | None = option(None, "a network in the place of tables")  # noqa: RUF009
 
     def __post_init__(self) -> None:
@@ -101,6 +103,13 @@ class Settings:
         planning_named(self.planning)
         if self.learner not in LEARNERS:
             raise unknown("learner", self.learner, LEARNERS)
+        if self.foresight not in FORESIGHTS:
+            raise unknown("foresight", self.foresight, FORESIGHTS)
+        alone = self.planning == "empathic" and self.learner == "advisors" and self.deep is None
+        if self.foresight != "real" and not alone:
+            raise BadInput(
+                f"foresight is {self.foresight!r}, which is for advisors that plan empathically: leave it out"
+            )
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:

@@ -20,7 +20,8 @@ def reference_of(agent, source, table):
     s = agent.settings
     return Reference(
         source, table, PLANNINGS[s.planning], agent.task.weights, agent.task.gammas(s.gamma), s.alpha, s.alpha_half,
-        s.epsilon, s.noise, draws.stream_key(s.seed, draws.TRAINING), s.learner == "linear",
+        s.epsilon, s.noise, draws.stream_key(s.seed, draws.TRAINING),
+        np.zeros_like(table) if s.foresight == "estimate" else None, s.learner == "linear",
     )  # fmt: skip
 
 
@@ -58,6 +59,13 @@ def test_pac_boy_with_weights_and_gammas_of_their_own(planning):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("name", ["pac-boy", "fruit-grid", "three-fruits", "four-fruits"])
+def test_an_estimate_of_the_aggregator(name, noise):
+    how = {"planning": "empathic", "foresight": "estimate", "noise": noise, "epsilon": 0.2}
+    assert_compiled_parity(varied(mad.make(name)), 1500, **how, seed=2)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("name", ["pac-boy", "fruit-grid", "two-goal"])
 def test_linear_q_learning(name, noise):
     assert_compiled_parity(mad.make(name), 1500, learner="linear", noise=noise, epsilon=0.2, alpha_half=5000, seed=2)
@@ -75,6 +83,8 @@ def test_a_corner_where_ghosts_meet(tmp_path):
     maze.write_text("GGG.P\n####.\n")
     for planning in PLANNINGS:
         assert_compiled_parity(mad.make("pac-boy", maze=str(maze)), 1500, planning=planning, epsilon=0.5, seed=3)
+    estimate = {"planning": "empathic", "foresight": "estimate"}
+    assert_compiled_parity(mad.make("pac-boy", maze=str(maze)), 1500, **estimate, epsilon=0.5, seed=3)
 
 
 def ring(advisors):

@@ -1,11 +1,9 @@
-"""The paper's Pac-Boy experiment: linear Q-learning, four multi-advisor settings, and noise on the rewards."""
+"""Pac-Boy without noise: two baselines and four multi-advisor settings, as in the paper's main figure."""
 
 from __future__ import annotations
 
-import json
-import platform
-import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +11,34 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
-from multiadvisor.progress import LearningBar
-from multiadvisor.runs.files import check_writable, write_atomically
-from multiadvisor.runs.training import Training
-from multiadvisor.settings import Schedule
-from multiadvisor.statistics import interval
-from multiadvisor.task import Task
-from multiadvisor.version import VERSION
+from multiadvisor.experiments import dqn
+from multiadvisor.experiments.parts import LAST, Evidence, Figure, Missing, Part, Plan
+from multiadvisor.runs.jobs import Job, Tell
+from multiadvisor.runs.training import RunConfig
+from multiadvisor.statistics import Estimate, estimate, interquartile_mean, interval, paired
 from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Games
+
+BEST = 37.5  # fruits on a board, on average: no player can score more
+MEASURES = ("score", "turns", "finished", "touches")
+DQN = "DQN-clipped"
+RANDOM_GAMES = 1000
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of the figure."""
+    """One line of a figure: how an agent learns Pac-Boy."""
 
     planning: str
     gamma: float
     noise: float = 0.0
     learner: str = "advisors"
+    rules: str = "paper"
+    epsilon: float = 0.05
+    alpha: float = 0.1
+    alpha_half: int = 0
+    ghosts: bool = True
+    foresight: str = "real"
 
     @property
     def name(self) -> str:
@@ -42,45 +49,51 @@ class Setting:
         return f"{self.planning} {self.gamma:g}{noise}"
 
 
-SETTINGS = (
-    Setting("egocentric", 0.9, learner="linear"),
-    Setting("egocentric", 0.4),
-    Setting("egocentric", 0.9),
-    Setting("agnostic", 0.9),
-    Setting("empathic", 0.9),
-    Setting("egocentric", 0.4, 0.01),
-    Setting("egocentric", 0.4, 0.1),
-    Setting("empathic", 0.9, 0.01),
-    Setting("empathic", 0.9, 0.1),
-)
-LAST = 10  # epochs averaged for the table
+LINEAR = Setting("egocentric", 0.9, learner="linear")
+EGO_LOW, EGO_HIGH = Setting("egocentric", 0.4), Setting("egocentric", 0.9)
+AGNOSTIC, EMPATHIC = Setting("agnostic", 0.9), Setting("empathic", 0.9)
+ADVISORS = (EGO_LOW, EGO_HIGH, AGNOSTIC, EMPATHIC)
+SETTINGS = (LINEAR, *ADVISORS)
 
 
-def run(setting: Setting, task: Task, seed: int, schedule: Schedule, bar: LearningBar) -> Training:
-    """Train one setting with one seed."""
-    how = {"planning": setting.planning, "learner": setting.learner, "gamma": setting.gamma, "noise": setting.noise}
-    agent = MultiAdvisor(task, **how, seed=seed)  # type: ignore[arg-type]
-    return Training(agent, schedule).run(lambda turns, epoch: bar.advance(turns, epoch["score"] if epoch else None))
+# ---- work ------------------------------------------------------------------------------------------------------------
+def job(setting: Setting, seed: int, plan: Plan) -> Job:
+    """One run of a setting."""
+    return Job("train", run_config(setting, seed, plan))
 
 
-def score(setting: str, runs: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    """One row of the table: means of the last epochs, with an interval over seeds."""
-    last = {
-        key: np.array([np.mean([epoch[key] for epoch in epochs[-LAST:]]) for epochs in runs])  # [seeds]
-        for key in ("score", "turns", "finished", "touches")
-    }
-    row = {"setting": setting, **{key: float(values.mean()) for key, values in last.items()}}
-    return {**row, "score_interval": interval(last["score"]), "seeds": len(runs)}
+def run_config(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
+    """A run as data."""
+    settings = {name: value for name, value in asdict(setting).items() if name not in ("rules", "ghosts")}
+    config = {
+        "task": "pac-boy", "options": {"rules": setting.rules, "ghosts": setting.ghosts},
+        "settings": {**settings, "seed": seed},
+        "schedule": {"epochs": plan.epochs, "transitions": plan.transitions, "games": plan.games},
+    }  # fmt: skip
+    return RunConfig.parse(config).as_config()
 
 
-def random_player(task: Task, games: int) -> dict[str, Any]:
-    """The score of uniformly random actions, one game on each of so many boards."""
+def trained(config: dict[str, Any]) -> MultiAdvisor:
+    """The agent at the end of a run."""
+    run = RunConfig.parse(config)
+    agent = MultiAdvisor(run.make_task(), **asdict(run.settings))
+    return agent.learn(run.schedule.epochs * run.schedule.transitions, progress=False)
+
+
+def random_job(plan: Plan) -> Job:
+    """The player without a plan."""
+    return Job("random-player", {"games": RANDOM_GAMES, "rules": plan.rules})
+
+
+def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The score, turns, finish and touches of uniformly random actions, one game on each of so many boards."""
+    task, games = make("pac-boy", rules=config["rules"]), config["games"]
     batch = Games(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(games)])
     generator = np.random.default_rng(0)
     batch.step(np.zeros(games, np.int64))
+    fruits = (batch.x[:, -len(task.board.fruit) :] == 1).sum(axis=1)
     going, length = np.ones(games, bool), np.zeros(games)
-    returns = np.zeros((games, task.n))
-    finished = np.zeros(games)
+    returns, finished = np.zeros((games, task.n)), np.zeros(games)
     while going.any():
         batch.step(generator.integers(len(task.actions), size=games))
         slot = np.arange(task.n) < batch.active[:, None]  # [games, n]
@@ -89,37 +102,169 @@ def random_player(task: Task, games: int) -> dict[str, Any]:
         length += going
         finished[going & batch.terminated] = 1
         going &= ~batch.over
-    touches = task.measures(returns)["touches"].mean() if task.measures else 0.0
-    scores = returns @ task.weights
+    assert task.measures is not None
     return {
-        "setting": "random player", "score": float(scores.mean()), "turns": float(length.mean()),
-        "finished": float(finished.mean()), "touches": float(touches), "score_interval": interval(scores),
-        "seeds": games,
+        "score": (returns @ task.weights).tolist(), "turns": length.tolist(), "finished": finished.tolist(),
+        "touches": task.measures(returns)["touches"].tolist(), "fruits": fruits.tolist(),
     }  # fmt: skip
 
 
-def reproduce(seeds: int, epochs: int, rules: str, out: Path) -> dict[str, Any]:
-    """Everything: runs, table, figure, and a file with the raw results."""
-    from multiadvisor import plots  # first of all: without matplotlib nothing should start
+# ---- results ---------------------------------------------------------------------------------------------------------
+def with_rules(setting: Setting, plan: Plan) -> Setting:
+    """The setting under the plan's rules."""
+    return replace(setting, rules=plan.rules)
 
-    check_writable(out)
-    task, schedule = make("pac-boy", rules=rules), Schedule(epochs=epochs)
-    curves: dict[str, list[list[dict[str, Any]]]] = {}
-    seconds = 0.0
-    start = time.perf_counter()
-    total = len(SETTINGS) * seeds * epochs * schedule.transitions
-    with LearningBar(total, title="Pac-Boy") as bar:
-        for setting in SETTINGS:
-            runs = [run(setting, task, seed, schedule, bar) for seed in range(seeds)]
-            curves[setting.name] = [training.epochs for training in runs]
-            seconds += sum(training.seconds for training in runs)
-    result = {
-        "version": VERSION, "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-        "rules": rules, "epochs": epochs, "transitions_per_epoch": schedule.transitions,
-        "games_per_epoch": schedule.games,
-        "table": [random_player(task, 1000), *(score(name, runs) for name, runs in curves.items())],
-        "transitions_per_second": total / seconds, "seconds": time.perf_counter() - start,
-    }  # fmt: skip
-    write_atomically(out / "pac-boy.json", json.dumps({**result, "curves": curves}, indent=1).encode())
-    plots.save(plots.pac_boy(curves, schedule.transitions), out / "pac-boy")
-    return result
+
+def epochs_of(evidence: Evidence, setting: Setting) -> list[list[dict[str, Any]]]:
+    """The epochs of every seed of a setting."""
+    plan = evidence.plan
+    return [evidence.result(job(setting, seed, plan))["epochs"] for seed in range(plan.seeds)]
+
+
+def curve(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
+    """[seeds, epochs] of one measure."""
+    return np.array([[epoch[measure] for epoch in run] for run in epochs_of(evidence, setting)], float)
+
+
+def final(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
+    """[seeds]: the mean of the last epochs."""
+    return curve(evidence, setting, measure)[:, -LAST:].mean(axis=1)
+
+
+def dqn_jobs(plan: Plan) -> list[Job]:
+    """The runs of DQN-clipped; none where this version cannot run it."""
+    if not dqn.available():
+        return []
+    length = {"epochs": plan.dqn_epochs, "transitions": plan.transitions, "games": plan.games, "rules": plan.rules}
+    return [Job("dqn-clipped", {"seed": seed, **length}) for seed in range(plan.dqn_seeds)]
+
+
+def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
+    """The epochs of every seed of DQN-clipped."""
+    jobs = dqn_jobs(evidence.plan)
+    if not jobs:
+        raise Missing("DQN-clipped is not in this report: this version cannot run it")
+    return [evidence.result(one)["epochs"] for one in jobs]
+
+
+def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:
+    """[seeds]: the mean of the last tenth of the epochs, two at least."""
+    runs = dqn_epochs(evidence)
+    last = max(2, min(LAST, len(runs[0]) // 5))
+    return np.array([np.mean([epoch[measure] for epoch in run[-last:]]) for run in runs])
+
+
+def curves(evidence: Evidence, settings: tuple[Setting, ...]) -> dict[str, list[list[dict[str, Any]]]]:
+    """The learning curves by name, DQN-clipped among them where there is one."""
+    found = {s.name: epochs_of(evidence, with_rules(s, evidence.plan)) for s in settings}
+    return found
+
+
+def row(name: str, measures: dict[str, np.ndarray]) -> dict[str, Any]:
+    """One row of the table: means over seeds with intervals, and the interquartile mean of the score."""
+    means = {key: float(values.mean()) for key, values in measures.items()}
+    bands = {f"{key}_interval": interval(values) for key, values in measures.items()}
+    middle = estimate(measures["score"], interquartile_mean)
+    return {"setting": name, **means, **bands, "score_iqm": middle.value, "score_iqm_interval": middle.interval,
+            "seeds": len(measures["score"])}  # fmt: skip
+
+
+def table(evidence: Evidence, settings: tuple[Setting, ...]) -> list[dict[str, Any]]:
+    """The rows of all settings, the random player first."""
+    played = evidence.result(random_job(evidence.plan))
+    rows = [row("random player", {key: np.array(played[key]) for key in MEASURES})]
+    for setting in settings:
+        here = with_rules(setting, evidence.plan)
+        rows.append(row(setting.name, {key: final(evidence, here, key) for key in MEASURES}))
+        if setting == LINEAR and dqn_jobs(evidence.plan):
+            rows.append(row(DQN, {key: dqn_final(evidence, key) for key in MEASURES}))
+    return rows
+
+
+def text_table(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    """The table for a page."""
+    head = ("setting", "score", "95% interval", "IQM", "turns", "all fruit", "touches", "seeds")
+    return (head, *(
+        (r["setting"], f"{r['score']:.2f}", "[{:.2f}, {:.2f}]".format(*r["score_interval"]), f"{r['score_iqm']:.2f}",
+         f"{r['turns']:.0f}", f"{r['finished']:.2f}", f"{r['touches']:.2f}", str(r["seeds"]))
+        for r in rows
+    ))  # fmt: skip
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+def jobs(plan: Plan) -> list[Job]:
+    """Every run, and the random player; without ghosts as well, to see what they are to blame for."""
+    runs = [job(with_rules(s, plan), seed, plan) for s in SETTINGS for seed in range(plan.seeds)]
+    calm = [job(without_ghosts(s, plan), seed, plan) for s in (AGNOSTIC, EMPATHIC) for seed in range(plan.seeds)]
+    return [random_job(plan), *runs, *calm, *dqn_jobs(plan)]
+
+
+def without_ghosts(setting: Setting, plan: Plan) -> Setting:
+    """The setting in the maze without ghosts."""
+    return replace(setting, rules=plan.rules, ghosts=False)
+
+
+def _said(value: Estimate) -> str:
+    return f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}]"
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Score, turns, finished games and touches against epochs; the table."""
+    plan = evidence.plan
+    here = {s.name: with_rules(s, plan) for s in SETTINGS}
+    shown = curves(evidence, SETTINGS)
+    shortened = ""
+    if dqn_jobs(plan):
+        shown[DQN] = dqn_epochs(evidence)
+        if plan.dqn_epochs < plan.epochs or plan.dqn_seeds < plan.seeds:
+            shortened = f"{DQN}: {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs only"
+    else:
+        shortened = f"without {DQN}, which this version cannot run"
+    low, high = final(evidence, here["egocentric 0.4"]), final(evidence, here["empathic 0.9"])
+    faster = paired(final(evidence, here["empathic 0.9"], "turns"), final(evidence, here["egocentric 0.4"], "turns"))
+    fear = estimate(final(evidence, here["agnostic 0.9"], "finished"))
+    stuck = estimate(final(evidence, here["egocentric 0.9"], "turns"))
+    touched = {name: estimate(final(evidence, s, "touches")) for name, s in here.items()}
+    carefullest = min(touched, key=lambda name: touched[name].value)
+    texts = {
+        "score": f"Mean of {plan.seeds} seeds with 95% bootstrap bands; final scores are means of the last "
+        f"{min(LAST, plan.epochs)} epochs. Egocentric 0.4 ends at {_said(estimate(low))} and empathic 0.9 at "
+        f"{_said(estimate(high))}, of {BEST} that a board holds on average; paired by seed, egocentric 0.4 is "
+        f"{_said(paired(low, high))} ahead. Egocentric 0.9 ends at "
+        f"{_said(estimate(final(evidence, here['egocentric 0.9'])))}, agnostic 0.9 at "
+        f"{_said(estimate(final(evidence, here['agnostic 0.9'])))}, linear Q-learning at "
+        f"{_said(estimate(final(evidence, here['linear Q-learning'])))}.",
+        "turns": f"A game is cut off after 300 turns. Empathic 0.9 takes {_said(faster)} turns more than egocentric "
+        f"0.4 (paired by seed; the paper says 20). Egocentric 0.9 takes {_said(stuck)}.",
+        "finished": f"Agnostic 0.9 eats all the fruit in {100 * fear.value:.0f}% of its last games "
+        f"[{100 * fear.low:.0f}, {100 * fear.high:.0f}].",
+        "touches": f"Fewest in the end: {carefullest}, {touched[carefullest]} a game. A game of egocentric 0.4 is also "
+        f"the shortest; per 100 turns the touches are "
+        + ", ".join(
+            f"{name} {100 * touched[name].value / final(evidence, s, 'turns').mean():.2f}" for name, s in here.items()
+        )
+        + ".",
+    }
+    labels = {"score": "score of a game", "turns": "turns of a game", "finished": "share of games with all fruit eaten",
+              "touches": "touches by ghosts in a game"}  # fmt: skip
+    titles = {"score": "Pac-Boy, no noise", "turns": "Turns per game", "finished": "Games with all fruit eaten",
+              "touches": "Touches per game"}  # fmt: skip
+
+    def draw(measure: str) -> Callable[[], Any]:
+        def now() -> Any:
+            from multiadvisor import paper_plots
+
+            return paper_plots.curves_figure(shown, measure, labels[measure], shortened)
+
+        return now
+
+    found = [Figure(f"pac-boy-{m}", titles[m], texts[m], draw(m)) for m in MEASURES]
+    rows = table(evidence, SETTINGS)
+    about = f"Means of the last {min(LAST, plan.epochs)} epochs of {plan.epochs}; intervals over seeds (of the random "
+    about += "player over games). IQM is the interquartile mean over seeds." + (
+        f" {shortened[0].upper()}{shortened[1:]}." if shortened else ""
+    )
+    return [*found, Figure("pac-boy-table", "The table", about, table=text_table(rows))]
+
+
+PART = Part("pac-boy", "Pac-Boy without noise", 20, jobs, figures)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +19,10 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
+from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.statistics import interval
 from multiadvisor.version import VERSION
 
@@ -370,8 +372,45 @@ def _describe_limits(result: dict[str, Any]) -> str:
     )
 
 
-def reproduce(seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0) -> dict[str, Any]:
-    """Everything, for the seeds from `first` on: runs, table, exact lines, comparisons, text, figure, and a file."""
+# ---- jobs ------------------------------------------------------------------------------------------------------------
+def job(seed: int, reading: str, epochs: int | None = None) -> Job:
+    """All networks of a seed."""
+    return Job("value-function", {"seed": seed, "reading": reading, "epochs": epochs or EPOCHS, "starts": STARTS})
+
+
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Train and play the networks of a seed."""
+    measured = run(config["seed"], READINGS[config["reading"]], fixed_starts(config["starts"]), config["epochs"])
+    return {key: column.tolist() for key, column in measured.items()}
+
+
+def exact_job(reading: str) -> Job:
+    """The dashed lines."""
+    return Job("value-function-exact", {"reading": reading, "starts": STARTS})
+
+
+def exact_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The games of players that know the true values."""
+    return {"exact": exact_lines(fixed_starts(config["starts"]), READINGS[config["reading"]])}
+
+
+def summary(
+    reading: str, seeds: list[int], results: list[dict[str, Any]], exact: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Table, comparisons and text from the results of the jobs."""
+    measured = [{key: np.array(column) for key, column in one.items()} for one in results]
+    result: dict[str, Any] = {
+        "reading": reading, "seeds": seeds, "samples": SAMPLES, "epochs": EPOCHS, "starts": STARTS, "cap": CAP,
+        "gammas": list(GAMMAS), "exact": exact, **score(measured),
+    }  # fmt: skip
+    result["text"] = describe(result)
+    return result
+
+
+def reproduce(
+    seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
+) -> dict[str, Any]:
+    """The experiment by itself, for the seeds from `first` on: runs, table, comparisons, text, figure, and a file."""
     from multiadvisor import plots  # first of all: without matplotlib or JAX nothing should start
     from multiadvisor.deep import regression  # noqa: F401
 
@@ -381,25 +420,64 @@ def reproduce(seeds: int, reading: str = "default", out: Path = Path("report"), 
         raise unknown("reading", reading, READINGS)
     check_writable(out)
     began = time.perf_counter()
-    rule, starts = READINGS[reading], fixed_starts(STARTS)
-    measured = []
-    for seed in range(first, first + seeds):
-        measured.append(run(seed, rule, starts, EPOCHS))
-        spent = time.perf_counter() - began
-        left = spent / len(measured) * (seeds - len(measured))
-        print(
-            f"value function, {reading} reading: {len(measured)} of {seeds} seeds, {len(grid())} networks each; "
-            f"{spent:.0f} s, about {left:.0f} s to go", file=sys.stderr, flush=True,
-        )  # fmt: skip
-    result: dict[str, Any] = {
+    name = "value-function" if reading == "default" else f"value-function-{reading}"
+    chosen = list(range(first, first + seeds))
+    asked = [exact_job(reading), *(job(seed, reading) for seed in chosen)]
+    results = run_jobs(out / f"{name}-runs", asked, workers=workers, title=f"value function, {reading} reading")
+    exact, *runs = (results[one.id] for one in asked)
+    result = {
         "version": VERSION, "versions": {name: version(name) for name in ("numpy", "jax", "jaxlib", "optax")},
         "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-        "reading": reading, "seeds": list(range(first, first + seeds)), "samples": SAMPLES, "epochs": EPOCHS,
-        "starts": STARTS, "cap": CAP, "gammas": list(GAMMAS), "exact": exact_lines(starts, rule), **score(measured),
+        **summary(reading, chosen, runs, exact["exact"]),
     }  # fmt: skip
-    result["text"] = describe(result)
-    name = "value-function" if reading == "default" else f"value-function-{reading}"
     # the time it took is not in the file: the same seeds are the same bytes
     write_atomically(out / f"{name}.json", json.dumps(result, indent=1).encode())
     plots.save(plots.value_function(result), out / name)
     return {**result, "seconds": time.perf_counter() - began}
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+def jobs(plan: Plan) -> list[Job]:
+    """Both readings; the literal one with fewer seeds."""
+    return [
+        exact_job("default"), exact_job("literal"),
+        *(job(seed, "default", plan.value_epochs) for seed in range(plan.value_seeds)),
+        *(job(seed, "literal", plan.value_epochs) for seed in range(plan.literal_seeds)),
+    ]  # fmt: skip
+
+
+def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
+    """The summary of a plan's runs."""
+    plan = evidence.plan
+    seeds = list(range(plan.value_seeds if reading == "default" else plan.literal_seeds))
+    results = [evidence.result(job(seed, reading, plan.value_epochs)) for seed in seeds]
+    return summary(reading, seeds, results, evidence.result(exact_job(reading))["exact"])
+
+
+def short_text(result: dict[str, Any]) -> str:
+    """The most important of `describe`, for below a figure."""
+    exact = {(row["target"], row["gamma"]): row["turns"] for row in result["exact"]}
+    trained = {(row["target"], row["gamma"]): row for row in result["table"]}
+    ordered = [line for line in _describe_order(result) if " before " not in line]
+    return "\n".join([_describe_exact(exact)[0], *ordered, _describe_high_gammas(exact, trained)[1]])
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Turns against gamma in both readings."""
+    found = []
+    for reading, title in (("default", "Value function"), ("literal", "Value function, taken by the letter")):
+        result = summary_of(evidence, reading)
+        found.append(Figure(f"value-function-{reading}", title, short_text(result), _drawer(result)))
+    return found
+
+
+def _drawer(result: dict[str, Any]) -> Callable[[], Any]:
+    def draw() -> Any:
+        from multiadvisor import paper_plots
+
+        return paper_plots.value_figure(result, "turns", "turns to collect all fruits (50: stuck)")
+
+    return draw
+
+
+PART = Part("value-function", "Values that are easier to learn", 10, jobs, figures)

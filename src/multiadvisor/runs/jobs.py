@@ -38,6 +38,15 @@ class Kind(NamedTuple):
 
 KINDS = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
+    "dqn-clipped": Kind("multiadvisor.experiments.dqn", "work", lease=1800.0),
+    "random-player": Kind("multiadvisor.experiments.pac_boy", "random_work"),
+    "perception": Kind("multiadvisor.experiments.noise", "radius_work"),
+    "trace": Kind("multiadvisor.experiments.watching", "trace_work"),
+    "resting": Kind("multiadvisor.experiments.watching", "resting_work"),
+    "traps": Kind("multiadvisor.experiments.attractors", "traps_work", lease=600.0),
+    "theory": Kind("multiadvisor.experiments.theory_checks", "work", lease=600.0),
+    "value-function": Kind("multiadvisor.experiments.value_function", "work", lease=900.0),
+    "value-function-exact": Kind("multiadvisor.experiments.value_function", "exact_work", lease=600.0),
     "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
 }
 

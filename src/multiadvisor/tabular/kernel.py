@@ -14,6 +14,7 @@ from multiadvisor.compiling import cached, compiled
 from multiadvisor.draws import CHOICE, FORESIGHT, GAME, NOISE, below, draw, high_half, normal, turn_key
 
 PLANNING_CODES = {"egocentric": 0, "agnostic": 1, "empathic": 2}
+ESTIMATE = 4  # empathic, on each advisor's own estimate of what the aggregator does
 LINEAR = 3  # in the place of a planning: one Q-function, linear in the features "advisor j is in local state s"
 
 # Rows of `whole` and `real`: by slot.
@@ -179,6 +180,21 @@ def learn_turn(table, advisors, rows, nexts, gamma, reward, value, m, total, act
 
 
 @compiled
+def foresee(table, counts, nexts, value, m, total, key):
+    """What advisors expect who estimate the aggregator: counted in their next rows, then values weighed by counts."""
+    ahead = greedy(total, draw(key, FORESIGHT))
+    for i in range(m):
+        counts[np.uintp(nexts[i]), ahead] += 1.0
+    for i in range(m):
+        row = np.uintp(nexts[i])
+        worth, times = 0.0, 0.0
+        for a in range(table.shape[1]):
+            worth += counts[row, a] * table[row, a]
+            times += counts[row, a]
+        value[i] = worth / times
+
+
+@compiled
 def learn_linear(table, features, count, action, alpha, error):
     """Q-learning with one weight for each feature and action: all that were present share the aggregator's error."""
     for i in range(count):
@@ -229,7 +245,7 @@ def settle(table, advisors, rows, reward, ended, m, action, alpha, learning, eve
 
 
 def play(
-    constants, x, table, total, whole, real, layout, focus, clock, tally, key, planning, alpha0, half, epsilon,
+    constants, x, table, counts, total, whole, real, layout, focus, clock, tally, key, planning, alpha0, half, epsilon,
     sigma, limit, shared, learning, turns, scores, lengths, finished, returns,
 ):  # fmt: skip
     """Play and learn for `turns` turns in a compiled world, or, where `scores` has room, until it is full of games."""
@@ -292,6 +308,8 @@ def play(
             learn_linear(table, features, slots, action, alpha, income + gamma[0] * best - expected)
             total[action] = sum_column(table, advisors, nexts, weight, m, action)
         elif learning:
+            if planning == ESTIMATE:
+                foresee(table, counts, nexts, value, m, total, key_now)
             same = learn_turn(
                 table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning, alpha, key_now
             )

@@ -101,6 +101,8 @@ class CompiledLearner(_Tables):
         self.layout = np.stack([layout.offset, layout.stride])
         self.focus = np.stack([task.weights, task.gammas(settings.gamma)])
         self.table = np.zeros((layout.rows, len(task.actions)))
+        estimating = settings.foresight == "estimate"
+        self.counts = np.zeros(self.table.shape if estimating else (0, len(task.actions)))
         self.x = np.zeros(world.size, np.int64)
         self.clock = np.array([0, 0, 0, 1])
         self.tally = np.zeros(2)
@@ -108,6 +110,7 @@ class CompiledLearner(_Tables):
         self._limit = -1 if task.limit is None else task.limit
         self._shared = shared_advisors(task)
         self._code = kernel.LINEAR if settings.learner == "linear" else kernel.PLANNING_CODES[settings.planning]
+        self._code = kernel.ESTIMATE if estimating else self._code
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step
         )
@@ -123,8 +126,8 @@ class CompiledLearner(_Tables):
             np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, task.n))
         )
         self._loop(
-            task.world.constants, x, self.table, np.zeros(self.table.shape[1]), whole, real, self.layout, self.focus,
-            clock, tally, key, self._code, float(settings.alpha),
+            task.world.constants, x, self.table, self.counts, np.zeros(self.table.shape[1]), whole, real,
+            self.layout, self.focus, clock, tally, key, self._code, float(settings.alpha),
             settings.alpha_half,
             float(settings.epsilon) if learning else 0.0, float(settings.noise) if learning else 0.0, self._limit,
             self._shared, learning, turns, *played,
@@ -184,7 +187,8 @@ class CompiledLearner(_Tables):
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
-        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally}
+        counted = {"counts": self.counts} if len(self.counts) else {}
+        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted}
 
     def restore(self, tensors: dict[str, np.ndarray]) -> None:
         """Take up what `tensors` gave."""
@@ -223,6 +227,8 @@ class AdapterLearner(_Tables):
         assert task.adapter is not None
         if settings.learner == "linear":
             raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+        if settings.foresight == "estimate":
+            raise BadInput(f"an estimate of the aggregator needs a compiled world, and {task.name!r} is none")
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._shared_environment = task.adapter
         self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))

@@ -24,7 +24,7 @@ from multiadvisor.draws import (
     normal,
     turn_key,
 )  # fmt: skip
-from multiadvisor.planning import Planning
+from multiadvisor.planning import Planning, foreseen
 from multiadvisor.tabular.kernel import TINY
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
@@ -72,6 +72,7 @@ class Reference:
     epsilon: float
     sigma: float
     key: np.uint64
+    counts: np.ndarray | None = None  # [rows, A] how often each action was the aggregator's, where advisors estimate it
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
@@ -103,8 +104,16 @@ class Reference:
         after = outcome.frame
         preferences = weighted_sum(self.table[after.rows], self.weights[after.advisors])  # Q_Sigma(x', .) [A]
         ahead = int(greedy(preferences, low_half(np.uint64(draw(key, FORESIGHT)))))  # f_Sigma(x')
-        values = self.planning(self.table[outcome.rows[~gone]], ahead)  # [those who stay]
+        values = self.bootstrap(outcome.rows[~gone], ahead)  # [those who stay]
         self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[before.advisors[~gone]] * values)
+
+    def bootstrap(self, rows: np.ndarray, ahead: int) -> np.ndarray:
+        """What the advisors expect from the rows they arrived at, given f_Sigma(x') or their own estimate of it."""
+        if self.counts is None:
+            return self.planning(self.table[rows], ahead)
+        for row in rows:  # in turn, as two advisors may share a row
+            self.counts[row, ahead] += 1.0
+        return foreseen(self.table[rows], self.counts[rows])
 
     def update_linear(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Plain Q-learning on the sum; every feature that was present takes an equal share of the step."""

@@ -1,0 +1,85 @@
+"""Puts a finished report into the documents: `python docs/from_report.py report`.
+
+The tables between the marks in README.md and docs/the-paper-checked.md, and their pictures, are all made here from the
+report's own files; nobody types a result.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments.claims import Judged, counts, judge_all
+from multiadvisor.experiments.noise import NOISY
+from multiadvisor.experiments.pac_boy import MEASURES, SETTINGS, final, row, table, with_rules
+from multiadvisor.experiments.page import claims_markdown, markdown_table
+from multiadvisor.experiments.parts import Evidence
+from multiadvisor.experiments.report import read_report
+
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
+
+
+def put(path: Path, name: str, text: str) -> None:
+    """Replace what stands between the marks of this name."""
+    old = path.read_text("utf-8")
+    pattern = rf"(<!-- {name}: .*? -->\n).*?(<!-- end of {name} -->)"
+    new, found = re.subn(pattern, lambda match: match[1] + text + "\n" + match[2], old, flags=re.DOTALL)
+    if found != 1:
+        raise SystemExit(f"{path} has no marks {name!r}")
+    path.write_text(new, "utf-8")
+    print(f"{path.name}: {name}")
+
+
+def settings_table(evidence: Evidence) -> str:
+    """The settings without and with noise."""
+    rows = table(evidence, SETTINGS)
+    rows += [row(s.name, {m: final(evidence, with_rules(s, evidence.plan), m) for m in MEASURES}) for s in NOISY]
+    head = ("setting", "score", "95% interval", "turns", "finished", "touches")
+    return markdown_table([head, *(
+        (r["setting"], f"{r['score']:.2f}", "[{:.2f}, {:.2f}]".format(*r["score_interval"]), f"{r['turns']:.1f}",
+         f"{r['finished']:.2f}", f"{r['touches']:.2f}") for r in rows
+    )])  # fmt: skip
+
+
+def counted(judged: list[Judged]) -> str:
+    """How many claims hold."""
+    whole, part, none = counts(judged).values()
+    return f"Of {whole + part + none} claims {whole} reproduce, {part} in part, and {none} do{'es' * (none == 1)} not"
+
+
+def side_by_side(*names: Path) -> np.ndarray:
+    """Pictures in a row, cut to the height of the lowest."""
+    images = [matplotlib.image.imread(name)[..., :3] for name in names]
+    height = max(len(image) for image in images)
+    padded = [np.pad(image, ((0, height - len(image)), (0, 12), (0, 0)), constant_values=1.0) for image in images]
+    return np.concatenate(padded, axis=1)
+
+
+def main(folder: Path) -> None:
+    """Everything that is made from a report."""
+    evidence = read_report(folder)
+    judged = judge_all(evidence)
+    plan = evidence.plan
+    length = f"{plan.seeds} seeds of each setting, {plan.epochs} epochs of {plan.transitions:,} transitions"
+    put(DOCS.parent / "README.md", "results", settings_table(evidence))
+    put(DOCS.parent / "README.md", "verdicts", counted(judged) + ".")
+    put(DOCS / "the-paper-checked.md", "claims", f"{counted(judged)} ({length}).\n\n{claims_markdown(judged)}")
+    pair = side_by_side(folder / "figures" / "pac-boy-score.png", folder / "figures" / "noise-score.png")
+    matplotlib.image.imsave(IMAGES / "reproduce.png", pair, metadata={"Software": None})
+    shutil.copyfile(folder / "figures" / "attractors-resting.png", IMAGES / "resting.png")
+    shutil.copyfile(folder / "figures" / "noise-sight.png", IMAGES / "sight.png")
+    shutil.copyfile(folder / "poster.png", IMAGES / "poster.png")
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else "report"))
+    except BadInput as error:
+        raise SystemExit(str(error)) from None

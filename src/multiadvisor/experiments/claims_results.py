@@ -1,0 +1,533 @@
+"""Claims of sections 5 and 6 and of the appendix: what the paper says about its experiments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.experiments import value_function as values
+from multiadvisor.experiments.attractors import resting, shares
+from multiadvisor.experiments.claims import Judgement, claim, grade
+from multiadvisor.experiments.claims_planning import _threshold
+from multiadvisor.experiments.noise import SIGMAS, noisy, radius
+from multiadvisor.experiments.pac_boy import (
+    AGNOSTIC,
+    BEST,
+    EGO_HIGH,
+    EGO_LOW,
+    EMPATHIC,
+    LINEAR,
+    Setting,
+    curve,
+    dqn_final,
+    final,
+    random_job,
+    with_rules,
+    without_ghosts,
+)
+from multiadvisor.experiments.parts import Evidence, Missing
+from multiadvisor.experiments.theory_checks import check
+from multiadvisor.statistics import Estimate, estimate, paired, unpaired
+
+NEAR = 0.9  # near-optimal: at least this part of the best possible score
+ALMOST = 0.05  # almost as good: at most this part of the best possible score behind
+HARDLY = 0.05  # touches a game that count as none
+EARLY = slice(0, 5)  # epochs in which learning is looked at for its speed
+TEN = 10  # epochs
+
+
+def at(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
+    """[seeds]: the final figure of a setting under the plan's rules."""
+    return final(evidence, with_rules(setting, evidence.plan), measure)
+
+
+def percent(value: Estimate) -> str:
+    """An estimated share in words."""
+    return f"{100 * value.value:.0f}% [{100 * value.low:.0f}, {100 * value.high:.0f}]"
+
+
+# ---- section 5.1: value function -------------------------------------------------------------------------------------
+def _turns(rows: list[dict[str, Any]]) -> dict[tuple[str, float | None], float]:
+    return {(row["target"], row["gamma"]): row["turns"] for row in rows}
+
+
+def _order(evidence: Evidence, easier: str, harder: str) -> Judgement:
+    """The share of gammas at which one target is learned better than another, by paired intervals over seeds."""
+    result = values.summary_of(evidence)
+    rows = [row for row in result["comparisons"] if (row["easier"], row["harder"]) == (easier, harder)]
+    held = [row["gamma"] for row in rows if row["verdict"] == "holds"]
+    turned = [f"{row['gamma']:g}" for row in rows if row["verdict"] == "reversed"]
+    unclear = [f"{row['gamma']:g}" for row in rows if row["verdict"] == "open"]
+    seen = f"Of {len(rows)} gammas it holds at {', '.join(f'{g:g}' for g in held) or 'none'}"
+    seen += f"; the order is reversed at {', '.join(turned)}" if turned else ""
+    seen += f"; at {', '.join(unclear)} the interval holds 0" if unclear else ""
+    seen += f" ({len(result['seeds'])} seeds, {result['reading']} reading)."
+    return grade(len(held) / len(rows), len(held) == len(rows), len(held) > len(turned), seen)
+
+
+_ORDER = "share of gammas at which the paired interval of turns is on the paper's side"
+
+
+@claim(
+    "exact-values", "section 5.1",
+    "With exact values the tour and the optimal return collect the fruit much faster than egocentric values.",
+    "turns of egocentric play less those of the optimal return, both exact, mean over gammas",
+    "both others are ahead at every gamma, and egocentric play takes a tenth longer than the tour even at its best",
+)  # fmt: skip
+def _exact(evidence: Evidence) -> Judgement:
+    turns = _turns(values.summary_of(evidence)["exact"])
+    own = np.array([turns[values.EGOCENTRIC, g] for g in values.GAMMAS])
+    rl = np.array([turns[values.RL, g] for g in values.GAMMAS])
+    tour = turns[values.TSP, None]
+    behind = bool((own > rl).all() and (own > tour).all())
+    return grade(float((own - rl).mean()), behind and own.min() > 1.1 * tour, behind,
+                 f"Egocentric play needs {own.min():.1f} to {own.max():.1f} turns, the optimal return {rl.min():.1f} "
+                 f"to {rl.max():.1f}, the tour {tour:.1f}.")  # fmt: skip
+
+
+@claim("tour-is-hardest", "section 5.1", "Of the four targets the tour is the hardest to learn.", _ORDER, "all of them")
+def _tour(evidence: Evidence) -> Judgement:
+    return _order(evidence, values.RL, values.TSP)
+
+
+@claim(
+    "return-is-harder-than-sum", "section 5.1",
+    "The optimal return is harder to learn than the egocentric one, even without any decomposition (summed).",
+    _ORDER, "all of them",
+)  # fmt: skip
+def _sum(evidence: Evidence) -> Judgement:
+    return _order(evidence, values.SUMMED, values.RL)
+
+
+@claim(
+    "vector-is-easiest", "section 5.1", "Learning is easier still if the target is decomposed into a vector.",
+    _ORDER, "all of them",
+)  # fmt: skip
+def _vector(evidence: Evidence) -> Judgement:
+    return _order(evidence, values.VECTOR, values.SUMMED)
+
+
+@claim(
+    "fall-at-high-gamma", "section 5.1", "Egocentric performance falls dramatically as gamma nears 1.",
+    "turns of the trained vector at gamma 0.99 over those at its best gamma",
+    "at least 1.5 times, for the vector and for exact values at 0.9 against 0.3",
+)  # fmt: skip
+def _fall(evidence: Evidence) -> Judgement:
+    result = values.summary_of(evidence)
+    trained, exact = _turns(result["table"]), _turns(result["exact"])
+    best = min(trained[values.VECTOR, g] for g in values.GAMMAS)
+    ratio = trained[values.VECTOR, values.GAMMAS[-1]] / best
+    known = exact[values.EGOCENTRIC, 0.9] / exact[values.EGOCENTRIC, 0.3]
+    return grade(ratio, ratio >= 1.5 and known >= 1.5, ratio >= 1.2,
+                 f"Trained it is {ratio:.2f} times the turns, with exact values {known:.2f} times.")  # fmt: skip
+
+
+@claim(
+    "fall-by-attractors", "section 5.1", "The cause of that fall are attractors.",
+    "turns of the trained optimal return, which has no attractors, at gamma 0.99 over those at its best gamma",
+    "exact egocentric play falls by 1.5 times or more, and the trained optimal return does not fall by as much",
+)  # fmt: skip
+def _cause(evidence: Evidence) -> Judgement:
+    result = values.summary_of(evidence)
+    trained, exact = _turns(result["table"]), _turns(result["exact"])
+    known = exact[values.EGOCENTRIC, 0.9] / exact[values.EGOCENTRIC, 0.3]
+    ratio = trained[values.RL, values.GAMMAS[-1]] / min(trained[values.RL, g] for g in values.GAMMAS)
+    return grade(ratio, known >= 1.5 and ratio < 1.5, known >= 1.5,
+                 f"With exact values egocentric play takes {known:.2f} times the turns at gamma 0.9 that it takes at "
+                 f"0.3, which only attractors can explain. But the trained optimal return, which has none, takes "
+                 f"{ratio:.2f} times its best at 0.99: there networks also fail for another reason, as values of "
+                 "neighbouring cells hardly differ.")  # fmt: skip
+
+
+# ---- section 5.2: Pac-Boy, no noise ----------------------------------------------------------------------------------
+def _near_optimal(evidence: Evidence, setting: Setting) -> Judgement:
+    score = estimate(at(evidence, setting))
+    return grade(score, score.low >= NEAR * BEST, score.value >= 0.8 * BEST,
+                 f"The final score is {score}, {100 * score.value / BEST:.0f}% of {BEST}.")  # fmt: skip
+
+
+_SCORE = "final score, the mean of the last ten epochs, over seeds"
+
+
+@claim(
+    "egocentric-low-is-near-optimal", "section 5.2", "Egocentric planning with gamma 0.4 plays nearly optimally.",
+    _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
+)  # fmt: skip
+def _low_near(evidence: Evidence) -> Judgement:
+    return _near_optimal(evidence, EGO_LOW)
+
+
+@claim(
+    "empathic-is-near-optimal", "section 5.2", "Empathic planning with gamma 0.9 plays nearly optimally.",
+    _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
+)  # fmt: skip
+def _empathic_near(evidence: Evidence) -> Judgement:
+    return _near_optimal(evidence, EMPATHIC)
+
+
+def _spared(evidence: Evidence, setting: Setting) -> Judgement:
+    touches = estimate(at(evidence, setting, "touches"))
+    blind = float(np.mean(evidence.result(random_job(evidence.plan))["touches"]))
+    return grade(touches, touches.high <= HARDLY, touches.high < 0.1 * blind,
+                 f"It is touched {touches} times a game, where a random player is touched {blind:.1f} times: seldom, "
+                 "but not never.")  # fmt: skip
+
+
+_TOUCHES = "touches by ghosts in a game, mean of the last ten epochs"
+_NONE = "the interval is at or below 0.05, which is as good as none (partly: below a tenth of the random player's)"
+
+
+@claim(
+    "egocentric-low-takes-no-risk", "section 5.2",
+    "Egocentric planning with gamma 0.4 comes close to the ghosts and yet takes no risk.", _TOUCHES, _NONE,
+)  # fmt: skip
+def _low_risk(evidence: Evidence) -> Judgement:
+    return _spared(evidence, EGO_LOW)
+
+
+@claim(
+    "egocentric-low-controls-best", "section 5.2",
+    "Near ghosts egocentric planning with a small gamma has an advantage over the other settings.",
+    "touches a game of empathic less egocentric 0.4, paired by seed",
+    "the interval is above 0, against agnostic 0.9 as well, and so are touches per turn",
+)  # fmt: skip
+def _controls(evidence: Evidence) -> Judgement:
+    mine = at(evidence, EGO_LOW, "touches")
+    others = {s.name: at(evidence, s, "touches") for s in (EMPATHIC, AGNOSTIC)}
+    apart = {name: paired(their, mine) for name, their in others.items()}
+    pace = {s.name: at(evidence, s, "touches") / at(evidence, s, "turns") for s in (EGO_LOW, EMPATHIC, AGNOSTIC)}
+    slower = [paired(pace[name], pace[EGO_LOW.name]).low > 0 for name in others]
+    games = [one.low > 0 for one in apart.values()]
+    rates = ", ".join(f"{name} {100 * rate.mean():.3f}" for name, rate in pace.items())
+    return grade(apart[EMPATHIC.name], all(games) and all(slower), any(games),
+                 f"In a game empathic 0.9 is touched {apart[EMPATHIC.name]} times more, agnostic 0.9 "
+                 f"{apart[AGNOSTIC.name]} times more; but games of egocentric 0.4 are shorter. Touches per 100 turns: "
+                 f"{rates}.")  # fmt: skip
+
+
+@claim(
+    "egocentric-high-is-stuck", "section 5.2",
+    "With gamma 0.9 egocentric planning falls into attractors and does not finish its games.",
+    "share of games with all fruit eaten, egocentric 0.9", "the interval is at or below 0.01",
+)  # fmt: skip
+def _high_stuck(evidence: Evidence) -> Judgement:
+    done = estimate(at(evidence, EGO_HIGH, "finished"))
+    return grade(done, done.high <= 0.01, done.high <= 0.25, f"It finishes {percent(done)} of its games.")
+
+
+@claim(
+    "egocentric-high-goes-to-the-centre", "section 5.2",
+    "With gamma 0.9 the egocentric agent goes to the centre of the maze and stays there.",
+    "mean distance from the centre, in rows or columns, whichever is more, of where it stands from turn 60 on",
+    "the interval is below that of a cell chosen blindly, and so low that it stands within the inner 7 x 7 cells",
+)  # fmt: skip
+def _centre(evidence: Evidence) -> Judgement:
+    middle, blind = estimate(resting(evidence, "centre")), float(resting(evidence, "centre_chance").mean())
+    return grade(middle, middle.high <= 3.0 and middle.high < blind, middle.high < blind,
+                 f"Its mean distance from the centre is {middle}, that of all cells {blind:.2f}.")  # fmt: skip
+
+
+@claim(
+    "egocentric-high-waits-for-ghosts", "section 5.2",
+    "It does not move until a ghost comes close.",
+    "share of late turns in which it stays, or goes to and fro between two cells, while no ghost is within 4 steps",
+    "the interval is above 0.9, and above the share while a ghost is near",
+)  # fmt: skip
+def _waits(evidence: Evidence) -> Judgement:
+    calm, chased = estimate(resting(evidence, "still_far")), estimate(resting(evidence, "still_near"))
+    return grade(calm, calm.low > 0.9 and calm.low > chased.high, calm.low > 0.5,
+                 f"Away from ghosts it keeps its place in {percent(calm)} of the late turns, near them in "
+                 f"{percent(chased)}; it eats {resting(evidence, 'eaten_late').mean():.2f} fruits a game then."
+                 )  # fmt: skip
+
+
+@claim(
+    "egocentric-high-avoids-ghosts", "section 5.2", "While it is stuck, it still avoids the ghosts perfectly.",
+    _TOUCHES, _NONE,
+)  # fmt: skip
+def _high_risk(evidence: Evidence) -> Judgement:
+    return _spared(evidence, EGO_HIGH)
+
+
+@claim(
+    "egocentric-high-barely-beats-linear", "section 5.2",
+    "Egocentric planning with gamma 0.9 is barely better than linear Q-learning.",
+    "final score of egocentric 0.9 less that of linear Q-learning, paired by seed",
+    "the interval is above 0 and below a tenth of the way from the random player to the best possible score",
+)  # fmt: skip
+def _barely(evidence: Evidence) -> Judgement:
+    ahead = paired(at(evidence, EGO_HIGH), at(evidence, LINEAR))
+    way = BEST - float(np.mean(evidence.result(random_job(evidence.plan))["score"]))
+    return grade(ahead, ahead.low > 0 and ahead.high < 0.1 * way, ahead.low > 0,
+                 f"It is {ahead} points ahead, {100 * ahead.value / way:.0f}% of the way from the random player to the "
+                 "best possible score. The paper names neither step size nor gamma of its linear Q-learning; ours "
+                 f"ends at {estimate(at(evidence, LINEAR))}.")  # fmt: skip
+
+
+@claim(
+    "empathic-almost-as-good", "section 5.2",
+    "Empathic planning is almost as good as egocentric planning with gamma 0.4.",
+    "final score of egocentric 0.4 less that of empathic 0.9, paired by seed",
+    "the interval is below 5% of the best possible score",
+)  # fmt: skip
+def _almost(evidence: Evidence) -> Judgement:
+    behind = paired(at(evidence, EGO_LOW), at(evidence, EMPATHIC))
+    return grade(behind, behind.high <= ALMOST * BEST, behind.value <= ALMOST * BEST, f"It is {behind} points behind.")
+
+
+@claim(
+    "agnostic-is-unreliable", "section 5.2", "Agnostic planning does not reliably finish the last fruits.",
+    "share of games with all fruit eaten, agnostic 0.9", "the interval is below 0.9",
+)  # fmt: skip
+def _unreliable(evidence: Evidence) -> Judgement:
+    done = estimate(at(evidence, AGNOSTIC, "finished"))
+    return grade(done, done.high < 0.9, done.value < 0.95, f"It finishes {percent(done)} of its games.")
+
+
+@claim(
+    "agnostic-rarely-finishes", "section 5.2", "Agnostic planning only rarely eats all the fruit.",
+    "share of games with all fruit eaten, agnostic 0.9", "the interval is below 0.25 (partly: below 0.5)",
+)  # fmt: skip
+def _rarely(evidence: Evidence) -> Judgement:
+    done, early = estimate(at(evidence, AGNOSTIC, "finished")), curve(evidence, with_rules(AGNOSTIC, evidence.plan),
+                                                                      "finished")[:, 0].mean()  # fmt: skip
+    return grade(done, done.high < 0.25, done.high < 0.5,
+                 f"It finishes {percent(done)} of its games, fewer than empathic planning with "
+                 f"{percent(estimate(at(evidence, EMPATHIC, 'finished')))}, but that is not rarely. In the first epoch "
+                 f"it still was {100 * early:.0f}%: the share falls as the fear of ghosts is learned. The paper's "
+                 "picture of the maze was not at hand; how many fruits lie where ghosts pass depends on it."
+                 )  # fmt: skip
+
+
+@claim(
+    "agnostic-fears-ghosts", "section 5.2", "What keeps agnostic planning from the last fruits is its fear of ghosts.",
+    "share of games with all fruit eaten without ghosts less with them, agnostic 0.9, paired by seed",
+    "the interval is above 0.1, and without ghosts nearly all games are finished (0.95)",
+)  # fmt: skip
+def _fear(evidence: Evidence) -> Judgement:
+    calm = final(evidence, without_ghosts(AGNOSTIC, evidence.plan), "finished")
+    gained = paired(calm, at(evidence, AGNOSTIC, "finished"))
+    return grade(gained, gained.low > 0.1 and calm.mean() >= 0.95, gained.low > 0,
+                 f"Without ghosts it finishes {percent(estimate(calm))} of its games, {percent(gained)} more than with."
+                 )  # fmt: skip
+
+
+@claim(
+    "egocentric-low-learns-faster", "section 5.2",
+    "Egocentric planning with gamma 0.4 learns a bit faster than empathic.",
+    "score over the first five epochs of egocentric 0.4 less that of empathic 0.9, paired by seed",
+    "the interval is above 0",
+)  # fmt: skip
+def _faster(evidence: Evidence) -> Judgement:
+    low, kind = (curve(evidence, with_rules(s, evidence.plan))[:, EARLY].mean(axis=1) for s in (EGO_LOW, EMPATHIC))
+    ahead = paired(low, kind)
+    return grade(ahead, ahead.low > 0, ahead.value > 0, f"In the first epochs it is {ahead} points ahead.")
+
+
+@claim(
+    "egocentric-low-finishes-sooner", "section 5.2",
+    "Egocentric planning with gamma 0.4 finishes a game some 20 turns sooner than empathic planning.",
+    "turns of a game, empathic 0.9 less egocentric 0.4, paired by seed",
+    "the interval is above 0, and the difference between 10 and 30 turns",
+)  # fmt: skip
+def _sooner(evidence: Evidence) -> Judgement:
+    sooner = paired(at(evidence, EMPATHIC, "turns"), at(evidence, EGO_LOW, "turns"))
+    return grade(sooner, sooner.low > 0 and 10 <= sooner.value <= 30, sooner.low > 0, f"It is {sooner} turns sooner.")
+
+
+# ---- section 5.2: the deep baseline ----------------------------------------------------------------------------------
+def _deep(evidence: Evidence, value: Estimate, holds: bool, partly: bool, seen: str) -> Judgement:
+    """As `grade`; runs that were cut short can show at most a part of what is said about long ones."""
+    plan = evidence.plan
+    if plan.dqn_epochs >= plan.epochs:
+        return grade(value, holds, partly, seen)
+    short = (
+        f"After {plan.dqn_epochs} of {plan.epochs} epochs, to which it is shortened here: {seen[0].lower()}{seen[1:]} "
+    )
+    short += f"So far the test {'holds' if holds else 'does not hold'}; --full runs all epochs."
+    return grade(value, False, holds or partly, short)
+
+
+@claim(
+    "dqn-is-far-from-optimal", "section 5.2", "DQN with clipped rewards stays far from the best performance.",
+    "final score of DQN-clipped over seeds", "the interval is below 80% of the best possible score, at full length",
+)  # fmt: skip
+def _dqn_far(evidence: Evidence) -> Judgement:
+    score = estimate(dqn_final(evidence))
+    return _deep(evidence, score, score.high < 0.8 * BEST, score.high < NEAR * BEST, f"It ends at {score}.")
+
+
+@claim(
+    "dqn-leaves-the-last-fruits", "section 5.2", "DQN with clipped rewards struggles to eat the last fruits.",
+    "share of games with all fruit eaten, DQN-clipped", "the interval is below 0.5, at full length",
+)  # fmt: skip
+def _dqn_fruits(evidence: Evidence) -> Judgement:
+    done = estimate(dqn_final(evidence, "finished"))
+    return _deep(evidence, done, done.high < 0.5, done.high < 0.9, f"It finishes {percent(done)} of its games.")
+
+
+@claim(
+    "dqn-is-hit", "section 5.2", "DQN with clipped rewards is hit by ghosts from time to time.",
+    "touches of a game, DQN-clipped less empathic 0.9",
+    "above 0, and its touches are below those of a random player, at full length",
+)  # fmt: skip
+def _dqn_hit(evidence: Evidence) -> Judgement:
+    deep, other = dqn_final(evidence, "touches"), at(evidence, EMPATHIC, "touches")
+    blind = float(np.mean(evidence.result(random_job(evidence.plan))["touches"]))
+    hits, more = estimate(deep), unpaired(deep, other)
+    return _deep(evidence, more, more.low > 0 and hits.high < blind, hits.low > 0.1,
+                 f"It is touched {hits} times a game, empathic 0.9 {other.mean():.2f} times, a random player "
+                 f"{blind:.1f} times.")  # fmt: skip
+
+
+@claim(
+    "agnostic-is-closer", "section 5.2", "Agnostic planning comes closer to the optimum than DQN and egocentric 0.9.",
+    "final score of agnostic 0.9 less that of DQN-clipped",
+    "the interval is above 0, at full length, and against egocentric 0.9 as well",
+)  # fmt: skip
+def _closer(evidence: Evidence) -> Judgement:
+    mine = at(evidence, AGNOSTIC)
+    deep, stuck = unpaired(mine, dqn_final(evidence)), paired(mine, at(evidence, EGO_HIGH))
+    return _deep(evidence, deep, deep.low > 0 and stuck.low > 0, stuck.low > 0,
+                 f"It is {deep} points ahead of DQN-clipped and {stuck} ahead of egocentric 0.9.")  # fmt: skip
+
+
+# ---- section 5.2: noise ----------------------------------------------------------------------------------------------
+@claim(
+    "empathic-under-more-noise", "section 5.2",
+    "Empathic planning is better than egocentric planning even under noise of a hundred times the variance.",
+    "final score of empathic 0.9 with sigma 0.1 less that of egocentric 0.4 with sigma 0.01, paired by seed",
+    "the interval is above 0",
+)  # fmt: skip
+def _more_noise(evidence: Evidence) -> Judgement:
+    ahead = paired(at(evidence, noisy(EMPATHIC, 0.1)), at(evidence, noisy(EGO_LOW, 0.01)))
+    return grade(ahead, ahead.low > 0, ahead.value > 0, f"It is {ahead} points ahead.")
+
+
+@claim(
+    "noise-breaks-egocentric", "section 5.2",
+    "Noise on the rewards harms egocentric planning with a small gamma as soon as there is some.",
+    "final score of egocentric 0.4 without noise less with sigma 0.01, paired by seed",
+    "the interval is above 0, and more noise does more harm",
+)  # fmt: skip
+def _breaks(evidence: Evidence) -> Judgement:
+    clean, some, much = (at(evidence, noisy(EGO_LOW, sigma)) for sigma in (0.0, *SIGMAS))
+    lost, further = paired(clean, some), paired(some, much)
+    return grade(lost, lost.low > 0 and further.low > 0, lost.low > 0,
+                 f"Noise of 0.01 costs {lost} points, of 0.1 a further {further}.")  # fmt: skip
+
+
+@claim(
+    "empathic-is-robust", "section 5.2", "Empathic planning is robust to noise.",
+    "final score of empathic 0.9 without noise less with sigma 0.1, paired by seed",
+    "the interval is below 5% of the best possible score",
+)  # fmt: skip
+def _robust(evidence: Evidence) -> Judgement:
+    lost = paired(at(evidence, EMPATHIC), at(evidence, noisy(EMPATHIC, 0.1)))
+    return grade(lost, lost.high <= ALMOST * BEST, lost.value <= ALMOST * BEST, f"Noise of 0.1 costs {lost} points.")
+
+
+@claim(
+    "sight-through-noise", "section 5.2",
+    "Under noise an advisor perceives only fruit within a radius that depends on gamma and sigma.",
+    "radius of sight at gamma 0.9 less at 0.4, both with sigma 0.01, egocentric, paired by seed",
+    "the interval is above 0, and more noise shortens the sight at gamma 0.4",
+)  # fmt: skip
+def _sight(evidence: Evidence) -> Judgement:
+    low, high = (radius(evidence, noisy(s, 0.01)) for s in (EGO_LOW, EGO_HIGH))
+    blurred = radius(evidence, noisy(EGO_LOW, 0.1))
+    further, shorter = paired(high, low), paired(low, blurred)
+    return grade(further, further.low > 0 and shorter.low > 0, further.low > 0 or shorter.low > 0,
+                 f"Fruit is perceived {further} steps further at gamma 0.9, and at 0.4 noise of 0.1 in the place of "
+                 f"0.01 takes {shorter} steps of sight.")  # fmt: skip
+
+
+# ---- section 6 -------------------------------------------------------------------------------------------------------
+@claim(
+    "empathic-after-ten-epochs", "section 6", "Empathic planning robustly learns a nearly optimal policy in 10 epochs.",
+    "score of empathic 0.9 over epochs 10 to 14", "the interval is at or above 90% of the best possible score",
+)  # fmt: skip
+def _ten(evidence: Evidence) -> Judgement:
+    if evidence.plan.epochs < TEN:
+        raise Missing(f"runs of {evidence.plan.epochs} epochs say nothing about what is learned in {TEN}")
+    runs = curve(evidence, with_rules(EMPATHIC, evidence.plan))
+    score = estimate(runs[:, TEN - 1 : TEN + 4].mean(axis=1))
+    smooth = np.convolve(runs.mean(axis=0), np.ones(5) / 5, "valid")  # five epochs each
+    there = np.flatnonzero(smooth >= NEAR * BEST)
+    when = f"from epoch {there[0] + 1} on, in means of five," if len(there) else "never"
+    return grade(score, score.low >= NEAR * BEST, score.value >= 0.8 * BEST,
+                 f"By then the score is {score}, {100 * score.value / BEST:.0f}% of the best possible; 90% is reached "
+                 f"{when} and the final score is {estimate(at(evidence, EMPATHIC))}.")  # fmt: skip
+
+
+@claim(
+    "empathic-always-converges", "section 6", "In practice empathic planning converged in every case.",
+    "the lowest final score of any seed of empathic 0.9",
+    "every seed ends at or above 80% of the best possible score, with noise as well",
+)  # fmt: skip
+def _converges(evidence: Evidence) -> Judgement:
+    worst = [float(at(evidence, noisy(EMPATHIC, sigma)).min()) for sigma in (0.0, *SIGMAS)]
+    return grade(worst[0], min(worst) >= 0.8 * BEST, worst[0] >= 0.8 * BEST,
+                 "The lowest seeds end at " + ", ".join(f"{one:.1f}" for one in worst)
+                 + " without noise, with 0.01 and with 0.1.")  # fmt: skip
+
+
+@claim(
+    "attractor-free-is-not-optimal", "section 6",
+    "Without attractors egocentric planning makes progress, but that does not make it optimal.",
+    "share of random attractor-free MDPs (at the bound of theorem 4) in which its policy is below the optimum",
+    "it is above 0, though no attractor was found",
+)  # fmt: skip
+def _free(evidence: Evidence) -> Judgement:
+    found = check(evidence, "bound")
+    share = float(np.mean(np.array(found["short"]) > 1e-9))
+    return grade(share, share > 0 and sum(found["attractors"]) == 0, share > 0,
+                 f"The policy is below the optimum in {100 * share:.0f}% of the MDPs.")  # fmt: skip
+
+
+@claim(
+    "bridges-are-avoided", "section 6", "Agnostic planning would not cross a bridge.",
+    "probability that the agnostic aggregator steps from the bank onto a bridge of 1 to 5 steps, the mean",
+    "0 at every length, while egocentric and empathic planning always cross",
+)  # fmt: skip
+def _bridges(evidence: Evidence) -> Judgement:
+    rows = check(evidence, "bridges")["rows"]
+    afraid = [row["crosses"] for row in rows if row["planning"] == "agnostic"]
+    bold = [row["crosses"] for row in rows if row["planning"] != "agnostic"]
+    crossed = [str(row["length"]) for row in rows if row["planning"] == "agnostic" and row["crosses"] > 0]
+    return grade(float(np.mean(afraid)), max(afraid) == 0 and min(bold) == 1, np.mean(afraid) < np.mean(bold),
+                 f"It steps onto bridges of length {', '.join(crossed) or 'none'}; the others cross with probability "
+                 f"{np.mean(bold):.2f}.")  # fmt: skip
+
+
+# ---- appendix --------------------------------------------------------------------------------------------------------
+@claim(
+    "four-fruits", "appendix B.2", "Surrounded by four goals, the bound 1/3 on gamma is necessary as well.",
+    "distance between the threshold found by the solver and 1/3", "it is below 0.000001",
+)  # fmt: skip
+def _four_fruits(evidence: Evidence) -> Judgement:
+    return _threshold(evidence, "four-fruits")
+
+
+@claim(
+    "relaxed-bound", "appendix B.2",
+    "In the maze nothing gets stuck up to gamma = 1 / (|A| - 2), as an attractor must be able to hold the aggregator.",
+    "share of random boards that have a stable attractor, or end stuck, at gamma up to 1/2, the largest",
+    "it is 0, and above 0 beyond",
+)  # fmt: skip
+def _relaxed(evidence: Evidence) -> Judgement:
+    rows = shares(evidence)
+    below = max(max(row["stable"], row["stuck"]) for row in rows if row["gamma"] <= 0.5 + 1e-12)
+    above = max(row["stuck"] for row in rows if row["gamma"] > 0.5 + 1e-12)
+    return grade(below, below == 0 and above > 0, below < 0.01, f"Up to 1/2 it is {100 * below:.1f}% of the boards.")
+
+
+@claim(
+    "random-player", "appendix B.2", "A random player scores about -80.",
+    "mean score of 1,000 random games", "the interval holds -80, or the mean is within 5 of it",
+)  # fmt: skip
+def _random(evidence: Evidence) -> Judgement:
+    score = estimate(evidence.result(random_job(evidence.plan))["score"])
+    close = score.low <= -80 <= score.high or abs(score.value + 80) <= 5
+    return grade(score, close, abs(score.value + 80) <= 20, f"It scores {score}.")

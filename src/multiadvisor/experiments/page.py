@@ -1,0 +1,211 @@
+"""The report as a page: one HTML file with everything inside, and its twin in Markdown. Pure text in, text out."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from multiadvisor.experiments.claims import NOT, PARTLY, REPRODUCED, Judged
+
+SIGNS = {REPRODUCED: "✓", PARTLY: "≈", NOT: "✗"}
+_CLASSES = {REPRODUCED: "yes", PARTLY: "half", NOT: "no"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A figure, a table or a game in its place on the page."""
+
+    name: str
+    title: str
+    text: str
+    svg: str = ""
+    table: tuple[tuple[str, ...], ...] = ()
+    gif: bytes = b""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that the page says."""
+
+    title: str
+    summary: tuple[str, ...]
+    judged: tuple[Judged, ...]
+    sections: tuple[Section, ...]
+    facts: tuple[tuple[str, str], ...]
+    """How it was made: names and values."""
+
+
+def number(value: float) -> str:
+    """A statistic for a reader: four figures, or a power of ten where it is very small."""
+    if value != 0 and abs(value) < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.3f}"
+
+
+def measured(one: Judged) -> str:
+    """The value with its interval."""
+    assert one.judgement is not None
+    ends = one.judgement.interval
+    return number(one.judgement.value) + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
+
+
+# ---- HTML ------------------------------------------------------------------------------------------------------------
+_STYLE = """
+:root { color-scheme: light; --ink: #1b1e28; --quiet: #5a6070; --line: #d9dce3; --yes: #00684b; --half: #8a5a00;
+  --no: #a33a00; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem clamp(.8rem, 3vw, 2.5rem) 4rem; max-width: 76rem; color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; background: #fff; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .5rem; }
+h2 { margin: 2.4rem 0 .6rem; padding-top: .6rem; border-top: 2px solid var(--line); font-size: 1.3rem; }
+h3 { margin: 0 0 .3rem; font-size: 1.02rem; }
+p { margin: .3rem 0 .8rem; max-width: 70ch; }
+nav a { margin-right: 1rem; white-space: nowrap; }
+a { color: #0060a0; }
+.items { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1.6rem; }
+.games { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)); }
+figure, .item { margin: 0; min-width: 0; }
+.item.wide { grid-column: 1 / -1; }
+.item p { font-size: .92rem; color: var(--quiet); }
+svg { width: 100%; height: auto; display: block; }
+.game img { width: 100%; max-width: 22rem; image-rendering: pixelated; border: 1px solid var(--line); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .88rem; }
+th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; }
+td { white-space: nowrap; }
+.claims { list-style: none; padding: 0; margin: 0; }
+.claims li { display: grid; grid-template-columns: 9.8rem 1fr; gap: .2rem 1rem; padding: .6rem 0;
+  border-bottom: 1px solid var(--line); }
+.verdict { font-weight: 600; white-space: nowrap; }
+.yes { color: var(--yes); } .half { color: var(--half); } .no { color: var(--no); }
+.claims small { color: var(--quiet); display: block; overflow-wrap: anywhere; }
+.claims .seen { margin: .3rem 0 0; font-size: .92rem; }
+dl { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; font-size: .92rem; }
+dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 40rem) { .claims li { grid-template-columns: 1fr; } dl { grid-template-columns: 1fr; }
+  dd { margin-bottom: .4rem; } }
+"""
+
+
+def inline(svg: str, title: str) -> str:
+    """An SVG file as part of a page: no prolog, no fixed size, a name for those who cannot see it."""
+    body = svg[svg.index("<svg") :]
+    head, rest = body.split(">", 1)
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{escape(title, quote=True)}">{rest}'
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is the head."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows[1:])
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def _html_claim(one: Judged) -> str:
+    found = one.judgement
+    if found is None:
+        sign = '<span class="verdict">not judged</span>'
+        return f"<li>{sign}<div>{escape(one.claim.claim)}<small>{escape(one.reason)}</small></div></li>"
+    verdict = f'<span class="verdict {_CLASSES[found.verdict]}">{SIGNS[found.verdict]} {found.verdict}</span>'
+    seen = f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else ""
+    return (
+        f'<li id="{one.claim.id}">{verdict}<div>{escape(one.claim.claim)}'
+        f"<small>{escape(one.claim.where)} · {escape(one.claim.statistic)}: <b>{measured(one)}</b></small>"
+        f"<small>counts as reproduced if: {escape(one.claim.test)}</small>{seen}</div></li>"
+    )
+
+
+def _html_item(item: Item) -> str:
+    wide = " wide" if item.table else ""
+    inside = f"<h3>{escape(item.title)}</h3>\n"
+    if item.svg:
+        inside += inline(item.svg, item.title)
+    if item.gif:
+        picture = base64.b64encode(item.gif).decode()
+        inside += f'<img alt="{escape(item.title)}: a recorded game" src="data:image/gif;base64,{picture}">'
+    if item.table:
+        inside += html_table(item.table)
+    game = " game" if item.gif else ""
+    said = "".join(f"<p>{escape(line)}</p>" for line in item.text.splitlines())
+    return f'<div class="item{wide}{game}" id="{item.name}">{inside}{said}</div>'
+
+
+def html(page: Page) -> str:
+    """The whole page; nothing outside it is needed to read it."""
+    links = "".join(f'<a href="#{s.name}">{escape(s.title)}</a> ' for s in page.sections)
+    summary = "".join(f"<p>{escape(line)}</p>\n" for line in page.summary)
+    claims = "\n".join(_html_claim(one) for one in page.judged)
+    parts = "".join(
+        f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
+        + f'<div class="items{" games" if any(i.gif for i in s.items) else ""}">'
+        + "\n".join(_html_item(item) for item in s.items) + "</div>\n"
+        for s in page.sections
+    )  # fmt: skip
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in page.facts)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(page.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f'<h1>{escape(page.title)}</h1>\n{summary}<nav><a href="#claims">The claims</a> {links}</nav>\n'
+        f'<h2 id="claims">The claims</h2>\n<ul class="claims">\n{claims}\n</ul>\n{parts}'
+        f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
+    )
+
+
+# ---- Markdown --------------------------------------------------------------------------------------------------------
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is the head."""
+    head, *body = ([_cell(cell) for cell in row] for row in rows)
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def claims_markdown(judged: Sequence[Judged]) -> str:
+    """The table of claims, and a paragraph for each that does not wholly reproduce."""
+    rows = [("claim", "where", "measured", "verdict")]
+    rows += [
+        (one.claim.claim, one.claim.where, measured(one), f"{SIGNS[one.judgement.verdict]} {one.judgement.verdict}")
+        for one in judged if one.judgement is not None
+    ]  # fmt: skip
+    table = markdown_table(rows).replace("| ---: | ---: | ---: |", "| --- | --- | --- |")
+    paragraphs = [
+        f"- **{one.claim.claim}** *{one.judgement.verdict}.* {one.judgement.explanation} Counts as reproduced if: "
+        f"{one.claim.test}."
+        for one in judged if one.judgement is not None and one.judgement.verdict != REPRODUCED
+    ]  # fmt: skip
+    left = [f"- **{one.claim.claim}** *Not judged:* {one.reason}." for one in judged if one.judgement is None]
+    return "\n".join([table, "", *paragraphs, *left])
+
+
+def markdown(page: Page) -> str:
+    """The same as the HTML page; figures and games are files beside it."""
+    lines = [f"# {page.title}", "", *(part for line in page.summary for part in (line, ""))]
+    lines += ["## The claims", "", claims_markdown(page.judged), ""]
+    for section in page.sections:
+        lines += [f"## {section.title}", ""]
+        for item in section.items:
+            lines += [f"### {item.title}", ""]
+            lines += [f"![{item.title}](figures/{item.name}.svg)", ""] if item.svg else []
+            lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
+            lines += [markdown_table(item.table), ""] if item.table else []
+            lines += [part for line in item.text.splitlines() for part in (line, "")]
+    lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,135 @@
+"""What an experiment of the report is: jobs that are plain data, results that are plain data, figures made of them.
+
+Each module of this package that has a `PART` is one experiment; nobody lists them by hand.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.jobs import Job
+
+LAST = 10  # epochs at the end of a run whose mean is its final score
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of everything is run; a report is a function of its plan and the version."""
+
+    what: str = "all"
+    """The experiment, or all."""
+    full: bool = False
+    """Everything at the paper's length."""
+    seeds: int = 10
+    """Runs of each tabular setting."""
+    epochs: int = 50
+    transitions: int = 20_000
+    games: int = 80
+    rules: str = "paper"
+    """Of Pac-Boy; the deviations look at both."""
+    value_seeds: int = 8
+    """Of the value-function experiment, in the default reading."""
+    value_epochs: int = 500
+    literal_seeds: int = 4
+    """The same in the literal reading."""
+    dqn_seeds: int = 2
+    dqn_epochs: int = 12
+    boards: int = 2000
+    """Random boards looked at by the exact solver."""
+    mdps: int = 200
+    """Random finite MDPs on which statements of the theory are tried."""
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "dqn_seeds"):
+            if getattr(self, name) < 2:
+                raise BadInput(f"{name.replace('_', '-')} is {getattr(self, name)}: an interval needs at least 2")
+        for name in ("epochs", "transitions", "games", "value_seeds", "dqn_epochs", "boards", "mdps"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name.replace('_', '-')} is {getattr(self, name)}: give at least 1")
+
+    @classmethod
+    def of(cls, what: str, full: bool, seeds: int | None, epochs: int | None, rules: str) -> Plan:
+        """What the command's flags ask for; --seeds limits the expensive experiments as well."""
+        base = cls(what, full, rules=rules)
+        count = base.seeds if seeds is None else seeds
+        long = epochs or base.epochs
+        if full:
+            most = count if seeds is not None else None
+            return cls(what, True, most or 20, long, rules=rules, value_seeds=most or 20, literal_seeds=most or 20,
+                       dqn_seeds=most or 5, dqn_epochs=long, mdps=500)  # fmt: skip
+        return cls(what, False, count, long, rules=rules, value_seeds=min(count, base.value_seeds),
+                   literal_seeds=min(count, base.literal_seeds), dqn_seeds=min(count, base.dqn_seeds),
+                   dqn_epochs=min(long, base.dqn_epochs))  # fmt: skip
+
+
+class Missing(LookupError):
+    """A result that this plan did not ask for, or that could not be had; the message says why."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The results of a plan, found by their job."""
+
+    plan: Plan
+    results: dict[str, dict[str, Any]] = field(repr=False)
+    """By the jobs' id."""
+
+    def result(self, job: Job) -> dict[str, Any]:
+        """What the job gave."""
+        try:
+            return self.results[job.id]
+        except KeyError:
+            raise Missing(f"no result of {job.kind} in this report") from None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report: a name for files, a title, a text made of the numbers, and how to draw it."""
+
+    name: str
+    title: str
+    text: str
+    draw: Callable[[], Any] | None = None
+    """Draws it with matplotlib; None where the text, or a table, is all."""
+    table: tuple[tuple[str, ...], ...] = ()
+    """Rows of text, the head first."""
+
+
+@dataclass(frozen=True)
+class Video:
+    """A game of the report: a name for files, a title, a text made of the numbers, and the recorded game."""
+
+    name: str
+    title: str
+    text: str
+    trace: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment of the report."""
+
+    name: str
+    title: str
+    order: int
+    jobs: Callable[[Plan], list[Job]]
+    figures: Callable[[Evidence], list[Figure]] = lambda evidence: []
+    videos: Callable[[Evidence], list[Video]] = lambda evidence: []
+
+
+def parts(what: str = "all") -> list[Part]:
+    """The experiments, or the one of that name, in the report's order."""
+    package = importlib.import_module("multiadvisor.experiments")
+    modules = (importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__))
+    found = sorted((m.PART for m in modules if hasattr(m, "PART")), key=lambda part: part.order)
+    return [part for part in found if what in ("all", part.name)]
+
+
+def unique(jobs: Iterable[Job]) -> list[Job]:
+    """Each job once, in the order of first mention: experiments share runs."""
+    return list(dict.fromkeys(jobs))

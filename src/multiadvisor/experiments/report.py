@@ -1,0 +1,137 @@
+"""Evidence in, the report's files out: figures, games, results, claims, a page and its twin; the same bytes always."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments.claims import VERDICTS, Judged, counts, judge_all
+from multiadvisor.experiments.pac_boy import dqn_jobs
+from multiadvisor.experiments.page import Item, Page, Section, html, markdown
+from multiadvisor.experiments.parts import Evidence, Part, Plan, parts, unique
+from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.jobs import Job
+from multiadvisor.version import VERSION
+from multiadvisor.worlds.builtin import make
+
+PACKAGES = ("numpy", "numba", "matplotlib", "pillow", "jax", "optax", "equinox")
+POSTER = "poster.png"
+FEW = 5  # seeds: with fewer the page warns of its intervals
+
+
+def versions() -> dict[str, str]:
+    """What the results were computed with."""
+    found = {"multiadvisor": VERSION, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def command(plan: Plan) -> str:
+    """The command that makes this report again; where it is written to is no part of it."""
+    words = ["multiadvisor", "reproduce", plan.what]
+    words += ["--full"] if plan.full else []
+    return " ".join([*words, "--seeds", str(plan.seeds), "--epochs", str(plan.epochs), "--rules", plan.rules])
+
+
+def results_lines(evidence: Evidence, shown: list[Part]) -> bytes:
+    """The raw results, one line for each job: experiment, kind, config, result."""
+    first = {job: part.name for part in reversed(shown) for job in part.jobs(evidence.plan)}
+    lines = []
+    for job in unique(job for part in shown for job in part.jobs(evidence.plan)):
+        entry = {"experiment": first[job], "kind": job.kind, "config": job.config}
+        result = evidence.result(job)
+        if job.kind == "train":  # which repeats its config
+            result = {key: result[key] for key in ("epochs", "advisors", "sha256")}
+        lines.append(json.dumps({**entry, "result": result}, allow_nan=False))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def claims_file(judged: list[Judged]) -> bytes:
+    """claims.json: a list with a row for each claim that could be judged."""
+    rows = [one.as_dict() for one in judged if one.judgement is not None]
+    return (json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _section(part: Part, evidence: Evidence, out: Path) -> Section:
+    from multiadvisor import plots, video
+
+    items, task = [], make("pac-boy")
+    for figure in part.figures(evidence):
+        svg, png = (b"", b"") if figure.draw is None else plots.both(figure.draw(), figure.name)
+        if svg:
+            write_atomically(out / "figures" / f"{figure.name}.svg", svg)
+            write_atomically(out / "figures" / f"{figure.name}.png", png)
+        items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table))
+    games = []
+    for one in part.videos(evidence):
+        base = out / "videos" / one.name
+        games.append(video.save_game(task, one.trace, one.title, base))
+        items.append(Item(one.name, one.title, one.text, gif=Path(f"{base}.gif").read_bytes()))
+    if games:
+        write_atomically(out / POSTER, video.poster(games))
+    return Section(part.name, part.title, tuple(items))
+
+
+def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
+    """The first words of the report."""
+    found = counts(judged)
+    total, left = sum(found.values()), sum(one.judgement is None for one in judged)
+    words = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+    lines = [f"Of {total} claims of the paper that were put to the test here: {words}."]
+    if left:
+        lines.append(f"{left} more claims are not judged, as their experiments are not part of this report.")
+    lines.append(
+        f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
+        f"{plan.games} greedy games after each."
+    )
+    if plan.seeds < FEW:
+        lines.append(f"{plan.seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
+    if plan.what == "all" and not plan.full:
+        short = [f"the value-function experiment has {plan.value_seeds} seeds ({plan.literal_seeds} read literally)"]
+        short += [f"DQN-clipped has {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs"] if dqn_jobs(plan) else []
+        lines.append(f"Shortened: {'; '.join(short)}. With --full everything is run at full length.")
+    lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
+                 "seed. Verdicts and texts are computed from the results.")  # fmt: skip
+    return tuple(lines)
+
+
+def build(evidence: Evidence, out: Path) -> list[Judged]:
+    """Write the report; the claims as judged."""
+    plan = evidence.plan
+    shown = parts(plan.what)
+    judged = judge_all(evidence)
+    sections = tuple(_section(part, evidence, out) for part in shown)
+    known = versions()
+    facts = (
+        ("command", command(plan)), ("plan", json.dumps(asdict(plan))),
+        ("versions", ", ".join(f"{name} {number}" for name, number in known.items())),
+        ("platform", f"{platform.system()} {platform.machine()}"),
+        ("seeds", f"0 to {plan.seeds - 1}; everything random follows from them"),
+        ("raw results", "results.jsonl, a line for each run; claims.json, a row for each claim"),
+        ("machine and times", "machine.json, and runs/ with the journal of the runs: the only files that differ "
+         "from one invocation to the next"),
+    )  # fmt: skip
+    page = Page("Multi-Advisor Reinforcement Learning, checked", summary(judged, plan), tuple(judged), sections, facts)
+    write_atomically(out / "results.jsonl", results_lines(evidence, shown))
+    write_atomically(out / "claims.json", claims_file(judged))
+    write_atomically(out / "report.md", markdown(page).encode())
+    write_atomically(out / "report.html", html(page).encode())
+    return judged
+
+
+def read_report(folder: Path) -> Evidence:
+    """The evidence of a finished report, from its own files."""
+    try:
+        plan = Plan(**json.loads((folder / "report.json").read_bytes())["plan"])
+        lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+        return Evidence(plan, {Job(line["kind"], line["config"]).id: line["result"] for line in lines})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{str(folder)!r} holds no finished report: {error}") from None

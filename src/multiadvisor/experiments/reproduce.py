@@ -1,0 +1,160 @@
+"""`multiadvisor reproduce`: a plan in, a folder with the report out; stopped anywhere, it goes on from there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments.claims import Judged, counts
+from multiadvisor.experiments.parts import Evidence, Plan, parts, unique
+from multiadvisor.experiments.report import build
+from multiadvisor.runs.driver import Results, run_jobs
+from multiadvisor.runs.files import check_writable, write_atomically
+from multiadvisor.runs.jobs import Job
+from multiadvisor.version import VERSION
+
+MARK = "report.json"
+RUNS = "runs"
+FORMAT = 1
+# Kinds whose jobs take long, the longest first: begun early, so that no core waits for the last of them.
+LONG = ("dqn-clipped", "value-function")
+
+
+def take_folder(out: Path, plan: Plan) -> None:
+    """Make the folder this report's own, or refuse one that is somebody else's; nothing in it is ever overwritten."""
+    check_writable(out)
+    mark = {"format": FORMAT, "version": VERSION, "plan": asdict(plan)}
+    if out.exists() and any(not path.name.startswith(f".{MARK}.") for path in out.iterdir()):
+        held = _read_mark(out)
+        if held.get("version") != VERSION or held.get("format") != FORMAT:
+            raise BadInput(
+                f"{str(out)!r} holds a report of version {held.get('version')!r}, this is {VERSION!r}: name another "
+                "folder, or remove it"
+            )
+        changed = [name for name, value in mark["plan"].items() if held.get("plan", {}).get(name) != value]  # type: ignore[attr-defined]
+        if changed:
+            was = held.get("plan", {}).get(changed[0])
+            raise BadInput(
+                f"{str(out)!r} holds a report with another {changed[0].replace('_', '-')} ({was!r}): give the same "
+                "flags to go on with it, or name another folder"
+            )
+    for leftover in [*out.glob(".*.part"), *out.glob("figures/.*.part"), *out.glob("videos/.*.part")]:
+        with contextlib.suppress(OSError):
+            leftover.unlink()  # of a write that was cut short
+    write_atomically(out / MARK, (json.dumps(mark, indent=1) + "\n").encode())
+
+
+def _read_mark(out: Path) -> dict[str, Any]:
+    if not (out / MARK).exists():
+        raise BadInput(f"{str(out)!r} exists and holds no report: name a new or empty folder")
+    try:
+        held = json.loads((out / MARK).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        held = None
+    if not isinstance(held, dict) or not isinstance(held.get("plan"), dict):
+        raise BadInput(f"{str(out / MARK)!r} is no mark of a report: name another folder")
+    return held
+
+
+def ordered(jobs: Sequence[Job]) -> list[Job]:
+    """The long ones first."""
+    return sorted(jobs, key=lambda job: LONG.index(job.kind) if job.kind in LONG else len(LONG))
+
+
+class Measured:
+    """What an invocation took; no part of the report itself, which is the same every time."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.stages: dict[str, dict[str, Any]] = {}
+
+    def run(self, name: str, folder: Path, jobs: list[Job], workers: int | None) -> Results:
+        """Run jobs, and note how many were done now, how long that took, and how many transitions they learned from."""
+        before = {path.stem for path in (folder / "results").glob("*.json")}
+        start = time.perf_counter()
+        results = run_jobs(folder, jobs, workers=workers, title=name)
+        seconds = time.perf_counter() - start
+        new = [job for job in jobs if job.id not in before]
+        learned = sum(_transitions(job) for job in new)
+        self.stages[name] = {
+            "jobs": len(jobs), "done_now": len(new), "seconds": seconds,
+            "work_seconds": sum(results.seconds[job.id] for job in jobs), "transitions": learned,
+            "transitions_per_second": learned / seconds if new and seconds > 0 else None,
+        }  # fmt: skip
+        return results
+
+    def as_dict(self, workers: int | None) -> dict[str, Any]:
+        """machine.json."""
+        return {
+            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+            "cores": len(os.sched_getaffinity(0)), "workers": workers or len(os.sched_getaffinity(0)),
+            "seconds": time.perf_counter() - self.began, "stages": self.stages,
+        }  # fmt: skip
+
+
+def _transitions(job: Job) -> int:
+    schedule = job.config.get("schedule")
+    return schedule["epochs"] * schedule["transitions"] if isinstance(schedule, dict) else 0
+
+
+def reproduce(plan: Plan, out: Path, workers: int | None = None) -> dict[str, Any]:
+    """Run what is missing, write the report, say what came out."""
+    _check_extras()
+    take_folder(out, plan)
+    measured = Measured()
+    jobs = unique(job for part in parts(plan.what) for job in part.jobs(plan))
+    tabular = [job for job in jobs if job.kind == "train"]
+    others = ordered([job for job in jobs if job.kind != "train"])
+    evidence: dict[str, Any] = {}
+    for name, chosen in (("tabular runs", tabular), ("other runs", others)):
+        if chosen:
+            results = measured.run(name, out / RUNS, chosen, workers)
+            evidence |= {job.id: results[job.id] for job in chosen}
+    start = time.perf_counter()
+    judged = build(Evidence(plan, evidence), out)
+    measured.stages["report"] = {"seconds": time.perf_counter() - start}
+    machine = measured.as_dict(workers)
+    write_atomically(out / "machine.json", (json.dumps(machine, indent=1) + "\n").encode())
+    return {"report": str(out / "report.html"), "claims": counts(judged), "machine": machine, **_tables(evidence, plan),
+            "judged": [one.as_dict() for one in judged if one.judgement is not None]}  # fmt: skip
+
+
+def _tables(evidence: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    if plan.what not in ("all", "pac-boy"):
+        return {}
+    from multiadvisor.experiments.pac_boy import SETTINGS, table
+
+    return {"table": table(Evidence(plan, evidence), SETTINGS)}
+
+
+def _check_extras() -> None:
+    """Without the libraries for figures and networks nothing should start."""
+    from multiadvisor import plots  # noqa: F401
+
+    for module, what, extra in (("imageio_ffmpeg", "videos", "video"), ("PIL", "videos", "video"),
+                                ("jax", "networks", "deep"), ("optax", "networks", "deep")):  # fmt: skip
+        if find_spec(module) is None:  # not imported here: JAX is for the workers
+            raise BadInput(f"{what} need {module}: install it with pip install 'multiadvisor[{extra}]'")
+
+
+def said(result: dict[str, Any], judged: list[Judged] | None = None) -> str:
+    """The report's first lines for a terminal, with the throughput."""
+    found = result["claims"]
+    lines = [f"claims: {', '.join(f'{count} {verdict}' for verdict, count in found.items())}"]
+    for name, stage in result["machine"]["stages"].items():
+        speed = stage.get("transitions_per_second")
+        about = f" ({stage['done_now']} of {stage['jobs']} jobs done now)" if "jobs" in stage else ""
+        pace = f", {stage['transitions']:,} transitions, {speed:,.0f} a second" if speed else ""
+        lines.append(f"{name}: {stage['seconds']:.0f} s{about}{pace}")
+    return "\n".join([*lines, f"in all {result['machine']['seconds']:.0f} s; the report is {result['report']}"])

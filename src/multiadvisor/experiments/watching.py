@@ -1,0 +1,131 @@
+"""Greedy games watched turn by turn: where Pac-Boy goes, who wanted it, and where an egocentric agent comes to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.draws import CHOICE, EVALUATION, draw, low_half, stream_key, turn_key
+from multiadvisor.experiments.pac_boy import trained
+from multiadvisor.runs.jobs import Tell
+from multiadvisor.theory.boards import peaks
+from multiadvisor.worlds.builtin import make
+from multiadvisor.worlds.game import Game
+
+STRONGEST = 3  # advisors shown of a turn
+SETTLED = 60  # turns after which an agent that comes to rest has done so
+CLOSE = 4  # steps: a ghost within them is near
+Says = list[tuple[str, float]]
+
+
+class Turn(NamedTuple):
+    """One turn: the state it began in, the action, what it earned, and the state it led to."""
+
+    x: np.ndarray
+    action: int
+    reward: float
+    game: int
+    after: np.ndarray
+
+
+def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> Iterator[Turn]:
+    """The very games of `agent.evaluate(games, seeds=(evaluation,))`, turn by turn."""
+    key = stream_key(agent.settings.seed, EVALUATION, evaluation)
+    game = Game(agent.task, key)
+    for number in range(games):
+        game.deal()
+        over = False
+        while not over:
+            x = game.x.copy()
+            word = np.uint64(draw(np.uint64(turn_key(key, game.turn)), CHOICE))
+            action = agent.act(x, low_half(word))
+            now = game.step(action)
+            over = now.terminated or now.truncated
+            yield Turn(x, action, float(agent.task.weights[now.advisors] @ now.reward), number, game.x.copy())
+
+
+def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
+    """Who decided: by how much each advisor prefers the action taken to the mean of all, the strongest first."""
+    names, advice = agent.advice(x)
+    weights = {focus.name: focus.weight for focus in agent.task.foci}
+    wish = np.array([weights[name] for name in names]) * (advice[:, action] - advice.mean(axis=1))
+    order = np.argsort(-np.abs(wish), kind="stable")[:STRONGEST]
+    return [(names[j], float(wish[j])) for j in order if wish[j] != 0]
+
+
+def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
+    return []
+
+
+def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Train an agent to the end of its schedule and keep the first game of the evaluation that follows."""
+    return recorded(trained(config["run"]), config["run"]["schedule"]["epochs"], influence)
+
+
+def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
+    """The first game of an evaluation, for drawing; `says` tells who decided a turn."""
+    fruits = len(agent.task.board.fruit)
+    turns = list(watch(agent, evaluation))
+    return {
+        "movers": [x[:-fruits].tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
+        "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].x[-fruits:] == 1]],
+        "actions": [turn.action for turn in turns],
+        "rewards": [turn.reward for turn in turns],
+        "advisors": [[list(one) for one in says(agent, turn.x, turn.action)] for turn in turns],
+    }  # fmt: skip
+
+
+def steps_between(neighbour: np.ndarray) -> np.ndarray:
+    """[cells, cells]: the steps from each cell to each other."""
+    cells = len(neighbour)
+    apart = np.where(np.eye(cells, dtype=bool), 0, cells)
+    for _ in range(cells):
+        shorter = np.minimum(apart, apart[neighbour].min(axis=1) + 1)
+        if np.array_equal(shorter, apart):
+            break
+        apart = shorter
+    return apart
+
+
+def _share(what: np.ndarray, among: np.ndarray) -> float:
+    """The share of turns in which something is so, among some of them; 0 where there are none of these."""
+    return float(what[among].mean()) if among.any() else 0.0
+
+
+def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Where a trained agent stands late in its games, and where the exact solver has attractors on the same boards."""
+    agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
+    task, calm = agent.task, make("pac-boy", ghosts=False)
+    fruits, cells = len(task.board.fruit), len(task.board.place)
+    turns = list(watch(agent, epochs, config["watched"]))
+    x = np.array([turn.x for turn in turns])
+    cell, boards = x[:, 0], x[:, -fruits:] == 1
+    number = np.array([turn.game for turn in turns])
+    since = np.concatenate([np.arange((number == game).sum()) for game in range(config["watched"])])
+    late = since >= SETTLED
+    apart = steps_between(task.board.neighbour)
+    ghost = np.min([apart[cell, x[:, 1 + k]] for k in range(x.shape[1] - fruits - 1)], axis=0)
+    peak = peaks(calm, boards, agent.settings.gamma)[0]  # [turns, cells]
+    near = np.any(peak[:, None, :] & (apart <= 1), axis=-1)  # [turns, cells]: an attractor, or next to one
+    row = np.arange(len(x))
+    moved = np.ones(len(x), bool)  # whether the turn led to a cell where it was not one or two turns before
+    moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
+    far = late & (ghost > CLOSE)
+    middle = np.abs(task.board.place - (np.array(task.board.shape) - 1) / 2).max(axis=1)  # [cells]
+    eaten = np.array([turn.reward > 0 for turn in turns])
+    return {
+        "cells": np.bincount(cell[late], minlength=cells).tolist(),
+        "attractors": peak[late].sum(axis=0).tolist(),
+        "on": _share(near[row, cell], late),
+        "chance": float(near[late].mean()) if late.any() else 0.0,
+        "still_far": _share(~moved, far),
+        "still_near": _share(~moved, late & ~far),
+        "centre": float(middle[cell[late]].mean()) if late.any() else 0.0,
+        "centre_chance": float(middle.mean()),
+        "eaten_late": float(eaten[late].sum() / config["watched"]),
+        "eaten_early": float(eaten[~late].sum() / config["watched"]),
+    }

@@ -1,0 +1,181 @@
+"""Games as moving pictures: a recorded game in, frames out, MP4 and GIF of them; the same bytes every time.
+
+The maze is drawn by `worlds.render`; over it lines lead from Pac-Boy to the advisors that decided the turn, and below
+it stand turn, score and touches.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.files import write_atomically
+from multiadvisor.task import Task
+from multiadvisor.worlds.render import picture
+
+try:
+    from PIL import Image, ImageDraw, ImageFont
+except ImportError:
+    raise BadInput("pictures of games need Pillow: install it with pip install 'multiadvisor[video]'") from None
+
+SPEED = 8  # turns a second
+HOLD = 12  # frames that the last picture stays
+PAPER, INK, QUIET = (250, 250, 247), (25, 28, 40), (105, 110, 125)
+FOR, AGAINST = (86, 180, 233), (230, 159, 0)  # sky blue and orange: told apart by colour-blind readers as well
+_COLOURS = 64  # of a GIF
+
+
+def states(task: Task, trace: dict[str, Any]) -> Iterator[np.ndarray]:
+    """The states x of a recorded game, the last one included; fruit goes where Pac-Boy has been."""
+    places = task.board.fruit
+    left = np.isin(places, trace["fruit"])
+    for movers in trace["movers"]:
+        left = left & (places != movers[0])
+        yield np.concatenate([movers, left.astype(np.int64)])
+
+
+def frames(task: Task, trace: dict[str, Any], title: str, cell: int = 24) -> Iterator[np.ndarray]:
+    """The pictures [height, width, 3] of a recorded game.
+
+    The trace has `movers` (the cells of Pac-Boy and the ghosts before each turn, and at the end), `fruit` (cells),
+    `actions`, `rewards` and `advisors` (the strongest of each turn with their say) of each turn.
+    """
+    score, touches, facing = 0.0, 0, "W"
+    turns = len(trace["actions"])
+    for turn, x in enumerate(states(task, trace)):
+        say = trace["advisors"][turn] if turn < turns else []
+        if turn < turns:
+            facing = task.actions[trace["actions"][turn]]
+        lines = [f"turn {turn}   score {score:g}   touches {touches}"]
+        lines += [f"{name}  {value:+.3f}" for name, value in say]
+        yield _frame(task, x, facing, title, lines, say, cell)
+        if turn < turns:
+            score += trace["rewards"][turn]
+            # a touch costs ten and a fruit pays one, so that the tens of a loss are touches
+            touches += round(max(0.0, 1.0 - trace["rewards"][turn]) // 10) if trace["rewards"][turn] < 0 else 0
+
+
+def _frame(
+    task: Task, x: np.ndarray, facing: str, title: str, lines: Sequence[str], say: Sequence[Sequence[Any]], cell: int
+) -> np.ndarray:
+    maze = picture(task, x, cell=cell, facing=facing)
+    size = max(10, round(cell * 0.62))
+    step = round(size * 1.35)
+    head, foot = step + cell // 4, 4 * step + cell // 3
+    height, width, _ = maze.shape
+    image = Image.new("RGB", (width, _even(height + head + foot)), PAPER)
+    image.paste(Image.fromarray(maze), (0, head))
+    brush = ImageDraw.Draw(image)
+    for name, value in reversed(say):
+        _draw_say(brush, task, x, name, value, cell, head)
+    font = _font(size)
+    brush.text((cell // 4, cell // 8), title, INK, font)
+    for k, line in enumerate(lines[:4]):
+        colour = INK if k == 0 else QUIET
+        at = head + height + cell // 6 + k * step
+        if k > 0:
+            mark = FOR if say[k - 1][1] > 0 else AGAINST
+            brush.rectangle((cell // 4, at + size // 4, cell // 4 + size // 2, at + size), fill=mark)
+        brush.text((cell // 4 + (size if k else 0), at), line, colour, font)
+    return np.asarray(image)
+
+
+def _draw_say(
+    brush: Any, task: Task, x: np.ndarray, name: str, value: float, cell: int, head: int
+) -> None:  # fmt: skip
+    """A line from Pac-Boy to what the advisor looks at."""
+    j, ghosts = task.names.index(name), len(x) - 1 - len(task.board.fruit)
+    there = x[1 + j] if j < ghosts else task.board.fruit[j - ghosts]
+    ends = [tuple((task.board.place[c][::-1] + 0.5) * cell + (0, head)) for c in (x[0], there)]
+    colour = FOR if value > 0 else AGAINST
+    brush.line(ends, colour, max(1, cell // 9))
+    (a, b), reach = ends[1], 0.42 * cell
+    brush.ellipse((a - reach, b - reach, a + reach, b + reach), outline=colour, width=max(1, cell // 12))
+
+
+@functools.lru_cache(maxsize=8)
+def _font(size: int) -> Any:
+    return ImageFont.load_default(size)
+
+
+def _even(size: int) -> int:
+    """Video wants even sides."""
+    return size + size % 2
+
+
+def gif(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
+    """An animated GIF, which plays anywhere, for ever."""
+    images = [Image.fromarray(one) for one in pictures]
+    if not images:
+        raise BadInput("a GIF needs at least one picture")
+    chosen = sorted({round(part * (len(images) - 1)) for part in np.linspace(0, 1, 8)})
+    marks = [
+        np.full((16, images[0].width, 3), colour, np.uint8) for colour in (FOR, AGAINST)
+    ]  # seldom, but always told
+    sample = np.concatenate([*(np.asarray(images[k]) for k in chosen), *marks])
+    palette = Image.fromarray(sample).quantize(_COLOURS, Image.Quantize.MEDIANCUT)
+    flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    pause = 10 * round(100 / speed)  # a GIF counts hundredths of a second
+    content = io.BytesIO()
+    flat[0].save(
+        content, "GIF", save_all=True, append_images=flat[1:], loop=0, disposal=1, optimize=False,
+        duration=[pause] * (len(flat) - 1) + [pause * HOLD],
+    )  # fmt: skip
+    return content.getvalue()
+
+
+def mp4(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
+    """An MP4 (H.264) by the ffmpeg that comes with imageio-ffmpeg: one thread and no dates, so that it repeats."""
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise BadInput("videos need imageio-ffmpeg: install it with pip install 'multiadvisor[video]'") from None
+    images = [np.ascontiguousarray(one) for one in pictures]
+    if not images:
+        raise BadInput("a video needs at least one picture")
+    images += [images[-1]] * HOLD
+    height, width, _ = images[0].shape
+    raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(speed), "-i", "-"]
+    plain = ["-threads", "1", "-bitexact", "-map_metadata", "-1", "-movflags", "+faststart"]
+    coded = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "26", "-preset", "medium", *plain]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "game.mp4"
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", *raw, *coded, str(path)]
+        done = subprocess.run(
+            command, input=b"".join(one.tobytes() for one in images), capture_output=True, check=False
+        )
+        if done.returncode != 0:
+            reason = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+            raise BadInput(f"the video could not be made: {reason or 'ffmpeg failed'}")
+        return path.read_bytes()
+
+
+def poster(games: Sequence[Sequence[np.ndarray]], moments: Sequence[float] = (0.0, 0.35, 0.7, 1.0)) -> bytes:
+    """A grid as PNG: a row for each game, and in it the pictures at these parts of its length."""
+    gap = 8
+    rows = []
+    for pictures in games:
+        chosen = [pictures[round(part * (len(pictures) - 1))] for part in moments]
+        spaced = [part for one in chosen for part in (one, np.full((len(one), gap, 3), 255, np.uint8))][:-1]
+        rows.append(np.concatenate(spaced, axis=1))
+        rows.append(np.full((gap, rows[0].shape[1], 3), 255, np.uint8))
+    image = Image.fromarray(np.concatenate(rows[:-1], axis=0)).quantize(_COLOURS, Image.Quantize.MEDIANCUT)
+    content = io.BytesIO()
+    image.save(content, "PNG", optimize=True)
+    return content.getvalue()
+
+
+def save_game(task: Task, trace: dict[str, Any], title: str, base: Path) -> list[np.ndarray]:
+    """The game as `base`.gif and `base`.mp4; the pictures of the GIF."""
+    small = list(frames(task, trace, title, cell=16))
+    write_atomically(Path(f"{base}.gif"), gif(small))
+    write_atomically(Path(f"{base}.mp4"), mp4(frames(task, trace, title, cell=32)))
+    return small

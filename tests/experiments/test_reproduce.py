@@ -1,0 +1,278 @@
+"""The report as a whole: the same bytes every time, also after kills; bad folders refused; a page that stands alone."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+
+import pytest
+
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments import dqn, report, reproduce
+from multiadvisor.experiments.claims import judge_all
+from multiadvisor.experiments.parts import Plan, parts, unique
+
+TINY = Plan(
+    what="all", seeds=2, epochs=2, transitions=1500, games=4, value_seeds=1, literal_seeds=1, value_epochs=1, boards=20,
+    mdps=3, dqn_seeds=2, dqn_epochs=1,
+)  # fmt: skip
+SMALL = replace(TINY, what="pac-boy", seeds=3)
+MINE = ("machine.json", "runs")  # what may differ from one invocation to the next
+
+
+def contents(folder):
+    """Every file of a report with its hash."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in MINE
+    }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shallow():
+    """Without the deep baseline, which takes seconds per epoch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dqn, "available", lambda: False)
+        yield
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduce") / "report"
+    return out, reproduce.reproduce(TINY, out, workers=0)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    out = tmp_path_factory.mktemp("small") / "report"
+    reproduce.reproduce(SMALL, out, workers=0)
+    return out
+
+
+def test_what_the_folder_holds(written):
+    out, result = written
+    names = set(contents(out))
+    assert {"report.html", "report.md", "claims.json", "results.jsonl", "report.json", "poster.png"} <= names
+    assert {"figures/pac-boy-score.svg", "figures/noise-score.svg", "figures/value-function-default.svg"} <= names
+    assert {f"videos/{name}.{kind}" for kind in ("gif", "mp4") for name in
+            ("egocentric-0.4", "egocentric-0.9", "agnostic-0.9", "empathic-0.9")} <= names  # fmt: skip
+    rows = json.loads((out / "claims.json").read_text())
+    assert len(rows) >= 45
+    assert sum(result["claims"].values()) == len(rows)
+    machine = json.loads((out / "machine.json").read_text())
+    assert machine["stages"]["tabular runs"]["transitions_per_second"] > 0
+    assert machine["stages"]["tabular runs"]["done_now"] == machine["stages"]["tabular runs"]["jobs"]
+    assert "transitions" in reproduce.said(result)
+
+
+def test_what_is_exact_reproduces_however_short_the_runs(written):
+    """The solver's claims do not depend on how long anything learns."""
+    verdicts = {row["id"]: row["verdict"] for row in written[1]["judged"]}
+    exact = ("theorem-2", "theorem-3", "theorem-4", "theorem-5", "two-goals", "three-fruits", "four-fruits",
+             "max-sum-inversion", "egocentric-overestimates", "agnostic-local-is-global", "agnostic-beats-random",
+             "agnostic-has-no-attractor", "bridges-are-avoided", "relaxed-bound", "exact-values", "random-player",
+             "attractors-hold", "attractor-free-is-not-optimal")  # fmt: skip
+    assert {name: verdicts[name] for name in exact} == dict.fromkeys(exact, "reproduced")
+    assert verdicts["empathic-is-near-optimal"] == "not reproduced"  # after 3,000 transitions nothing is
+    assert "empathic-after-ten-epochs" not in verdicts
+
+
+def test_a_report_can_be_read_again(written):
+    out, result = written
+    evidence = report.read_report(out)
+    assert evidence.plan == TINY
+    assert [one.as_dict() for one in judge_all(evidence) if one.judgement] == result["judged"]
+    with pytest.raises(BadInput, match="no finished report"):
+        report.read_report(out / "figures")
+
+
+def test_experiments_are_discovered_in_the_reports_order():
+    assert [part.name for part in parts()] == [
+        "value-function", "pac-boy", "noise", "attractors", "deviations", "videos",
+    ]  # fmt: skip
+    assert [part.name for part in parts("noise")] == ["noise"]
+
+
+def test_raw_results_hold_every_job_once(written):
+    out, _ = written
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    jobs = unique(job for part in parts() for job in part.jobs(TINY))
+    assert [(line["kind"], line["config"]) for line in lines] == [(job.kind, job.config) for job in jobs]
+
+
+def test_again_is_the_same_bytes_and_runs_nothing(small):
+    out, before = small, contents(small)
+    again = reproduce.reproduce(SMALL, out, workers=0)
+    assert contents(out) == before
+    assert {stage.get("done_now", 0) for stage in again["machine"]["stages"].values()} == {0}
+
+
+class Links(HTMLParser):
+    """Everything that a page points at, and its headings."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.ids, self.pictures = [], [], 0
+
+    def handle_starttag(self, tag, attributes):
+        names = dict(attributes)
+        self.ids += [names["id"]] if "id" in names else []
+        self.pictures += tag == "svg"
+        self.found += [value for name, value in attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+
+
+def test_the_page_stands_alone(written):
+    out, _ = written
+    text = (out / "report.html").read_text()
+    page = Links()
+    page.feed(text)
+    assert all(link.startswith(("#", "data:image/gif;base64,", "data:image/png;base64,")) for link in page.found)
+    assert not re.search(r"<script|@import|url\((?!#)", text)
+    assert page.pictures >= 12
+    assert 'name="viewport"' in text
+    for name in ("claims", "pac-boy", "attractors", "videos", "pac-boy-score", "theorem-5"):
+        assert page.ids.count(name) == 1
+    assert {link[1:] for link in page.found if link.startswith("#")} <= set(page.ids)
+    for name in re.findall(r"url\(#([^)]+)\)", text):
+        assert page.ids.count(name) == 1, "two figures share a clip path"
+
+
+def test_both_twins_say_the_same(written):
+    out, _ = written
+    page, twin = (out / "report.html").read_text(), (out / "report.md").read_text()
+    for row in json.loads((out / "claims.json").read_text()):
+        assert row["claim"].replace("|", "\\|") in twin
+        assert row["id"] in page
+        if row["verdict"] != "reproduced":
+            assert row["explanation"] in twin
+    for name in re.findall(r"!\[.*?\]\((.+?)\)", twin):
+        assert (out / name).is_file()
+
+
+def test_figures_say_what_was_shortened(written):
+    out, _ = written
+    assert "value-function experiment has 1 seeds" in (out / "report.html").read_text()
+    assert "2 seeds are few" in (out / "report.html").read_text()
+    assert "without DQN-clipped" in (out / "report.md").read_text()
+
+
+# ---- kills -----------------------------------------------------------------------------------------------------------
+PROGRAM = f"""
+import sys
+from pathlib import Path
+from multiadvisor.experiments import dqn, reproduce
+from multiadvisor.experiments.parts import Plan
+dqn.available = lambda: False
+reproduce.reproduce(Plan(**{asdict(SMALL)!r}), Path(sys.argv[1]), workers=2)
+"""
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(small, tmp_path):
+    whole, broken = small, tmp_path / "broken"
+    kills = 0
+    for pause in (0.7, 2.5, 4.0, 5.5, 1.0, 1.0):
+        child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(broken)], start_new_session=True)
+        time.sleep(pause)
+        if child.poll() is None:
+            kills += 1
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    assert kills >= 2
+    subprocess.run([sys.executable, "-c", PROGRAM, str(broken)], check=True)
+    assert contents(broken) == contents(whole)
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_no_trace(small, tmp_path, monkeypatch):
+    whole, out = small, tmp_path / "report"
+    monkeypatch.setattr(report, "markdown", lambda page: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        reproduce.reproduce(SMALL, out, workers=0)
+    (out / ".report.md.abc.part").write_text("half a pa")
+    (out / "figures" / ".x.svg.abc.part").write_text("<svg")
+    monkeypatch.undo()
+    monkeypatch.setattr(dqn, "available", lambda: False)
+    reproduce.reproduce(SMALL, out, workers=0)
+    assert contents(out) == contents(whole)
+
+
+def test_a_kill_before_the_first_mark_is_no_foreign_folder(tmp_path):
+    out = tmp_path / "report"
+    out.mkdir()
+    (out / ".report.json.abc.part").write_text('{"forma')
+    reproduce.take_folder(out, SMALL)
+    assert json.loads((out / "report.json").read_text())["plan"]["seeds"] == 3
+    assert not list(out.glob(".*"))
+
+
+# ---- bad folders -----------------------------------------------------------------------------------------------------
+def refused(out, plan=SMALL):
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} if out.is_dir() else None
+    with pytest.raises(BadInput) as caught:
+        reproduce.take_folder(out, plan)
+    if before is not None:
+        assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+def test_a_foreign_folder(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    assert "holds no report" in refused(tmp_path)
+    (tmp_path / "report.json").write_text("[1, 2]")
+    assert "no mark of a report" in refused(tmp_path)
+    (tmp_path / "report.json").write_text("{broken")
+    assert "no mark of a report" in refused(tmp_path)
+
+
+def test_a_report_of_another_version_or_plan(tmp_path):
+    reproduce.take_folder(tmp_path / "a", SMALL)
+    assert "another seeds (3)" in refused(tmp_path / "a", replace(SMALL, seeds=4))
+    mark = json.loads((tmp_path / "a" / "report.json").read_text())
+    (tmp_path / "a" / "report.json").write_text(json.dumps({**mark, "version": "0.0.1"}))
+    assert "version '0.0.1'" in refused(tmp_path / "a")
+
+
+def test_a_file_or_a_place_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert "is a file" in refused(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert "cannot write" in refused(tmp_path / "file" / "below")
+
+
+def test_no_space_left(small, tmp_path, monkeypatch):
+    """The disk fills up while the figures are written: one line, and the report is finished once there is room."""
+    whole, out = small, tmp_path / "report"
+    real = os.fsync
+    left = [40]
+
+    def full(handle):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BadInput, match="No space left"):
+        reproduce.reproduce(SMALL, out, workers=0)
+    monkeypatch.setattr(os, "fsync", real)
+    reproduce.reproduce(SMALL, out, workers=0)
+    assert contents(out) == contents(whole)
+
+
+def test_plans_follow_the_flags():
+    short, full = Plan.of("all", False, None, None, "paper"), Plan.of("all", True, None, None, "paper")
+    assert (short.seeds, short.epochs, short.transitions) == (10, 50, 20_000)
+    assert short.dqn_epochs < 50 == full.dqn_epochs
+    assert short.value_seeds < full.value_seeds == 20
+    assert Plan.of("all", False, 3, None, "paper").value_seeds == 3
+    with pytest.raises(BadInput, match="seeds is 1: an interval needs"):
+        Plan(seeds=1)
+    with pytest.raises(BadInput, match="epochs is 0"):
+        Plan(epochs=0)
