@@ -25,13 +25,14 @@ commands:
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
   reproduce   run an experiment of the paper, print a table, save a figure
+  explore     look at trained agents in the browser
   benchmark   measure speed against a native C loop or other libraries
 
 `multiadvisor COMMAND --help` explains each. A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
 """
-COMMANDS = ("tasks", "train", "evaluate", "solve", "check", "reproduce", "benchmark")  # each a module of `commands`
+COMMANDS = ("tasks", "train", "evaluate", "solve", "check", "reproduce", "benchmark", "explore")  # each a module of `commands`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,83 @@
+"""One file that plays anywhere: the page, its style, its modules and the games of one or two runs, all inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.library import Library
+
+STATIC = Path(__file__).parent / "static"
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
+_NAME = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+
+
+def modules(first: str = "app.js") -> list[str]:
+    """The page's modules, each after those that it imports."""
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in order:
+            return
+        for imported in _IMPORT.findall((STATIC / name).read_text("utf-8")):
+            visit(imported)
+        order.append(name)
+
+    visit(first)
+    return order
+
+
+def one_script() -> str:
+    """All modules as one: imports fall away, as top-level names are unique."""
+    parts, seen = [], {}
+    for name in modules():
+        text = (STATIC / name).read_text("utf-8")
+        for found in _NAME.findall(text):
+            if found in seen:
+                raise AssertionError(f"{name} and {seen[found]} both have a {found}")
+            seen[found] = name
+        parts.append(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', text))}")
+    return "\n".join(parts)
+
+
+def html(library: Library, names: list[str], game: int) -> str:
+    """A page that needs no server: up to two runs in one game."""
+    if not names:
+        raise BadInput("no run was named to export")
+    listing = library.listing()
+    runs = [dict(one) for one in listing["runs"] if one["id"] in names]
+    runs.sort(key=lambda one: names.index(one["id"]))
+    data: dict[str, object] = {"curves": listing["curves"], "gallery": [], "runs": runs, "packs": {}}
+    packs: dict[str, str] = {}
+    for one in runs:
+        if not 0 <= game < len(one["games"]):
+            raise BadInput(f"{one['name']} has {len(one['games'])} games here, and so no game {game + 1}")
+        one["games"] = [one["games"][game]]
+        packs[f"runs/{one['id']}"] = _text(library.run(one["id"]))
+        packs[f"runs/{one['id']}/games/0"] = _text(library.game(one["id"], game))
+    data["packs"] = packs
+    page = (STATIC / "index.html").read_text("utf-8")
+    style, script = (STATIC / "style.css").read_text("utf-8"), one_script()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    inside = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{style}</style>", page)
+    page = re.sub(r'<link rel="icon"[^>]*>', "", page)
+    page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
+    embedded = f'<script type="application/json" id="embedded">{inside}</script>\n<script type="module">{script}</script>'
+    return re.sub(r'<script type="module"[^>]*></script>', lambda _: embedded, page)
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,173 @@
+"""The runs that are shown, each under an opaque id; what a page may ask for is here, and nothing else is reachable."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import secrets
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor, load_with_record
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.bundle import game_pack, run_pack
+from multiadvisor.explorer.grid import grid_of
+from multiadvisor.runs.checkpoint import read_header
+from multiadvisor.runs.trace import Trace, record
+from multiadvisor.statistics import interval
+
+
+@dataclass
+class Entry:
+    """One run: loaded when it is first looked at, its games played when they are first asked for."""
+
+    name: str
+    folder: Path | None
+    settings: dict[str, Any]
+    task: dict[str, Any]
+    epochs: list[dict[str, Any]]
+    loaded: MultiAdvisor | None = None
+    traces: list[tuple[Trace, int]] = field(default_factory=list)
+    """Games of trace files, before those that are played here."""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    games: dict[int, tuple[Trace, int]] = field(default_factory=dict)
+
+    @property
+    def agent(self) -> MultiAdvisor:
+        """The agent."""
+        with self.lock:
+            if self.loaded is None:
+                assert self.folder is not None
+                self.loaded = load_with_record(self.folder)[0]
+            return self.loaded
+
+
+class Library:
+    """All runs of one explorer, in the order given."""
+
+    def __init__(self, games: int = 5, seed: int = 0) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.games, self.seed = games, seed
+
+    # ---- adding --------------------------------------------------------------------------------------------------
+    def add_folder(self, folder: Path, name: str | None = None) -> None:
+        """A saved run, or a folder of saved runs."""
+        if not (folder / "agent.json").exists() and folder.is_dir():
+            below = sorted(path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/agent.json"))
+            if below:
+                for path in below:
+                    self.add_folder(path, str(path))
+                return
+        header = read_header(folder)
+        try:
+            entry = Entry(name or str(folder), folder, header["settings"], header["task"],
+                          header["record"].get("epochs", []))  # fmt: skip
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+        if name is None:
+            entry.agent  # noqa: B018  what was named must be whole; what lies in a folder is loaded when looked at
+        self.entries[entry.id] = entry
+
+    def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:
+        """An agent that is not saved anywhere."""
+        task = {"name": agent.task.name, "options": agent.task.options, "fingerprint": agent.task.fingerprint()}
+        entry = Entry(name, None, dataclasses.asdict(agent.settings), task, epochs or [], agent)
+        self.entries[entry.id] = entry
+        return entry
+
+    def add_trace(self, trace: Trace, name: str) -> None:
+        """Games that were recorded: they join the run that played them."""
+        for entry in self.entries.values():
+            if trace.header["settings"] == entry.settings and trace.header["task"] == entry.task:
+                entry.traces += [(trace, game) for game in range(len(trace))]
+                return
+        raise BadInput(f"the trace {name!r} was played by none of these runs: name the run it was recorded from")
+
+    # ---- asking --------------------------------------------------------------------------------------------------
+    def entry(self, name: str) -> Entry:
+        """A run by its id."""
+        if name not in self.entries:
+            raise BadInput("there is no such run here: reload the page")
+        return self.entries[name]
+
+    def listing(self) -> dict[str, Any]:
+        """What there is."""
+        runs = [
+            {
+                "id": entry.id, "name": entry.name, "task": entry.task["name"], "planning": entry.settings["planning"],
+                "gamma": entry.settings["gamma"],
+                "games": [f"game {k + 1} of a trace" for k in range(len(entry.traces))]
+                + [f"seed {self.seed + k}" for k in range(self.games)],
+            }
+            for entry in self.entries.values()
+        ]  # fmt: skip
+        return {"runs": runs, "curves": self.curves()}
+
+    def run(self, name: str) -> bytes:
+        """A run's descriptor and values."""
+        entry = self.entry(name)
+        return run_pack(entry.agent, entry.name)
+
+    def recorded(self, name: str, game: int) -> tuple[Trace, int]:
+        """A game of a run; all runs play the same games, from the first run's random numbers."""
+        entry = self.entry(name)
+        if not 0 <= game < len(entry.traces) + self.games:
+            raise BadInput(f"{entry.name} has {len(entry.traces) + self.games} games here, and so no game {game + 1}")
+        if game < len(entry.traces):
+            return entry.traces[game]
+        agent = entry.agent
+        with entry.lock:
+            if game not in entry.games:
+                first = next(iter(self.entries.values()))
+                player = copy.copy(agent)
+                player.settings = dataclasses.replace(agent.settings, seed=first.settings["seed"])
+                number = game - len(entry.traces)
+                advice = grid_of(agent.task) is None or agent.task.world is None
+                entry.games[game] = record(player, 1, self.seed + number, advice=advice), 0
+            return entry.games[game]
+
+    def game(self, name: str, number: int) -> bytes:
+        """A game, packed."""
+        trace, game = self.recorded(name, number)
+        return game_pack(trace, game, grid_of(self.entry(name).agent.task))
+
+    def curves(self) -> list[dict[str, Any]]:
+        """Learning curves: runs that differ in their seed alone are one curve, with an interval over them."""
+        groups: dict[str, list[Entry]] = {}
+        for entry in self.entries.values():
+            same = {key: value for key, value in entry.settings.items() if key != "seed"}
+            if entry.epochs:
+                key = json.dumps([entry.task["name"], entry.task["options"], same], sort_keys=True, default=str)
+                groups.setdefault(key, []).append(entry)
+        return [_curve(entries) for entries in groups.values()]
+
+
+def _curve(entries: list[Entry]) -> dict[str, Any]:
+    length = min(len(entry.epochs) for entry in entries)
+    curve: dict[str, Any] = {
+        "task": entries[0].task["name"], "label": _label(entries[0]), "runs": len(entries),
+        "names": [entry.name for entry in entries], "epochs": [entries[0].epochs[k]["epoch"] for k in range(length)],
+    }  # fmt: skip
+    for measure in ("score", "turns", "finished", "touches"):
+        values = [[entry.epochs[k].get(measure) for entry in entries] for k in range(length)]
+        if any(value is None for row in values for value in row):
+            curve[measure] = None
+            continue
+        ends = [interval(np.array(row, float)) for row in values]
+        curve[measure] = {
+            "mean": [float(np.mean(row)) for row in values],
+            "low": [low for low, _ in ends], "high": [high for _, high in ends],
+        }  # fmt: skip
+    return curve
+
+
+def _label(entry: Entry) -> str:
+    settings = entry.settings
+    parts = [settings["planning"] if settings["learner"] == "advisors" else settings["learner"], f"{settings['gamma']:g}"]
+    return " ".join(parts) + (f", noise {settings['noise']:g}" if settings["noise"] else "")
