@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from multiadvisor.check import check_task as check_task
     from multiadvisor.compiling import compiled as compiled
     from multiadvisor.errors import BadInput as BadInput
+    from multiadvisor.explain import Explanation as Explanation
     from multiadvisor.planning import agnostic as agnostic
     from multiadvisor.planning import egocentric as egocentric
     from multiadvisor.planning import empathic as empathic
@@ -39,6 +40,7 @@ _register()  # gymnasium.make("multiadvisor/PacBoy-v0") and the others
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {
+    "Explanation": "explain",
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
     "epsilon_greedy": "aggregation", "greedy": "aggregation", "weighted_sum": "aggregation",
     "check_task": "check", "compiled": "compiling", "BadInput": "errors",
@@ -46,10 +48,13 @@ _HOME = {
     "Settings": "settings", "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "worlds.adapter", "make": "worlds.builtin",
 }  # fmt: skip
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+_MODULES = ("explain", "theory")
+__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"multiadvisor.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"multiadvisor.{_HOME[name]}"), name)

@@ -6,7 +6,7 @@ import dataclasses
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from multiadvisor.tabular import kernel
 from multiadvisor.tabular.learner import Played, learner_for
 from multiadvisor.task import Task
 from multiadvisor.version import VERSION
+
+if TYPE_CHECKING:
+    from multiadvisor.explain import Explanation
 
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
@@ -116,6 +119,18 @@ class MultiAdvisor:
     def act(self, state: Any, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
         return int(greedy(self.preferences(state), draw))
+
+    def explain(self, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
+        """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
+
+        >>> import multiadvisor as mad
+        >>> agent = mad.MultiAdvisor(mad.make("two-goal"), seed=0).learn(2_000, progress=False)
+        >>> agent.explain(agent.task.deal(), against="a_0").disagreement > 0
+        True
+        """
+        from multiadvisor.explain import explain
+
+        return explain(self, state, action, against)
 
     # ---- learning and playing ----------------------------------------------------------------------------------------
     def prepare(self) -> MultiAdvisor:

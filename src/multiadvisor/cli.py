@@ -1,4 +1,4 @@
-"""The command `multiadvisor`: tasks, train, evaluate, solve, check, reproduce, benchmark.
+"""The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, reproduce, benchmark.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
 used ends in one line on stderr and exit code 2.
@@ -22,6 +22,7 @@ commands:
   tasks       list the built-in tasks and their options
   train       train an agent on a task, epoch by epoch
   evaluate    let a trained agent play without learning
+  explain     why did it do that? the advisors behind one action of one game
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
   reproduce   run an experiment of the paper, print a table, save a figure
@@ -32,7 +33,17 @@ commands:
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
 """
-COMMANDS = ("tasks", "train", "evaluate", "solve", "check", "reproduce", "benchmark", "explore")  # each a module of `commands`
+COMMANDS = (
+    "tasks",
+    "train",
+    "evaluate",
+    "explain",
+    "solve",
+    "check",
+    "reproduce",
+    "benchmark",
+    "explore",
+)  # each a module of `commands`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

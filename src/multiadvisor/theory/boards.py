@@ -125,9 +125,7 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         values, residual = np.array([q for q, _ in found]), max(off for _, off in found)
     else:
         used = [*range(ghosts), *(ghosts + int(place) for place in there)]
-        values = np.array([
-            agent.values(j)[np.arange(cells) * cells + x[1 + j]] if j < ghosts else agent.values(j) for j in used
-        ])  # fmt: skip
+        values = _learned_values(agent, x, used, ghosts, cells)
         residual = _learned_residual(world, agent, [j for j in used if j >= ghosts], gamma)
     holds = np.isin(np.arange(cells), world.fruit_cell[there])
     final = holds[world.neighbour][:, :, None]
@@ -140,6 +138,7 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         successor=world.neighbour[:, :, None], probability=np.ones((cells, 4, 1)), final=final, reward=reward,
         weights=task.weights[used], local=np.tile(np.where(holds, -1, np.arange(cells)), (len(used), 1)),
         start=np.eye(cells)[x[0]], labels=tuple(task.board.name(cell) for cell in range(cells)),
+        gammas=() if agent is None else tuple(task.foci[j].gamma for j in used),
     )  # fmt: skip
     values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
     bound = (
@@ -150,10 +149,19 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
     )
 
 
+def _learned_values(agent: Any, x: np.ndarray, used: list[int], ghosts: int, cells: int) -> np.ndarray:
+    """[advisors, cells, A] from the agent's tables, or where it has none from its advice on every cell."""
+    if hasattr(agent, "values"):
+        return np.array([
+            agent.values(j)[np.arange(cells) * cells + x[1 + j]] if j < ghosts else agent.values(j) for j in used
+        ])  # fmt: skip
+    return np.moveaxis(np.array([agent.advice(np.array([cell, *x[1:]]))[1] for cell in range(cells)], float), 0, 1)
+
+
 def _learned_residual(world: MazeConstants, agent: MultiAdvisor, fruits: list[int], gamma: float) -> float:
     """The Bellman residual of the learned values of the fruits; not a number for empathic ones, which have none."""
     planning, ghosts = agent.settings.planning, len(world.ghost_start)
-    if planning == "empathic":
+    if planning not in ("egocentric", "agnostic") or not hasattr(agent, "values"):
         return float("nan")
     largest = 0.0
     for j in fruits:

@@ -1,0 +1,459 @@
+"""Traces: greedy games kept turn by turn in one small file, and played again exactly.
+
+A file is one line of JSON, the header, and after it the arrays as safetensors, both under SHA-256; reading never runs
+code. In a compiled world a turn is its state x, packed, and what the advisors are worth there follows from the agent's
+tables; else the advice itself is kept. The games are those of `agent.evaluate(games, seeds=(seed,))`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.draws import (
+    CHOICE,
+    EVALUATION,
+    below,
+    draw,
+    environment_seed,
+    high_half,
+    low_half,
+    stream_key,
+    turn_key,
+)
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.files import check_writable, write_atomically
+from multiadvisor.settings import whole_number
+from multiadvisor.task import Task
+from multiadvisor.version import VERSION
+from multiadvisor.worlds.game import Game
+
+if TYPE_CHECKING:
+    from multiadvisor.agent import Evaluation, MultiAdvisor
+    from multiadvisor.explain import Explanation
+
+FORMAT = 1
+KIND = "multiadvisor trace"
+_LARGEST_HEADER = 16 << 20
+_LONGEST_GAME = 1_000_000
+
+
+class Turn(NamedTuple):
+    """One turn of a trace; after a game's last one there is a state, and nothing is done in it."""
+
+    state: np.ndarray | None
+    """The state x of a compiled world, else None."""
+    action: int | None
+    explored: bool
+    rewards: dict[str, float]
+    """What the action brought to whom, where it is not zero."""
+    names: tuple[str, ...] | None
+    """Who was active [m], and ..."""
+    advice: np.ndarray | None
+    """... what they advised [m, A]; None where the agent's tables tell it from the state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Games turn by turn: T turns in G games, one after the other."""
+
+    header: dict[str, Any]
+    """Task, settings, seed, names: all that is no array."""
+    turns: np.ndarray  # [G]
+    finished: np.ndarray  # [G] bool: the game ended by itself
+    action: np.ndarray  # [T]
+    explored: np.ndarray  # [T] bool
+    reward_turn: np.ndarray  # [R] the turn, counted through all games, of each reward that is not zero
+    reward_advisor: np.ndarray  # [R]
+    reward: np.ndarray  # [R]
+    x: np.ndarray | None  # [T + G, size] states, the last of each game included; None for Python environments
+    active: np.ndarray | None  # [T, n] bool; None where the agent's tables tell it
+    advice: np.ndarray | None  # [active ones of all turns, A]
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The advisors' names [n]."""
+        return tuple(one["name"] for one in self.header["advisors"])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The advisors' weights [n]."""
+        return np.array([one["weight"] for one in self.header["advisors"]], float)
+
+    @property
+    def score(self) -> np.ndarray:
+        """The score of each game [G]: the weighted rewards, summed in the order they came."""
+        score, weights = np.zeros(len(self)), self.weights
+        game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
+        np.add.at(score, game, weights[self.reward_advisor] * self.reward)
+        return score
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """[G + 1] the first turn of each game, counted through all of them."""
+        return np.concatenate([[0], np.cumsum(self.turns)])
+
+    @cached_property
+    def _first_advice(self) -> np.ndarray:
+        """[T + 1] the first row of advice of each turn."""
+        assert self.active is not None
+        return np.concatenate([[0], np.cumsum(self.active.sum(axis=1))])
+
+    def span(self, game: int) -> slice:
+        """The turns of one game among those of all games."""
+        if not 0 <= game < len(self):
+            raise BadInput(f"there is no game {game}: {_count(len(self), 'game')} in the trace, counted from 0")
+        return slice(int(self._first[game]), int(self._first[game + 1]))
+
+    def states(self, game: int) -> np.ndarray:
+        """All states x [turns + 1, size] of one game of a compiled world."""
+        span = self.span(game)
+        if self.x is None:
+            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice in the place of states")
+        return self.x[span.start + game : span.stop + game + 1]
+
+    def turn(self, game: int, turn: int) -> Turn:
+        """One turn of one game, both counted from 0."""
+        span = self.span(game)
+        length, at = span.stop - span.start, span.start + turn
+        if not 0 <= turn <= length:
+            raise BadInput(f"there is no turn {turn}: game {game} ended after {_count(length, 'turn')}")
+        state = None if self.x is None else self.x[at + game]
+        if turn == length:
+            return Turn(state, None, False, {}, None, None)
+        paid = slice(*np.searchsorted(self.reward_turn, [at, at + 1]))
+        names = self.names
+        rewards = {names[j]: float(r) for j, r in zip(self.reward_advisor[paid], self.reward[paid], strict=True)}
+        who = advice = None
+        if self.active is not None and self.advice is not None:
+            who = tuple(names[j] for j in np.flatnonzero(self.active[at]))
+            advice = self.advice[self._first_advice[at] : self._first_advice[at + 1]]
+        return Turn(state, int(self.action[at]), bool(self.explored[at]), rewards, who, advice)
+
+    def save(self, path: str | Path) -> None:
+        """Write to a file, atomically."""
+        write_trace(Path(path), self)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+# ---- recording -------------------------------------------------------------------------------------------------------
+class _Step(NamedTuple):
+    """What a turn brought, from either kind of world."""
+
+    advisors: np.ndarray  # [m]
+    reward: np.ndarray  # [m]
+    terminated: bool
+    truncated: bool
+
+
+class _Compiled:
+    """The evaluation games of a compiled world."""
+
+    def __init__(self, task: Task, agent_seed: int, seed: int) -> None:
+        self._game = Game(task, stream_key(agent_seed, EVALUATION, seed))
+
+    def deal(self, game: int) -> Any:
+        """Start a game: the state."""
+        self._game.deal()
+        return self._game.x.copy()
+
+    def step(self, action: int) -> tuple[Any, _Step]:
+        """Play a turn: the state, and what it brought."""
+        now = self._game.step(action)
+        return self._game.x.copy(), _Step(now.advisors, now.reward, now.terminated, now.truncated)
+
+
+class _Environment:
+    """The evaluation games of a Python environment."""
+
+    def __init__(self, task: Task, agent_seed: int, seed: int) -> None:
+        assert task.adapter is not None
+        task.adapter.user = None  # whoever trains in the environment has to find its way back
+        self.adapter, self._seeds = task.adapter.fresh(), (agent_seed, seed)
+        self.active, self._ended = np.ones(task.n, np.int64), np.zeros(task.n, np.int64)
+        self.adapter.bind(self.active, self._ended)
+
+    def deal(self, game: int) -> Any:
+        """Start a game: the observation."""
+        agent_seed, seed = self._seeds
+        self.adapter.reset(environment_seed(agent_seed, EVALUATION, ((1 + seed) << 32) + game))
+        return self.adapter.observation
+
+    def step(self, action: int) -> tuple[Any, _Step]:
+        """Play a turn: the observation, and what it brought."""
+        advisors = np.flatnonzero(self.active)
+        terminated, truncated = self.adapter.step(action)
+        reward = self.adapter.signals[self.adapter.source[advisors]]
+        return self.adapter.observation, _Step(advisors, reward, terminated, truncated)
+
+
+def _world(task: Task, agent_seed: int, seed: int) -> _Compiled | _Environment:
+    return (_Compiled if task.world is not None else _Environment)(task, agent_seed, seed)
+
+
+def record(
+    agent: MultiAdvisor, games: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None
+) -> Trace:
+    """The games that `agent.evaluate(games, seeds=(seed,))` plays, turn by turn; with `epsilon`, exploring ones.
+
+    `advice` keeps every turn's advice as well; by default only where no table tells it from the state.
+
+    >>> import multiadvisor as mad
+    >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(20_000, progress=False)
+    >>> trace = record(agent, games=2, seed=3)
+    >>> trace.turns.tolist(), trace.turn(0, 0).state.tolist()
+    ([10, 10], [12, 1, 1, 1])
+    """
+    games, seed = whole_number("games", games, 1), whole_number("seed", seed)
+    task, key = agent.task, stream_key(agent.settings.seed, EVALUATION, seed)
+    if advice is None:
+        advice = task.world is None or not hasattr(agent, "values")
+    world, turn = _world(task, agent.settings.seed, seed), 0
+    lengths, finished, actions, explored, states = [], [], [], [], []
+    rewards: list[tuple[int, int, float]] = []
+    active: list[np.ndarray] = []
+    advised: list[np.ndarray] = [np.zeros((0, len(task.actions)))]
+    place = {name: j for j, name in enumerate(task.names)}
+    for game in range(games):
+        state, over, length = world.deal(game), False, 0
+        while not over:
+            word = np.uint64(draw(np.uint64(turn_key(key, turn)), CHOICE))
+            exploring = high_half(word) < epsilon
+            action = int(below(word, len(task.actions))) if exploring else agent.act(state, float(low_half(word)))
+            if advice:
+                names, values = agent.advice(state)
+                active.append(np.isin(np.arange(task.n), [place[name] for name in names]))
+                advised.append(values)
+            states.append(state)
+            state, step = world.step(action)
+            rewards += [(turn, int(j), float(r)) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]
+            actions.append(action)
+            explored.append(exploring)
+            over = step.terminated or step.truncated
+            turn, length = turn + 1, length + 1
+            if length > _LONGEST_GAME:
+                raise BadInput(f"a game of {task.name!r} did not end in {_LONGEST_GAME} turns: give the task a limit")
+        states.append(state)
+        lengths.append(length)
+        finished.append(step.terminated)
+    header = {
+        "version": VERSION,
+        "task": {"name": task.name, "options": task.options, "fingerprint": task.fingerprint()},
+        "settings": dataclasses.asdict(agent.settings),
+        "trained": int(agent.turns),
+        "seed": seed,
+        "epsilon": float(epsilon),
+        "actions": list(task.actions),
+        "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.foci],
+        "sizes": None if task.world is None or task.world.sizes is None else list(task.world.sizes),
+    }
+    when, who, what = zip(*rewards, strict=True) if rewards else ((), (), ())
+    return Trace(
+        header=header, turns=np.array(lengths, np.int64), finished=np.array(finished, bool),
+        action=np.array(actions, np.int64), explored=np.array(explored, bool), reward_turn=np.array(when, np.int64),
+        reward_advisor=np.array(who, np.int64), reward=np.array(what, float),
+        x=None if task.world is None else np.array(states, np.int64),
+        active=np.array(active) if advice else None, advice=np.concatenate(advised) if advice else None,
+    )  # fmt: skip
+
+
+def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evaluation, Trace]:
+    """`agent.evaluate` and the trace of the very same games."""
+    seen, trace = agent.evaluate(games, seeds=(seed,)), record(agent, games, seed)
+    same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.turns, trace.turns)
+    if not same:
+        raise BadInput(f"task {agent.task.name!r} did not repeat itself from the same seed: run check_task on it")
+    return seen, trace
+
+
+def replay(trace: Trace, task: Task) -> None:
+    """Play the games again: the world, with its draws and the actions kept, must bring the same states and rewards."""
+    name, mine = trace.header["task"]["name"], trace.header["task"]["fingerprint"]
+    if task.fingerprint() != mine:
+        raise BadInput(f"the trace is of task {name!r} with other advisors or options than the given {task.name!r}")
+    world = _world(task, trace.header["settings"]["seed"], trace.header["seed"])
+    for game, length in enumerate(trace.turns.tolist()):
+        state = world.deal(game)
+        for turn in range(length + 1):
+            seen = trace.turn(game, turn)
+            same = seen.state is None or np.array_equal(seen.state, state)
+            if seen.action is not None and same:
+                state, step = world.step(seen.action)
+                paid = {task.names[j]: float(r) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0}
+                last = turn == length - 1
+                over = (step.terminated or step.truncated, step.terminated)
+                same = paid == seen.rewards and over == (last, last and bool(trace.finished[game]))
+            if not same:
+                raise BadInput(f"game {game} of the trace goes another way than task {name!r} from turn {turn} on")
+
+
+def explain_turn(
+    agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None
+) -> Explanation:
+    """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best."""
+    from multiadvisor.explain import explain, explain_advice
+    from multiadvisor.theory.learned import surroundings
+
+    task, kept = agent.task, trace.header
+    own = (task.fingerprint(), dataclasses.asdict(agent.settings), agent.turns)
+    if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
+        raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
+    seen = trace.turn(game, turn)
+    if seen.action is None:
+        raise BadInput(
+            f"nothing is done at turn {turn}: game {game} ended after {_count(turn, 'turn')}, counted from 0"
+        )
+    if seen.names is None or seen.advice is None:
+        return explain(agent, seen.state, seen.action, against)
+    foci = {focus.name: focus for focus in task.foci}
+    return explain_advice(
+        seen.names, seen.advice, [foci[name].weight for name in seen.names], task.actions, action=seen.action,
+        against=against, groups=[foci[name].group for name in seen.names], task=task.name,
+        here=None if seen.state is None else surroundings(agent, seen.state),
+    )  # fmt: skip
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+def _smallest(array: np.ndarray) -> np.ndarray:
+    """Whole numbers from 0 on in the fewest bytes."""
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))
+
+
+def _packed(bits: np.ndarray) -> np.ndarray:
+    return np.packbits(bits, axis=-1)
+
+
+def _is_bit(sizes: list[int] | None, size: int) -> np.ndarray:
+    """[size] bool: the numbers of x that are 0 or 1, as fruits are."""
+    return np.zeros(size, bool) if sizes is None else np.array(sizes) == 2
+
+
+def _tensors(trace: Trace) -> dict[str, np.ndarray]:
+    tensors = {
+        "turns": _smallest(trace.turns), "finished": _packed(trace.finished), "action": _smallest(trace.action),
+        "explored": _packed(trace.explored), "reward_turn": _smallest(trace.reward_turn),
+        "reward_advisor": _smallest(trace.reward_advisor), "reward": trace.reward,
+    }  # fmt: skip
+    if trace.x is not None:
+        bits = _is_bit(trace.header["sizes"], trace.x.shape[1])
+        numbers = trace.x[:, ~bits]
+        tensors["positions"] = numbers if (numbers < 0).any() else _smallest(numbers)
+        tensors["mask"] = _packed(trace.x[:, bits].astype(bool))
+    if trace.active is not None and trace.advice is not None:
+        tensors["active"], tensors["advice"] = _packed(trace.active), trace.advice
+    return tensors
+
+
+def _canonical(header: dict[str, Any]) -> bytes:
+    return json.dumps(header, sort_keys=True, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _sealed(header: dict[str, Any]) -> bytes:
+    return _canonical({**header, "sha256": _digest(_canonical(header))})
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be written before any game is played."""
+    if path.is_dir():
+        raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
+    check_writable(path.parent)
+
+
+def write_trace(path: Path, trace: Trace) -> None:
+    """Save, or leave what was there before."""
+    from safetensors.numpy import save
+
+    check_place(path)
+    content = save({name: np.ascontiguousarray(array) for name, array in _tensors(trace).items()})
+    values = {"bytes": len(content), "sha256": _digest(content)}
+    write_atomically(path, _sealed({"format": FORMAT, "kind": KIND, **trace.header, "values": values}) + content)
+
+
+def read_trace(path: str | Path) -> Trace:
+    """A trace from its file, or an error of one sentence: a torn or changed one is refused."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read the trace {str(path)!r}: {error.strerror}") from None
+    line, _, rest = content.partition(b"\n")
+    damaged = BadInput(f"the trace {str(path)!r} is torn or was changed: record it again, or restore it from a copy")
+    try:
+        header = json.loads(line) if len(line) < _LARGEST_HEADER else None
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("kind") != KIND:
+        raise BadInput(f"{str(path)!r} is no trace: multiadvisor evaluate RUN --trace FILE writes one")
+    made_by = header.get("format")
+    if isinstance(made_by, int) and made_by > FORMAT:
+        raise BadInput(f"the trace {str(path)!r} was made by multiadvisor {header.get('version')}: upgrade to read it")
+    header.pop("sha256", None)
+    try:
+        whole = _sealed(header)
+    except (TypeError, ValueError):
+        whole = b""
+    values = header.get("values")
+    if whole != line + b"\n" or not isinstance(values, dict) or _digest(rest) != values.get("sha256"):
+        raise damaged
+    try:
+        return _decoded({k: v for k, v in header.items() if k not in ("format", "kind", "values")}, load(rest))
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError):
+        raise damaged from None
+
+
+def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
+    """The trace that the arrays describe; any inconsistency raises."""
+    whole = {k: tensors[k].astype(np.int64) for k in ("turns", "action", "reward_turn", "reward_advisor")}
+    total, games, n = int(whole["turns"].sum()), len(whole["turns"]), len(header["advisors"])
+
+    def bits(name: str, *shape: int) -> np.ndarray:
+        flags = np.unpackbits(tensors[name], axis=-1, count=shape[-1]).astype(bool)
+        if flags.shape != shape or not np.array_equal(_packed(flags), tensors[name]):
+            raise ValueError(name)
+        return flags
+
+    x = active = advice = None
+    if "positions" in tensors:
+        size = len(header["sizes"]) if header["sizes"] is not None else tensors["positions"].shape[1]
+        flags = _is_bit(header["sizes"], size)
+        x = np.zeros((total + games, size), np.int64)
+        if tensors["positions"].shape != x[:, ~flags].shape:
+            raise ValueError("positions")
+        x[:, ~flags], x[:, flags] = tensors["positions"], bits("mask", total + games, int(flags.sum()))
+    if "advice" in tensors:
+        active, advice = bits("active", total, n), tensors["advice"]
+        if advice.shape != (active.sum(), len(header["actions"])):
+            raise ValueError("advice")
+    trace = Trace(
+        header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],
+        x=x, active=active, advice=advice, **whole,
+    )  # fmt: skip
+    rewards = trace.reward_turn.shape == trace.reward_advisor.shape == trace.reward.shape
+    if not (rewards and games > 0 and (trace.turns > 0).all() and len(trace.action) == total):
+        raise ValueError("lengths")
+    limits = ((trace.action, len(header["actions"])), (trace.reward_turn, total), (trace.reward_advisor, n))
+    if any(array.size and (array.min() < 0 or array.max() >= limit) for array, limit in limits):
+        raise ValueError("range")
+    if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):
+        raise ValueError("order")
+    _ = trace.names, trace.weights, header["settings"]["seed"], header["seed"], header["version"], header["trained"]
+    return trace

@@ -1,0 +1,233 @@
+"""Traces: the very games of an evaluation, exact replays, and files that are whole or refused."""
+
+import dataclasses
+import json
+import random
+
+import gymnasium
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.runs.trace import FORMAT, _sealed, read_trace, record, record_evaluation, replay
+
+TASKS = ["pac-boy", "fruit-grid", "three-fruits", "two-goal", "dollars-and-euros", "bridge", "resource-scheduling"]
+
+
+def trained(task, turns=3000, **how):
+    return mad.MultiAdvisor(task, seed=3, epsilon=0.3, **how).learn(turns, progress=False)
+
+
+def lake():
+    foci = [
+        mad.Focus("goal", reward=lambda t: float(t.reward)),
+        mad.Focus("pace", reward=lambda t: -0.1, weight=-0.5, active=lambda o: o % 3 != 1),
+        mad.Focus("edge", reward=lambda t: float(t.next_observation % 4 == 3), ended=lambda t: t.next_observation == 6),
+    ]
+    return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=30), foci, name="my lake")
+
+
+def assert_same_games(agent, trace, games, seed):
+    played = agent.evaluate(games, seeds=(seed,)).played
+    assert trace.score.tolist() == played.score.tolist()
+    assert trace.turns.tolist() == played.turns.tolist()
+    assert trace.finished.tolist() == (played.finished == 1).tolist()
+    game = np.repeat(np.arange(games), trace.turns)[trace.reward_turn]
+    returns = np.zeros_like(played.returns)
+    np.add.at(returns, (game, trace.reward_advisor), trace.reward)
+    assert returns.tolist() == played.returns.tolist()
+
+
+def assert_equal(a, b):
+    for field in dataclasses.fields(a):
+        one, other = getattr(a, field.name), getattr(b, field.name)
+        assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other, field.name
+
+
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
+@pytest.mark.parametrize("name", TASKS)
+def test_traced_games_are_those_of_the_compiled_evaluation(tmp_path, name, planning):
+    agent = trained(mad.make(name), planning=planning, gamma=0.8)
+    trace = record(agent, games=4, seed=6)
+    assert_same_games(agent, trace, 4, 6)
+    trace.save(tmp_path / "a")
+    read = read_trace(tmp_path / "a")
+    assert_equal(read, trace)
+    replay(read, mad.make(name))
+
+
+def test_linear_learners_and_strange_weights(tmp_path):
+    for agent in (
+        trained(mad.make("pac-boy"), learner="linear"),
+        trained(mad.make("pac-boy").with_weights(ghosts=-0.3, fruits=0.1)),
+    ):
+        assert_same_games(agent, record(agent, 3, 1), 3, 1)
+
+
+def test_python_environments_keep_the_advice(tmp_path):
+    agent = trained(lake())
+    trace = record(agent, games=5, seed=2)
+    assert_same_games(agent, trace, 5, 2)
+    trace.save(tmp_path / "a")
+    read = read_trace(tmp_path / "a")
+    assert_equal(read, trace)
+    replay(read, lake())
+    env = gymnasium.make("FrozenLake-v1", max_episode_steps=30)
+    assert read.x is None
+    first = read.turn(0, 0)
+    names, advice = agent.advice(env.reset()[0])
+    assert first.names == names == ("goal", "pace", "edge")
+    assert np.array_equal(first.advice, advice)
+    muted = [read.turn(g, t) for g in range(5) for t in range(read.turns[g]) if not read.active[read.span(g)][t][1]]
+    assert muted
+    assert all(turn.names == ("goal", "edge") and turn.advice.shape == (2, 4) for turn in muted)
+
+
+def test_recording_does_not_disturb_a_run_in_an_environment():
+    plain, watched = trained(lake(), 1500), trained(lake(), 1500)
+    record(watched, 3)
+    for agent in (plain, watched):
+        agent.learn(1500, progress=False)
+    rows = plain._learner.adapter.rows
+    assert plain._learner.table[:rows].tobytes() == watched._learner.table[:rows].tobytes()
+
+
+def test_a_trace_says_what_happened_at_each_turn():
+    agent = trained(mad.make("pac-boy"), 50_000)
+    task, trace = agent.task, record(agent, games=2, seed=1)
+    eaten = 0
+    for game in range(2):
+        states = trace.states(game)
+        assert len(states) == trace.turns[game] + 1
+        for turn in range(trace.turns[game]):
+            seen = trace.turn(game, turn)
+            assert np.array_equal(seen.state, states[turn])
+            assert seen.action == agent.act(seen.state, 0.0) or np.ptp(np.sort(agent.preferences(seen.state))[-2:]) == 0
+            gone = np.flatnonzero(states[turn][3:] > states[turn + 1][3:])
+            assert [r for name, r in seen.rewards.items() if name.startswith("fruit")] == [1.0] * len(gone)
+            assert all(f"fruit {task.board.name(task.board.fruit[k])}" in seen.rewards for k in gone)
+            eaten += len(gone)
+        assert trace.turn(game, int(trace.turns[game])).action is None
+    assert eaten > 40
+    for game, turn in ((0, -1), (0, int(trace.turns[0]) + 1), (2, 0), (-1, 0)):
+        with pytest.raises(mad.BadInput, match="there is no"):
+            trace.turn(game, turn)
+
+
+def test_exploring_games_are_marked():
+    agent = trained(mad.make("pac-boy"))
+    trace = record(agent, games=3, seed=1, epsilon=0.25)
+    assert 0.15 < trace.explored.mean() < 0.35
+    assert not record(agent, games=3, seed=1).explored.any()
+    replay(trace, agent.task)
+
+
+def test_advice_can_be_kept_of_a_table_as_well():
+    agent = trained(mad.make("three-fruits"))
+    trace = record(agent, games=1, advice=True)
+    for turn in range(trace.turns[0]):
+        seen = trace.turn(0, turn)
+        names, advice = agent.advice(seen.state)
+        assert seen.names == names
+        assert np.array_equal(seen.advice, advice)
+
+
+def test_a_small_file(tmp_path):
+    agent = trained(mad.make("pac-boy"))
+    trace = record(agent, games=10)
+    trace.save(tmp_path / "a")
+    head = (tmp_path / "a").read_bytes().index(b"\n")
+    size = (tmp_path / "a").stat().st_size - head
+    assert size < 20 * trace.turns.sum() + 2000  # 3 positions, 75 fruits in 10 bytes, 1 action, and rewards
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("trace") / "a"
+    record(trained(mad.make("three-fruits")), games=3).save(path)
+    return path
+
+
+def test_every_flipped_bit_is_refused(saved, tmp_path):
+    content, generator, path = saved.read_bytes(), random.Random(0), tmp_path / "b"
+    for _ in range(600):
+        broken = bytearray(content)
+        broken[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+        path.write_bytes(broken)
+        with pytest.raises(mad.BadInput) as caught:
+            read_trace(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_torn_longer_missing_and_foreign_files_are_refused(saved, tmp_path):
+    content, path = saved.read_bytes(), tmp_path / "b"
+    head = content.index(b"\n")
+    for torn in (b"", b"{", content[: head // 2], content[:head], content[: head + 9], content[:-1], content + b"x"):
+        path.write_bytes(torn)
+        with pytest.raises(mad.BadInput, match=r"torn or was changed|is no trace"):
+            read_trace(path)
+    for foreign in (b"[1]\n", b"\x80\x04K\x01.", b"[" * 100_000, b'{"kind": "multiadvisor agent"}\n'):
+        path.write_bytes(foreign)
+        with pytest.raises(mad.BadInput, match="is no trace"):
+            read_trace(path)
+    with pytest.raises(mad.BadInput, match="cannot read the trace"):
+        read_trace(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": FORMAT + 1, "version": "9.0"}, "made by multiadvisor 9.0: upgrade"),
+        ({"advisors": []}, "torn or was changed"),
+        ({"advisors": 3}, "torn or was changed"),
+        ({"actions": ["N"]}, "torn or was changed"),
+        ({"sizes": [15, 2]}, "torn or was changed"),
+        ({"task": {}}, "torn or was changed"),
+        ({"settings": None}, "torn or was changed"),
+    ],
+)
+def test_a_header_that_was_changed_and_sealed_again(saved, tmp_path, change, message):
+    line, _, rest = saved.read_bytes().partition(b"\n")
+    header = {**json.loads(line), **change}
+    del header["sha256"]
+    (tmp_path / "b").write_bytes(_sealed(header) + rest)
+    with pytest.raises(mad.BadInput, match=message):
+        read_trace(tmp_path / "b")
+
+
+@pytest.mark.parametrize("what", ["x", "action", "reward", "finished"])
+def test_a_replay_that_goes_another_way_is_noticed(what):
+    agent = trained(mad.make("pac-boy"), 20_000)
+    trace = record(agent, games=2)
+    array = getattr(trace, what).copy()
+    if what == "x":
+        array[7, 0] += 1
+    elif what == "action":
+        array[5] = next(a for a in range(4) if agent.task.board.neighbour[trace.x[5, 0], a] != trace.x[6, 0])
+    elif what == "reward":
+        array[3] *= 2
+    else:
+        array[0] = not array[0]
+    with pytest.raises(mad.BadInput, match="goes another way"):
+        replay(dataclasses.replace(trace, **{what: array}), agent.task)
+    with pytest.raises(mad.BadInput, match="other advisors or options"):
+        replay(trace, mad.make("pac-boy", rules="hra"))
+
+
+def test_a_task_that_does_not_repeat_itself_is_not_traced():
+    class Restless(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
+        count = 0
+
+        def reset(self, *, seed=None, options=None):
+            Restless.count += 1
+            self.left = 2 + Restless.count % 5
+            return 0, {}
+
+        def step(self, action):
+            self.left -= 1
+            return 0, 1.0, self.left == 0, False, {}
+
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Restless(), name="restless")).learn(50, progress=False)
+    with pytest.raises(mad.BadInput, match="did not repeat itself"):
+        record_evaluation(agent, 3, 0)
