@@ -74,13 +74,17 @@ def _serve(library: object, port: int, quiet: bool) -> int:
     if port and taken != port:
         print(f"port {port} is in use: took {taken}", file=sys.stderr)
 
-    def tell() -> None:
-        print(address(taken, explorer.keys.ticket()), flush=True)
+    shown: list[str] = []
 
-    explorer.on_enter = lambda: None
-    tell()
-    print("each address opens the page once, and the next one is shown here; Ctrl-C ends", file=sys.stderr)
+    def tell(used: str = "") -> None:
+        if not shown or used == shown[-1]:
+            shown.append(explorer.keys.ticket())
+            print(address(taken, shown[-1]), flush=True)
+
     explorer.on_enter = tell
+    explorer.warm()
+    tell()
+    print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
     if not quiet and _display():
         _open(address(taken, explorer.keys.ticket()))
     server = server_on(explorer, listening)

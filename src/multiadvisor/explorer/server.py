@@ -42,9 +42,19 @@ class Explorer:
         self.library, self.keys, self.guards = library, Keys(), guards
         self.reached: list[str] = []
         """The paths that reached a handler."""
-        self.on_enter: Callable[[], None] = lambda: None
+        self.on_enter: Callable[[str], None] = lambda ticket: None
         # read once: a request names one of these, never a path
         self._files = {path.name: path for path in STATIC.iterdir() if path.suffix in _TYPES}
+
+    def warm(self) -> None:
+        """Play the first games in the background, so that the page finds them there: the first one compiles."""
+
+        def work() -> None:
+            for name in list(self.library.entries)[:2]:
+                with contextlib.suppress(BadInput):
+                    self.library.recorded(name, 0)
+
+        threading.Thread(target=work, daemon=True).start()
 
     def app(self, port: int) -> Guarded:
         """The application as it listens on this port."""
@@ -81,10 +91,11 @@ class Explorer:
         """A ticket for the token."""
         self.reached.append(request.url.path)
         body = await request.body()
-        token = self.keys.redeem(body[:200].decode("utf-8", "replace"))
+        ticket = body[:200].decode("utf-8", "replace")
+        token = self.keys.redeem(ticket)
         if token is None:
             return _problem("this address was used before: open the newest one that the terminal shows", 401)
-        self.on_enter()
+        self.on_enter(ticket)
         return JSONResponse({"token": token})
 
     # ---- data ----------------------------------------------------------------------------------------------------

@@ -96,6 +96,7 @@ export class Bars {
       if (a === action) words.push(frame.explored ? "explored" : "done");
       if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push("best now");
+      else if (!wins && best.length) words.push(signed(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
     const parts = this.parts.length > 1 ? "The diamond is the sum. " : "";

@@ -65,3 +65,24 @@ export function fitCanvas(canvas, width, height) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }
+
+const SHAPES = {
+  play: "M8 5v14l11-7z",
+  pause: "M7 5h3.5v14H7zM13.5 5H17v14h-3.5z",
+  first: "M6 5h2.5v14H6zM19 5v14L9.5 12z",
+  last: "M15.5 5H18v14h-2.5zM5 5v14l9.5-7z",
+  back: "M15.5 5v14L7 12z",
+  on: "M8.5 5v14L17 12z",
+  loop: "M12 5V1.8L7.3 6.3 12 10.8V7.5a4.9 4.9 0 1 1-4.9 4.9H4.6A7.4 7.4 0 1 0 12 5z",
+};
+
+// A small picture in the colour of the text.
+export function icon(name) {
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  picture.setAttribute("viewBox", "0 0 24 24");
+  picture.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", SHAPES[name]);
+  picture.append(path);
+  return picture;
+}

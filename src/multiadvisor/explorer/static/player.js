@@ -1,6 +1,6 @@
 // The clock: play, pause, step, loop, from a quarter of the speed to sixteen times.
 
-import { el, option, setText } from "./dom.js";
+import { el, icon, option, setText } from "./dom.js";
 import { SPEEDS } from "./state.js";
 
 const TURNS_A_SECOND = 4; // at speed 1
@@ -15,17 +15,17 @@ export class Player {
     this.turns = 0;
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
     const button = (label, text, onclick) => el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, text);
-    this.toggle = button("Play", "\u25b6", () => this.switch());
+    this.toggle = button("Play", icon("play"), () => this.switch());
     this.toggle.classList.add("primary");
-    this.loop = button("Loop", "\u21bb", () => store.set({ loop: !store.state.loop }));
+    this.loop = button("Loop", icon("loop"), () => store.set({ loop: !store.state.loop }));
     this.speed = el("select", { "aria-label": "Speed", onchange: () => store.set({ speed: Number(this.speed.value) }) }, SPEEDS.map((speed) => option(speed, `${speed}\u00d7`)));
     this.label = el("span", { class: "number turn" });
     this.root = el("div", { class: "player", role: "group", "aria-label": "Player" },
-      button("First turn", "\u23ee", () => this.go(0)),
-      button("One turn back", "\u2190", () => this.step(-1)),
+      button("First turn", icon("first"), () => this.go(0)),
+      button("One turn back", icon("back"), () => this.step(-1)),
       this.toggle,
-      button("One turn on", "\u2192", () => this.step(1)),
-      button("Last turn", "\u23ed", () => this.go(this.turns)),
+      button("One turn on", icon("on"), () => this.step(1)),
+      button("Last turn", icon("last"), () => this.go(this.turns)),
       this.loop, this.speed, this.label);
   }
 
@@ -95,10 +95,10 @@ export class Player {
   render(turns) {
     this.turns = turns;
     const { state } = this.store;
-    setText(this.toggle, this.playing ? "\u23f8" : "\u25b6");
     const label = this.playing ? "Pause" : "Play";
     if (this.toggle.title !== label) {
       this.toggle.title = label;
+      this.toggle.replaceChildren(icon(this.playing ? "pause" : "play"));
       this.toggle.setAttribute("aria-label", label);
     }
     this.loop.setAttribute("aria-pressed", String(state.loop));

@@ -29,7 +29,9 @@ export function seriesOf(game, weights) {
   for (let turn = 0; turn < turns; turn += 1) if (Number.isFinite(margins[turn]) && (closest < 0 || margins[turn] < margins[closest])) closest = turn;
   const known = places.every((place) => place >= 0);
   const stuck = known ? stuckStretches(places, Array.from(game.paid, (paid) => paid.some(({ value }) => value > 0))) : [];
-  return { turns, score, speak, disagreement, margins, touches: [...new Set(touches)], closest, stuck };
+  const { grid } = game.run;
+  const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
+  return { ghosts, items: grid !== null && grid.items.length > 0, turns, score, speak, disagreement, margins, touches: [...new Set(touches)], closest, stuck };
 }
 
 function countItems(game, turn) {
@@ -52,7 +54,7 @@ export class Timeline {
     const move = (event) => {
       if (event.buttons !== 1 || !this.shown) return;
       const box = this.canvas.getBoundingClientRect();
-      const share = (event.clientX - box.left - PAD) / (box.width - 2 * PAD);
+      const share = (event.clientX - box.left - GUTTER) / (box.width - GUTTER - PAD);
       store.set({ turn: Math.round(Math.max(0, Math.min(1, share)) * this.shown[0].turns) });
     };
     this.canvas.addEventListener("pointerdown", move);
@@ -87,12 +89,12 @@ export class Timeline {
     context.moveTo(x, 0);
     context.lineTo(x, height);
     context.stroke();
-    const lanes = [signed(first.score[Math.min(turn, first.turns)], 0), String(first.speak[Math.min(turn, first.turns)]), "", signed(first.disagreement[Math.min(turn, first.turns)])];
+    const lanes = [signed(first.score[Math.min(turn, first.turns)], 0), String(first.speak[Math.min(turn, first.turns)]), String(first.touches.filter((at) => at < turn).length), signed(first.disagreement[Math.min(turn, first.turns)])];
     context.font = "600 11px system-ui, sans-serif";
     context.fillStyle = palette.ink;
     context.textBaseline = "top";
     context.textAlign = "right";
-    lanes.forEach((text, k) => context.fillText(text, width - PAD, 5 + k * LANE));
+    lanes.forEach((text, k) => context.fillText(text, width - 4, 16 + k * LANE));
   }
 
   marks(all, divergence) {
@@ -118,16 +120,17 @@ export class Timeline {
   }
 }
 
-const PAD = 10;
+const PAD = 58; // on the right, for the numbers
+const GUTTER = 92; // on the left, for the names
 const LANE = 34;
 
 function along(turn, turns, width) {
-  return PAD + ((width - 2 * PAD) * turn) / Math.max(1, turns);
+  return GUTTER + ((width - GUTTER - PAD) * turn) / Math.max(1, turns);
 }
 
 function drawLanes(context, all, longest, palette, width, divergence) {
-  const items = all[0].touches.length || all.some((series) => series.touches.length);
-  const lanes = [["score", "score"], ["left", "speak"], [items ? "touches" : "losses", null], ["disagreement", "disagreement"]];
+  const { ghosts, items } = all[0];
+  const lanes = [["score", "score"], [items ? "fruit left" : "speaking", "speak"], [ghosts ? "touches" : "losses", null], ["disagreement", "disagreement"]];
   const height = lanes.length * LANE + 8;
   for (const { start, end } of all[0].stuck) {
     context.fillStyle = palette.stuck;
@@ -154,8 +157,8 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     context.strokeStyle = palette.line;
     context.lineWidth = 1;
     context.beginPath();
-    context.moveTo(PAD, top + LANE - 3.5);
-    context.lineTo(width - PAD, top + LANE - 3.5);
+    context.moveTo(0, top + LANE - 3.5);
+    context.lineTo(width, top + LANE - 3.5);
     context.stroke();
     let low = 0;
     let high = 0;
@@ -191,7 +194,7 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     context.fillStyle = palette.soft;
     context.textBaseline = "top";
     context.textAlign = "left";
-    context.fillText(label, PAD, top + 1);
+    context.fillText(label, 2, top + 12);
   });
   const mark = (turn, text) => {
     if (turn < 0) return;
@@ -199,7 +202,7 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     context.textAlign = "center";
     context.textBaseline = "bottom";
     context.font = "12px system-ui, sans-serif";
-    context.fillText(text, Math.max(PAD, Math.min(width - PAD, along(turn, longest, width))), height);
+    context.fillText(text, along(turn, longest, width), height);
   };
   mark(all[0].closest, "\u25c6");
   mark(divergence, "\u2387");

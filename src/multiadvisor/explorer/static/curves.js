@@ -1,0 +1,111 @@
+// Learning curves: one for each setting, with an interval over the runs that differ in their seed alone.
+
+import { el, fitCanvas, option, plural } from "./dom.js";
+
+const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
+const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 2]];
+const COLOURS = { light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"], dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"] };
+
+export class Curves {
+  constructor(store, curves) {
+    this.store = store;
+    this.curves = curves;
+    this.canvas = el("canvas", { role: "img" });
+    this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) }, Object.entries(MEASURES).map(([value, text]) => option(value, text)));
+    this.legend = el("ul", { class: "keys" });
+    this.body = el("div", { class: "chart" }, this.canvas);
+    this.table = el("tbody");
+    const head = ["setting", "runs", "last epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
+    this.numbers = el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...head)), this.table);
+    this.root = el("section", { class: "card wide" }, el("div", { class: "line" }, el("h2", {}, "Learning curves"), el("label", { class: "field" }, el("span", {}, "Show"), this.pick)), this.body, this.legend, this.numbers);
+    if (!curves.length) this.root.replaceChildren(el("h2", {}, "Learning curves"), el("p", { class: "empty" }, "None of these runs kept a record of its training: `multiadvisor train` keeps one."));
+  }
+
+  render(measure, palette, dark) {
+    if (!this.curves.length) return;
+    this.pick.value = measure;
+    const shown = this.curves.filter((curve) => curve[measure]);
+    const colours = COLOURS[dark ? "dark" : "light"];
+    const width = Math.max(260, this.body.clientWidth);
+    const height = Math.min(420, Math.max(240, width * 0.42));
+    const context = fitCanvas(this.canvas, width, height);
+    context.clearRect(0, 0, width, height);
+    const last = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2));
+    this.canvas.setAttribute("aria-label", shown.length ? `${MEASURES[measure]} by epoch. ${shown.map((curve, k) => `${curve.label}: ${last[k]} in the last epoch`).join("; ")}` : `No run has recorded ${MEASURES[measure].toLowerCase()}`);
+    this.legend.replaceChildren(...shown.map((curve, k) => {
+      const swatch = el("span", { class: "swatch" });
+      swatch.style.background = colours[k % colours.length];
+      return el("li", {}, swatch, `${curve.task}: ${curve.label}, ${plural(curve.runs, "run")}`);
+    }));
+    this.table.replaceChildren(...shown.map((curve, k) => el("tr", {}, el("th", { scope: "row" }, `${curve.task}: ${curve.label}`), el("td", {}, String(curve.runs)), el("td", {}, last[k]), el("td", {}, curve.runs > 1 ? `${curve[measure].low.at(-1).toFixed(2)} to ${curve[measure].high.at(-1).toFixed(2)}` : "one run"))));
+    if (!shown.length) {
+      context.fillStyle = palette.soft;
+      context.font = "14px system-ui, sans-serif";
+      context.fillText(`No run has recorded ${MEASURES[measure].toLowerCase()}.`, 16, 32);
+      return;
+    }
+    let low = Infinity;
+    let high = -Infinity;
+    let most = 1;
+    for (const curve of shown) {
+      low = Math.min(low, ...curve[measure].low);
+      high = Math.max(high, ...curve[measure].high);
+      most = Math.max(most, curve.epochs.at(-1));
+    }
+    if (high - low < 1e-9) {
+      high += 1;
+      low -= 1;
+    }
+    const left = 52;
+    const bottom = height - 30;
+    const x = (epoch) => left + ((width - left - 14) * (epoch - 1)) / Math.max(1, most - 1);
+    const y = (value) => 12 + (bottom - 12) * (1 - (value - low) / (high - low));
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    for (const value of steps(low, high)) {
+      context.strokeStyle = palette.line;
+      context.lineWidth = 1;
+      context.beginPath();
+      context.moveTo(left, y(value));
+      context.lineTo(width - 14, y(value));
+      context.stroke();
+      context.fillStyle = palette.soft;
+      context.textAlign = "right";
+      context.fillText(String(Number(value.toPrecision(6))).replace("-", "\u2212"), left - 8, y(value));
+    }
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    for (const epoch of steps(1, most).filter(Number.isInteger)) context.fillText(String(epoch), x(epoch), bottom + 8);
+    context.textAlign = "right";
+    context.fillText("epoch", width - 14, bottom + 8);
+    shown.forEach((curve, k) => {
+      const { mean, low: lows, high: highs } = curve[measure];
+      context.fillStyle = colours[k % colours.length];
+      context.strokeStyle = colours[k % colours.length];
+      if (curve.runs > 1) {
+        context.globalAlpha = 0.18;
+        context.beginPath();
+        curve.epochs.forEach((epoch, e) => context.lineTo(x(epoch), y(highs[e])));
+        for (let e = curve.epochs.length - 1; e >= 0; e -= 1) context.lineTo(x(curve.epochs[e]), y(lows[e]));
+        context.fill();
+        context.globalAlpha = 1;
+      }
+      context.lineWidth = 2;
+      context.setLineDash(DASHES[k % DASHES.length]);
+      context.beginPath();
+      curve.epochs.forEach((epoch, e) => context.lineTo(x(epoch), y(mean[e])));
+      context.stroke();
+      context.setLineDash([]);
+      if (curve.epochs.length === 1) context.fillRect(x(curve.epochs[0]) - 3, y(mean[0]) - 3, 6, 6);
+    });
+  }
+}
+
+function steps(low, high) {
+  const raw = (high - low) / 5 || 1;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) found.push(Number(value.toPrecision(12)));
+  return found;
+}

@@ -1,0 +1,112 @@
+// The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
+
+import { el, option, setText, signed } from "./dom.js";
+import { Game, Run, heights, unpack } from "./data.js";
+import { Bars } from "./bars.js";
+import { BoardView } from "./boardview.js";
+import { bestActions } from "./maths.js";
+import { frameOf } from "./frame.js";
+
+export class Gallery {
+  constructor(store, source, exhibits, redraw) {
+    Object.assign(this, { store, source, exhibits, redraw });
+    this.tabs = el("div", { class: "exhibits", role: "group", "aria-label": "Exhibits" }, exhibits.map((one) => el("button", { type: "button", "data-id": one.id, onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, turn: 0 }) }, one.title)));
+    this.text = el("p", { class: "prose" });
+    this.gamma = el("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, id: "gamma", oninput: () => store.set({ gamma: Number(this.gamma.value), turn: 0 }) });
+    this.gammaText = el("input", { type: "number", min: 0, max: 0.9999, step: 0.0001, "aria-label": "Gamma, exactly", class: "number small", onchange: () => store.set({ gamma: Number(this.gammaText.value), turn: 0 }) });
+    this.planning = el("select", { id: "planning", onchange: () => store.set({ planning: this.planning.value, turn: 0 }) }, ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)));
+    this.noise = el("input", { type: "range", min: 0, max: 1, step: 0.05, id: "noise", oninput: () => store.set({ noise: Number(this.noise.value), turn: 0 }) });
+    this.noiseText = el("output", { class: "number" });
+    this.noiseField = el("div", { class: "field" }, el("label", { for: "noise" }, "noise"), this.noise, this.noiseText);
+    this.board = new BoardView("Board of the exhibit");
+    this.bars = new Bars();
+    this.verdict = el("p", { class: "sentence", id: "verdict" });
+    this.box = el("div", { class: "boardbox" }, this.board.root);
+    const controls = el("div", { class: "controls" }, el("div", { class: "field" }, el("label", { for: "gamma" }, "gamma"), this.gamma, this.gammaText), el("div", { class: "field" }, el("label", { for: "planning" }, "planning"), this.planning), this.noiseField);
+    this.root = exhibits.length
+      ? el("div", { class: "columns" },
+        el("section", { class: "card" }, el("h2", {}, "Gallery"), this.tabs, this.text, controls, this.box, this.board.legend),
+        el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.bars.root))
+      : el("section", { class: "card wide" }, el("h2", {}, "Gallery"), el("p", { class: "empty" }, "The gallery needs the library: `multiadvisor explore` shows it."));
+    this.asked = "";
+    this.shown = null;
+  }
+
+  settings(state) {
+    const one = this.exhibits.find((entry) => entry.id === state.exhibit) || this.exhibits[0];
+    return {
+      one,
+      planning: state.planning || one.planning,
+      gamma: state.gamma > 0 && state.gamma < 1 ? state.gamma : one.gamma,
+      noise: state.noise >= 0 ? state.noise : one.noise ?? 0,
+    };
+  }
+
+  // Asks for what is wanted; while an answer is awaited only the latest wish is kept.
+  async load(state) {
+    const { one, planning, gamma, noise } = this.settings(state);
+    const wish = `gallery/${one.id}?planning=${planning}&gamma=${gamma}&noise=${noise}`;
+    this.wish = wish;
+    if (this.busy || wish === this.asked) return;
+    this.busy = true;
+    while (this.wish !== this.asked) {
+      this.asked = this.wish;
+      try {
+        const buffer = await this.source.pack(this.asked);
+        const { header, arrays } = unpack(buffer);
+        const copy = (bytes) => bytes.slice().buffer;
+        const run = new Run(copy(arrays.run));
+        this.shown = { header, run, game: new Game(run, copy(arrays.game)) };
+        this.problem = "";
+      } catch (error) {
+        this.shown = null;
+        this.problem = error.message;
+      }
+      this.redraw();
+    }
+    this.busy = false;
+  }
+
+  render(state, palette) {
+    if (!this.exhibits.length) return;
+    const { one, planning, gamma, noise } = this.settings(state);
+    this.load(state);
+    for (const button of this.tabs.children) button.setAttribute("aria-pressed", String(button.dataset.id === one.id));
+    setText(this.text, one.text);
+    if (Number(this.gamma.value) !== gamma) this.gamma.value = gamma;
+    if (document.activeElement !== this.gammaText) this.gammaText.value = gamma;
+    this.planning.value = planning;
+    this.noiseField.hidden = one.noise === null;
+    if (Number(this.noise.value) !== noise) this.noise.value = noise;
+    setText(this.noiseText, noise.toFixed(2));
+    this.box.hidden = !this.shown;
+    if (!this.shown) {
+      setText(this.verdict, this.problem || "Solving \u2026");
+      return;
+    }
+    const { header, run, game } = this.shown;
+    const frame = frameOf(run, game, 0, run.weights);
+    const landscape = game.landscape(0, run.weights);
+    const here = game.cells(0)[0];
+    const attractors = header.attractor ? [{ cell: here, stable: header.attractor.stable }] : [];
+    const width = Math.min(this.box.clientWidth || 400, 460);
+    this.board.render({ run, game, turn: 0, fraction: 0, landscape, heights: heights(landscape, run.A), heat: true, arrows: true, attractors, palette }, { width, height: 360 });
+    this.bars.render({ ...frame, action: -1 });
+    setText(this.verdict, verdictText(header, run, frame));
+    this.verdict.dataset.best = bestActions(frame.total).map((a) => run.actions[a]).join(" ");
+    this.verdict.dataset.gamma = String(header.gamma);
+  }
+}
+
+function verdictText(header, run, frame) {
+  const best = bestActions(frame.total);
+  const goes = best.map((a) => run.actions[a]).join(" or ");
+  const parts = [best.length > 1 ? `A tie between ${best.map((a) => run.actions[a]).join(", ")}.` : `Goes ${goes}, ${signed(frame.total[best[0]], 4)}.`];
+  if (header.attractor) parts.push(`The solver calls this state ${header.attractor.stable ? "a stable" : "an unstable"} attractor, by a margin of ${header.attractor.margin.toPrecision(3)}.`);
+  else if (header.planning === "egocentric" && header.noise === null) parts.push("No attractor.");
+  if (header.critical !== null && header.planning === "egocentric" && header.noise === null) parts.push(`Attractors begin at gamma = ${header.critical.toFixed(4)}.`);
+  if (header.agreement !== null) parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
+  parts.push(header.finished ? `The greedy game ends after ${header.turns} turns with a score of ${header.score.toFixed(0)}.` : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`);
+  if (!header.converged) parts.push("The values did not settle: nothing follows from them.");
+  return parts.join(" ");
+}
