@@ -44,7 +44,10 @@ class Explorer:
         """The paths that reached a handler."""
         self.on_enter: Callable[[str], None] = lambda ticket: None
         # read once: a request names one of these, never a path
-        self._files = {path.name: path for path in STATIC.iterdir() if path.suffix in _TYPES}
+        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
+        # told of all modules at once, a browser need not find them one behind the other
+        early = "".join(f'<link rel="modulepreload" href="/static/{name}">\n' for name in export.modules())
+        self._files["index.html"] = self._files["index.html"].replace(b"<!-- modules -->\n", early.encode())
 
     def warm(self) -> None:
         """Play the first games in the background, so that the page finds them there: the first one compiles."""
@@ -81,11 +84,9 @@ class Explorer:
 
     async def _send(self, name: str, request: Request) -> Response:
         self.reached.append(request.url.path)
-        path = self._files.get(name)
-        if path is None:
+        if name not in self._files:
             return Response("there is no such file\n", 404, media_type="text/plain")
-        content = await run_in_threadpool(path.read_bytes)
-        return Response(content, media_type=_TYPES[path.suffix])
+        return Response(self._files[name], media_type=_TYPES[Path(name).suffix])
 
     async def _enter(self, request: Request) -> Response:
         """A ticket for the token."""
@@ -237,7 +238,8 @@ def listen(port: int) -> socket.socket:
     """A socket on the loopback address: this port or, where it is taken, the next one that is free."""
     last = min(port + _PORTS, 65536)
     for number in range(port, last):
-        taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # named TCP, or asyncio would not switch off the delay that waits 40 ms for more to send
+        taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             taken.bind((HOST, number))

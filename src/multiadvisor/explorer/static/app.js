@@ -37,10 +37,7 @@ class App {
     this.message = byId("message");
     this.live = byId("live");
     this.buildHeader();
-    this.store.listen((state, before) => {
-      if (state.run !== before.run && state.map >= 0) this.store.state = { ...this.store.state, map: -1 };
-      this.schedule();
-    });
+    this.store.listen(this.redraw);
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
       window.matchMedia(query).addEventListener("change", this.redraw);
     window.addEventListener("resize", this.redraw);
@@ -49,7 +46,7 @@ class App {
   }
 
   picker(name, label) {
-    const pick = el("select", { "aria-label": label, onchange: () => this.store.set({ [name]: Number(pick.value), turn: 0 }) });
+    const pick = el("select", { "aria-label": label, onchange: () => this.store.set({ [name]: Number(pick.value), turn: 0, map: -1, cell: -1, against: -1, weights: {}, muted: [], solo: [] }) });
     return pick;
   }
 

@@ -6,8 +6,19 @@ import { bestActions } from "./maths.js";
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
 
+const COMPASS = { N: "North", S: "South", W: "West", E: "East" };
+
 export function actionText(name) {
   return GLYPHS[name] ? `${GLYPHS[name]} ${name}` : name;
+}
+
+// An action in a sentence: "goes West", "chooses work on 2".
+export function actionPhrase(name, verbs = ["goes", "chooses"]) {
+  return COMPASS[name] ? `${verbs[0]} ${COMPASS[name]}` : `${verbs[1]} ${name}`;
+}
+
+export function actionWord(name) {
+  return COMPASS[name] || name;
 }
 
 // The parts of a bar: large groups together, the others one by one.
@@ -95,7 +106,7 @@ export class Bars {
       const words = [];
       if (a === action) words.push(frame.explored ? "explored" : "done");
       if (wins && best.length > 1) words.push("tie");
-      else if (wins && a !== action) words.push("best now");
+      else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
       else if (!wins && best.length) words.push(signed(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });

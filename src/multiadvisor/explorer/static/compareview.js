@@ -3,7 +3,7 @@
 import { el, setText, signed } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf } from "./frame.js";
-import { Bars } from "./bars.js";
+import { Bars, actionPhrase } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
@@ -77,7 +77,7 @@ export class CompareView {
     const scores = pair.map(({ run, game }, k) => `${run.settings.planning} ${run.settings.gamma}: ${signed(series[k].score[game.turns], 0) || "0"} in ${game.turns} turns`);
     let text = "They never part.";
     if (fork >= 0) {
-      const acts = pair.map(({ run, game }) => (fork < game.turns ? `goes ${run.actions[game.action[fork]]}` : "is done"));
+      const acts = pair.map(({ run, game }) => (fork < game.turns ? actionPhrase(run.actions[game.action[fork]]) : "is done"));
       text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     setText(this.summary, `${text} ${scores.join("; ")}.`);

@@ -73,11 +73,12 @@ export class Curves {
       context.textAlign = "right";
       context.fillText(String(Number(value.toPrecision(6))).replace("-", "\u2212"), left - 8, y(value));
     }
+    context.fillStyle = palette.soft;
     context.textAlign = "center";
     context.textBaseline = "top";
-    for (const epoch of steps(1, most).filter(Number.isInteger)) context.fillText(String(epoch), x(epoch), bottom + 8);
-    context.textAlign = "right";
-    context.fillText("epoch", width - 14, bottom + 8);
+    for (const epoch of [1, ...steps(1, most)].filter(Number.isInteger)) context.fillText(String(epoch), x(epoch), bottom + 8);
+    context.textAlign = "left";
+    context.fillText("epoch", 4, bottom + 8);
     shown.forEach((curve, k) => {
       const { mean, low: lows, high: highs } = curve[measure];
       context.fillStyle = colours[k % colours.length];
@@ -102,7 +103,7 @@ export class Curves {
 }
 
 function steps(low, high) {
-  const raw = (high - low) / 5 || 1;
+  const raw = (high - low) / 8 || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
   const found = [];

@@ -1,8 +1,8 @@
 // The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
 
-import { el, option, setText, signed } from "./dom.js";
+import { el, listed, option, setText, signed } from "./dom.js";
 import { Game, Run, heights, unpack } from "./data.js";
-import { Bars } from "./bars.js";
+import { Bars, actionPhrase, actionWord } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { bestActions } from "./maths.js";
 import { frameOf } from "./frame.js";
@@ -95,13 +95,14 @@ export class Gallery {
     setText(this.verdict, verdictText(header, run, frame));
     this.verdict.dataset.best = bestActions(frame.total).map((a) => run.actions[a]).join(" ");
     this.verdict.dataset.gamma = String(header.gamma);
+    this.verdict.dataset.exhibit = header.id;
   }
 }
 
 function verdictText(header, run, frame) {
   const best = bestActions(frame.total);
-  const goes = best.map((a) => run.actions[a]).join(" or ");
-  const parts = [best.length > 1 ? `A tie between ${best.map((a) => run.actions[a]).join(", ")}.` : `Goes ${goes}, ${signed(frame.total[best[0]], 4)}.`];
+  const words = best.map((a) => actionWord(run.actions[a]));
+  const parts = [best.length > 1 ? `A tie between ${listed(words, 9)}.` : `The aggregator ${actionPhrase(run.actions[best[0]])}, ${signed(frame.total[best[0]], 4)}.`];
   if (header.attractor) parts.push(`The solver calls this state ${header.attractor.stable ? "a stable" : "an unstable"} attractor, by a margin of ${header.attractor.margin.toPrecision(3)}.`);
   else if (header.planning === "egocentric" && header.noise === null) parts.push("No attractor.");
   if (header.critical !== null && header.planning === "egocentric" && header.noise === null) parts.push(`Attractors begin at gamma = ${header.critical.toFixed(4)}.`);

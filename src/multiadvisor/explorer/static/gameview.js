@@ -3,7 +3,7 @@
 import { el, option, setText, signed } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf } from "./frame.js";
-import { Bars, actionText } from "./bars.js";
+import { Bars } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { Reason, reasonText } from "./reason.js";
 import { Inspector } from "./inspector.js";
@@ -101,6 +101,7 @@ export class GameView {
     this.layers.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
     this.state.hidden = run.grid !== null;
+    setText(this.boardCard.firstChild, run.grid === null ? "State" : "Board");
     if (run.grid === null) {
       const place = game.place(turn);
       const label = place >= 0 ? run.labels[place] || `state ${place}` : "";
@@ -127,12 +128,8 @@ export class GameView {
       attractors: rings, ways: this.whatIf.ways, cell: this.hovered, pinned: state.cell, palette,
     }, { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) });
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
-    const rings2 = answer && answer.late ? "" : attractorText(state.attractors, answer, game, turn);
+    const found = answer && answer.late ? "" : attractorText(state.attractors, answer, game, turn);
     const live = this.source.live || state.attractors === "off" ? "" : "Attractors need the library: open the run with `multiadvisor explore`.";
-    setText(this.layerText, mapText + rings2 + live);
-  }
-
-  describe(run, action) {
-    return actionText(run.actions[action]);
+    setText(this.layerText, mapText + found + live);
   }
 }

@@ -4,7 +4,7 @@ import { el, precise, setText } from "./dom.js";
 import { bestActions } from "./maths.js";
 import { actionText } from "./bars.js";
 
-const TOP = 5;
+const TOP_FIVE = 5;
 
 export class Inspector {
   constructor(store) {
@@ -21,7 +21,7 @@ export class Inspector {
     if (run !== this.run) {
       this.run = run;
       this.table.tHead.rows[0].replaceChildren(el("th", { scope: "col" }, "value of"), ...run.actions.map((name) => el("th", { scope: "col" }, actionText(name))));
-      this.lines = Array.from({ length: TOP + 1 }, () => el("tr", {}, el("th", { scope: "row" }), run.actions.map(() => el("td"))));
+      this.lines = Array.from({ length: TOP_FIVE + 1 }, () => el("tr", {}, el("th", { scope: "row" }), run.actions.map(() => el("td"))));
       this.body.replaceChildren(...this.lines);
       this.lines[0].className = "sum";
     }
@@ -39,9 +39,9 @@ export class Inspector {
     const { advisors, advice } = game.advice(turn, weights, place ? cell : null);
     const best = advisors.length ? bestActions(total) : [];
     const size = advice.map((values) => Math.max(...values.map(Math.abs)));
-    const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]).slice(0, TOP);
+    const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]).slice(0, TOP_FIVE);
     this.fill(this.lines[0], advisors.length ? "all, Q\u03a3" : "nobody speaks", advisors.length ? total : null, best);
-    for (let k = 0; k < TOP; k += 1) {
+    for (let k = 0; k < TOP_FIVE; k += 1) {
       const i = order[k];
       this.lines[k + 1].hidden = i === undefined;
       if (i !== undefined) this.fill(this.lines[k + 1], run.names[advisors[i]], advice[i], size[i] > 0 ? bestActions(advice[i]) : []);

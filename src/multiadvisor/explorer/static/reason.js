@@ -2,7 +2,7 @@
 
 import { el, listed, option, setText, signed } from "./dom.js";
 import { bestActions, differences, shortestReason } from "./maths.js";
-import { actionText } from "./bars.js";
+import { actionPhrase, actionText, actionWord } from "./bars.js";
 
 function named(run, some) {
   return listed(some.map((one) => run.names[one.advisor]), 3);
@@ -28,23 +28,28 @@ export function reasonText(frame, against = -1) {
   if (!advisors.length) return frame.turn >= frame.game.turns ? "The game is over." : "No advisor speaks here.";
   const best = bestActions(total);
   const action = frame.action >= 0 ? frame.action : best[0];
-  const name = run.actions[action];
-  if (frame.explored) return `Goes ${name} to explore, at random.`;
+  const does = sentenceCase(actionPhrase(run.actions[action]));
+  if (frame.explored) return `${does} to explore, at random.`;
   const other = rival(total, action, against);
-  if (other < 0) return `Goes ${name}: there is no other action.`;
-  const than = run.actions[other];
+  if (other < 0) return `${does}: there is no other action.`;
+  const than = actionWord(run.actions[other]);
   const reason = shortestReason(differences(advisors, advice, action, other));
   if (best.length > 1 && best.includes(action) && best.includes(other))
-    return `Goes ${name}: a tie with ${best.filter((a) => a !== action).map((a) => run.actions[a]).join(" and ")}, broken at random.`;
+    return `${does}: a tie with ${listed(best.filter((a) => a !== action).map((a) => actionWord(run.actions[a])))}, broken at random.`;
   if (!best.includes(action)) {
-    const now = best.map((a) => run.actions[a]).join(" or ");
-    return `Went ${name}; with these weights it would go ${now}.`;
+    const did = sentenceCase(actionPhrase(run.actions[action], ["went", "chose"]));
+    const now = best.map((a) => actionWord(run.actions[a])).join(" or ");
+    return `${did}; by these values and weights ${now} is best.`;
   }
-  if (!reason.decided) return `Goes ${name} rather than ${than}, by rounding alone.`;
+  if (!reason.decided) return `${does} rather than ${than}, by rounding alone.`;
   const gain = `${named(run, reason.plus)}, ${signed(sumOf(reason.plus))}`;
-  if (reason.loss === 0) return `Goes ${name} rather than ${than}: ${gain}, and nobody is against it.`;
-  const against1 = `${named(run, reason.minus)}, ${signed(sumOf(reason.minus))}`;
-  return `Goes ${name} rather than ${than}: ${gain}, outweigh${reason.plus.length === 1 ? "s" : ""} ${against1}.`;
+  if (reason.loss === 0) return `${does} rather than ${than}: ${gain}, and nobody is against it.`;
+  const loss = `${named(run, reason.minus)}, ${signed(sumOf(reason.minus))}`;
+  return `${does} rather than ${than}: ${gain}, outweigh${reason.plus.length === 1 ? "s" : ""} ${loss}.`;
+}
+
+function sentenceCase(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 export class Reason {

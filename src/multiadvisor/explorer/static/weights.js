@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 
-const MOST = 120; // advisors that are listed at once
+const LISTED = 120; // advisors that are listed at once
 
 // w [n] as it is set on the page.
 export function weightsNow(run, state) {
@@ -60,8 +60,8 @@ export class Weights {
     this.controls.length = this.fixed;
     const wanted = this.find.value.trim().toLowerCase();
     const found = this.run.names.map((name, j) => [name, j]).filter(([name]) => name.toLowerCase().includes(wanted));
-    const more = found.length > MOST ? [el("p", { class: "hint" }, `and ${found.length - MOST} more: type a part of the name`)] : [];
-    this.each.replaceChildren(...found.slice(0, MOST).map(([name, j]) => this.control(name, [j])), ...more);
+    const more = found.length > LISTED ? [el("p", { class: "hint" }, `and ${found.length - LISTED} more: type a part of the name`)] : [];
+    this.each.replaceChildren(...found.slice(0, LISTED).map(([name, j]) => this.control(name, [j])), ...more);
     this.update();
   }
 

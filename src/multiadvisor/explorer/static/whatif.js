@@ -1,7 +1,7 @@
 // What if: another action in this turn, twenty continuations each, with common random numbers.
 
 import { el, option, plural, setText, signed } from "./dom.js";
-import { actionText } from "./bars.js";
+import { actionText, actionWord } from "./bars.js";
 
 export class WhatIf {
   constructor(source, changed) {
@@ -12,7 +12,7 @@ export class WhatIf {
     this.clear = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.forget() }, "Clear");
     this.note = el("p", { class: "hint" }, "Twenty continuations of both actions, with the same random numbers.");
     this.results = el("div", { class: "results" });
-    this.root = el("div", {}, el("div", { class: "line" }, el("label", { class: "field" }, el("span", {}, "Instead, go"), this.pick), this.button, this.clear), this.note, this.results);
+    this.root = el("div", {}, el("div", { class: "line" }, el("label", { class: "field" }, el("span", {}, "Instead"), this.pick), this.button, this.clear), this.note, this.results);
     this.answer = null;
     this.run = null;
   }
@@ -83,7 +83,7 @@ export class WhatIf {
       const [was, would] = answer.actions;
       const better = would.score.reduce((count, score, k) => count + (score > was.score[k] ? 1 : 0), 0);
       const worse = would.score.reduce((count, score, k) => count + (score < was.score[k] ? 1 : 0), 0);
-      this.results.append(el("p", { class: "hint" }, `${run.actions[would.action]} would have been better in ${better} of ${answer.count}, worse in ${worse}. The lines on the board show its first sixty turns.`));
+      this.results.append(el("p", { class: "hint" }, `${actionWord(run.actions[would.action])} would have been better in ${better} of ${answer.count}, worse in ${worse}. The lines on the board show its first sixty turns.`));
     }
   }
 
