@@ -27,11 +27,13 @@ LAYERS = [
     {"check_adapter", "check_world", "check"},
     {"runs.training", "runs.trace", "plots"},
     {"experiments", "benchmark"},
+    {"explorer"},
     {"commands"},
     {"cli"},
 ]
 HEAVY = {
-    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "torch": set(), "pickle": set(),
+    "matplotlib": {"plots.py"}, "jax": {"regression.py"}, "optax": {"regression.py"}, "torch": set(),
+    "starlette": {"server.py"}, "uvicorn": {"server.py"}, "websockets": set(), "pickle": set(),
     "yaml": set(), "marshal": set(),
 }  # fmt: skip
 

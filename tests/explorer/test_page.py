@@ -315,11 +315,11 @@ def a_state(rng: random.Random) -> str:
     parts = {}
     if rng.random() < 0.5:
         parts["view"] = rng.choice(["compare", "gallery", "learning"])
-    for name, value in (("run", 1), ("game", rng.randrange(1, 3)), ("turn", rng.randrange(1, 140)), ("speed", 0.25),
-                        ("loop", 1), ("heat", 0), ("arrows", 0), ("map", rng.randrange(77)), ("cell", rng.randrange(76)),
-                        ("against", rng.randrange(4)), ("all", 1)):  # fmt: skip
-        if rng.random() < 0.5:
-            parts[name] = value
+    others = {
+        "run": 1, "game": rng.randrange(1, 3), "turn": rng.randrange(1, 140), "speed": 0.25, "loop": 1, "heat": 0,
+        "arrows": 0, "map": rng.randrange(77), "cell": rng.randrange(76), "against": rng.randrange(4), "all": 1,
+    }  # fmt: skip
+    parts |= {name: value for name, value in others.items() if rng.random() < 0.5}
     if rng.random() < 0.4:
         parts["weights"] = "_".join(f"{j}~{rng.choice([0, -1.5, 2.25])}" for j in sorted(rng.sample(range(77), 3)))
     if rng.random() < 0.4:
@@ -387,7 +387,15 @@ def test_odd_games_show_a_sentence(browser: Any, agents: dict[str, mad.MultiAdvi
         library.add_agent(agent, name)
     with site(browser, {}, library=library) as served:
         with served.tab("game=0") as page:
-            for fragment in ("game=0", "game=1&turn=1", "game=2&turn=40", "run=1", "run=2&turn=3", "run=3", "run=3&turn=1"):
+            for fragment in (
+                "game=0",
+                "game=1&turn=1",
+                "game=2&turn=40",
+                "run=1",
+                "run=2&turn=3",
+                "run=3",
+                "run=3&turn=1",
+            ):
                 served.go(page, fragment)
                 page.locator("#sentence").wait_for()
                 told = page.inner_text("#sentence")
@@ -484,7 +492,7 @@ def test_forced_colours_and_reduced_motion(calm: Site) -> None:
 
 # ---- speed -----------------------------------------------------------------------------------------------------------
 def test_300_turns_of_two_agents_take_at_most_17_ms_a_frame_and_the_first_board_is_there_in_1_s(calm: Site) -> None:
-    """The page's own work for each turn, layout included, and not the rhythm of frames, which a busy machine disturbs."""
+    """The page's own work for each turn, layout included; the rhythm of frames is for the machine to disturb."""
     frames, firsts = [], []
     for _ in range(3):
         with calm.tab() as page:

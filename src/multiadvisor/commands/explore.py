@@ -22,7 +22,9 @@ def run(arguments: Sequence[str]) -> int:
         "multiadvisor explore runs/a runs/b\n  multiadvisor explore runs/a --export game.html",
     )
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs, or of many of them")
-    parser.add_argument("--port", type=int, default=8765, metavar="INT", help="port, or the next free one (default 8765)")
+    parser.add_argument(
+        "--port", type=int, default=8765, metavar="INT", help="port, or the next free one (default 8765)"
+    )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
     parser.add_argument("--games", type=int, default=5, metavar="INT", help="games to choose from (default 5)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first game (default 0)")

@@ -42,7 +42,9 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
     """
     task = reweighted(agent.task, weights)
     if task.world is None or not isinstance(task.world.constants, MazeConstants):
-        raise BadInput(f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states")
+        raise BadInput(
+            f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
+        )
     gamma = agent.settings.gamma
     if not x[1 + len(task.world.constants.ghost_start) :].any():
         return {"gamma": gamma, "planning": agent.settings.planning, "exact": [], "learned": [], "stuck": []}

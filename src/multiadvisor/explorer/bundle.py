@@ -46,9 +46,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "settings": dataclasses.asdict(agent.settings),
         "turns": agent.turns,
         "actions": list(task.actions),
-        "advisors": [
-            {"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in task.foci
-        ],
+        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in task.foci],
         "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),

@@ -34,7 +34,8 @@ def modules(first: str = "app.js") -> list[str]:
 
 def one_script() -> str:
     """All modules as one: imports fall away, as top-level names are unique."""
-    parts, seen = [], {}
+    parts: list[str] = []
+    seen: dict[str, str] = {}
     for name in modules():
         text = (STATIC / name).read_text("utf-8")
         for found in _NAME.findall(text):
@@ -71,7 +72,9 @@ def html(library: Library, names: list[str], game: int) -> str:
     page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{style}</style>", page)
     page = re.sub(r'<link rel="icon"[^>]*>', "", page)
     page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
-    embedded = f'<script type="application/json" id="embedded">{inside}</script>\n<script type="module">{script}</script>'
+    embedded = (
+        f'<script type="application/json" id="embedded">{inside}</script>\n<script type="module">{script}</script>'
+    )
     return re.sub(r'<script type="module"[^>]*></script>', lambda _: embedded, page)
 
 

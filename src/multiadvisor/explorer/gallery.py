@@ -40,8 +40,8 @@ class Exhibit:
 EXHIBITS = {
     "three-fruits": Exhibit(
         "Three fruits", "three-fruits",
-        "Three fruits, each two steps away. Going South is going nowhere, into the wall. Just above gamma = 0.5 the three "
-        "advisors that would rather be near their own fruit than commit to another one outvote the way out.",
+        "Three fruits, each two steps away. Going South is going nowhere, into the wall. Just above gamma = 0.5 it is "
+        "worth most: each advisor would rather stay near its own fruit than see another one approached.",
         "egocentric", 0.6,
     ),
     "four-fruits": Exhibit(
@@ -52,8 +52,8 @@ EXHIBITS = {
     ),
     "two-goal": Exhibit(
         "Two goals", "two-goal",
-        "a_0 waits, a_1 and a_2 each end the game with a reward of 1. Each advisor believes that its own goal comes next: "
-        "above gamma = 0.5 waiting promises them more than either goal.",
+        "a_0 waits, a_1 and a_2 each end the game with a reward of 1. Each advisor believes that its own goal comes "
+        "next: above gamma = 0.5 waiting promises them more than either goal.",
         "egocentric", 0.9,
     ),
     "bridge": Exhibit(
@@ -64,9 +64,9 @@ EXHIBITS = {
     ),
     "noise": Exhibit(
         "Noise", "four-fruits",
-        "Values learned from rewards with Gaussian noise. A small gamma leaves little of a distant fruit, 0.4^5 = 0.01, "
-        "far less than the noise: raise it and the arrows turn at random. The share of cells whose greedy action is one "
-        "of the exact ones says how many are left.",
+        "Values learned from rewards with Gaussian noise. A small gamma leaves little of a distant fruit, 0.4^5 = "
+        "0.01, far less than the noise: raise it and the arrows turn at random. The share of cells whose greedy action "
+        "is one of the exact ones says how many are left.",
         "egocentric", 0.4, 0.3,
     ),
 }  # fmt: skip

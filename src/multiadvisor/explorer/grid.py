@@ -42,7 +42,7 @@ class Tile(NamedTuple):
 class Grid:
     """A world on a grid, for `Task(board=...)` of a world of one's own as well.
 
-    The cells that can be stood on are numbered; `neighbour` says where each action leads, and `vectors` how it is drawn.
+    The cells that can be stood on are numbered; `neighbour` says where each action leads, `vectors` how it is drawn.
     An advisor's local state is a sum of numbers of x, each times a factor: `terms[j]` lists (place in x, factor).
     """
 

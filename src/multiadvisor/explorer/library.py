@@ -155,7 +155,7 @@ def _curve(entries: list[Entry]) -> dict[str, Any]:
         "names": [entry.name for entry in entries], "epochs": [entries[0].epochs[k]["epoch"] for k in range(length)],
     }  # fmt: skip
     for measure in ("score", "turns", "finished", "touches"):
-        values = [[entry.epochs[k].get(measure) for entry in entries] for k in range(length)]
+        values: list[list[Any]] = [[entry.epochs[k].get(measure) for entry in entries] for k in range(length)]
         if any(value is None for row in values for value in row):
             curve[measure] = None
             continue
@@ -169,5 +169,8 @@ def _curve(entries: list[Entry]) -> dict[str, Any]:
 
 def _label(entry: Entry) -> str:
     settings = entry.settings
-    parts = [settings["planning"] if settings["learner"] == "advisors" else settings["learner"], f"{settings['gamma']:g}"]
+    parts = [
+        settings["planning"] if settings["learner"] == "advisors" else settings["learner"],
+        f"{settings['gamma']:g}",
+    ]
     return " ".join(parts) + (f", noise {settings['noise']:g}" if settings["noise"] else "")

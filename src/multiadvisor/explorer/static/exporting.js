@@ -45,6 +45,5 @@ export function exportCsv(game, weights) {
 }
 
 export async function exportHtml(source, run, ids, game) {
-  const text = source.live ? await source.text(`export?runs=${ids.join(",")}&game=${game}`) : `<!doctype html>\n${document.documentElement.outerHTML}`;
-  download(fileName(run, "html"), text, "text/html");
+  download(fileName(run, "html"), await source.text(`export?runs=${ids.join(",")}&game=${game}`), "text/html");
 }
