@@ -13,7 +13,7 @@ import pytest
 import multiadvisor as mad
 from explorer.pages import DRAWN, Site, site
 from multiadvisor.cli import main
-from multiadvisor.explorer.export import html, modules, one_script
+from multiadvisor.explorer.onefile import html, modules, one_script
 
 pytestmark = pytest.mark.xdist_group("browser")
 STATIC = Path(mad.__file__).parent / "explorer" / "static"

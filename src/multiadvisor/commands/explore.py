@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, parse
@@ -47,62 +43,11 @@ def run(arguments: Sequence[str]) -> int:
 
         for file in given.trace:
             library.add_trace(read_trace(file), str(file))
+    from multiadvisor.explorer.opening import serve, write_page
+
     if given.export is not None:
-        return _export(library, given.export)
-    return _serve(library, given.port, given.no_browser)
-
-
-def _export(library: object, file: Path) -> int:
-    from multiadvisor.explorer.export import html
-    from multiadvisor.runs.files import write_atomically
-
-    names = list(library.entries)  # type: ignore[attr-defined]
-    if not names:
-        raise BadInput("no run to export: name one or two folders of saved runs")
-    content = html(library, names[:2], 0).encode()  # type: ignore[arg-type]
-    write_atomically(file, content)
-    print(f"{file}: {len(content) / 1000:.0f} KB, plays in any browser")
+        size = write_page(library, given.export)
+        print(f"{given.export}: {size / 1000:.0f} KB, plays in any browser")
+    else:
+        serve(library, given.port, not given.no_browser)
     return 0
-
-
-def _serve(library: object, port: int, quiet: bool) -> int:
-    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "websockets")):
-        raise BadInput("the explorer needs starlette, uvicorn and websockets: pip install 'multiadvisor[explorer]'")
-    from multiadvisor.explorer.server import Explorer, address, listen, server_on
-
-    explorer = Explorer(library)  # type: ignore[arg-type]
-    listening = listen(port)
-    taken = listening.getsockname()[1]
-    if port and taken != port:
-        print(f"port {port} is in use: took {taken}", file=sys.stderr)
-
-    shown: list[str] = []
-
-    def tell(used: str = "") -> None:
-        if not shown or used == shown[-1]:
-            shown.append(explorer.keys.ticket())
-            print(address(taken, shown[-1]), flush=True)
-
-    explorer.on_enter = tell
-    explorer.warm()
-    tell()
-    print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
-    if not quiet and _display():
-        _open(address(taken, explorer.keys.ticket()))
-    server = server_on(explorer, listening)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run([listening])
-    return 0
-
-
-def _display() -> bool:
-    """Whether there is a screen to open a browser on."""
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _open(page: str) -> None:
-    import threading
-    import webbrowser
-
-    # the server answers only after this; a browser that is slow to start must not keep it waiting
-    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer import answers, export, gallery
+from multiadvisor.explorer import answers, gallery, onefile
 from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guarded, Keys
 from multiadvisor.explorer.library import Library
 
@@ -46,7 +46,7 @@ class Explorer:
         # read once: a request names one of these, never a path
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
         # told of all modules at once, a browser need not find them one behind the other
-        early = "".join(f'<link rel="modulepreload" href="/static/{name}">\n' for name in export.modules())
+        early = "".join(f'<link rel="modulepreload" href="/static/{name}">\n' for name in onefile.modules())
         self._files["index.html"] = self._files["index.html"].replace(b"<!-- modules -->\n", early.encode())
 
     def warm(self) -> None:
@@ -134,7 +134,7 @@ class Explorer:
     async def _export(self, request: Request) -> Response:
         given = request.query_params
         names, game = [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("game", "0"))
-        return await self._answer(request, lambda: export.html(self.library, names, game))
+        return await self._answer(request, lambda: onefile.html(self.library, names, game))
 
     # ---- the socket ----------------------------------------------------------------------------------------------
     async def _socket(self, socket: WebSocket) -> None:
