@@ -62,6 +62,15 @@ def solved(name: str, command: str) -> None:
             shutil.copyfile(Path(folder) / name, IMAGES / name)
 
 
+def explained(name: str, *flags: str) -> None:
+    """The figure that `multiadvisor explain` saves, of the agent of docs/why-did-it-do-that.md."""
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="empathic", gamma=0.9, seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        agent.learn(1_000_000, progress=False).save(Path(folder) / "run")
+        if main(["explain", f"{folder}/run", *flags, "--out", str(Path(folder) / name)]) == 0:
+            shutil.copyfile(Path(folder) / name, IMAGES / name)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))
@@ -69,6 +78,7 @@ if __name__ == "__main__":
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))
     for name, command in SOLVED.items():
         solved(name, command)
+    explained("why.png", "--seed", "3", "--turn", "41")
     with tempfile.TemporaryDirectory() as folder:
         if main(["reproduce", "--out", folder]) == 0:
             shutil.copyfile(Path(folder) / "pac-boy.png", IMAGES / "reproduce.png")

@@ -28,6 +28,8 @@ EXAMPLES = {
                                 "gamma 0.90  attractor at the start: unstable  says: stuck    finished:   0%",
                                 "0.50          9.4%          0.0%            0.0%",
                                 "empathic   at gamma 0.9: compromise"],
+    "06_why_did_it_do_that.py": ["finished, replayed exactly", "not finished, replayed exactly",
+                                 "its last 100 turns are spent in (5, 5); 100 of them in an attractor"],
 }  # fmt: skip
 MARK = "---- end of a block ----"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -26,7 +26,7 @@ LAYERS = [
     {"explain"},
     {"check_adapter", "check_world", "check"},
     {"runs.training", "runs.trace", "plots"},
-    {"experiments", "benchmark"},
+    {"experiments", "benchmark_explain", "benchmark"},
     {"explorer"},
     {"commands"},
     {"cli"},

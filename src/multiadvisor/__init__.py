@@ -15,6 +15,8 @@ from multiadvisor.version import VERSION as __version__
 from multiadvisor.worlds.registration import register as _register
 
 if TYPE_CHECKING:
+    from multiadvisor import explain as explain
+    from multiadvisor import theory as theory
     from multiadvisor.agent import Evaluation as Evaluation
     from multiadvisor.agent import MultiAdvisor as MultiAdvisor
     from multiadvisor.agent import load as load

@@ -291,11 +291,20 @@ def theory(rounds: int = 9) -> dict[str, Any]:
     return {"machine": machine(), "gamma": 0.9, "rows": rows, "rounds": 1}
 
 
+# ---- explanations ----------------------------------------------------------------------------------------------------
+def explain(rounds: int = 9) -> dict[str, Any]:
+    """Milliseconds of shortest explanations, and of whole ones, against the number of advisors."""
+    from multiadvisor.benchmark_explain import measure
+
+    return {"machine": machine(), "rows": measure(rounds), "rounds": rounds}
+
+
 BENCHMARKS: dict[str, Callable[[int], dict[str, Any]]] = {
     "kernel": kernel,
     "gymnasium": gymnasium,
     "advisors": advisors,
     "theory": theory,
+    "explain": explain,
 }
 
 
@@ -321,6 +330,9 @@ def describe(what: str, result: dict[str, Any]) -> str:
             lines.append(
                 f"  {row['what']}, {row['planning']}: {row['seconds']:.2f} s, Bellman residual {row['residual']:.0e}"
             )
+    elif what == "explain":
+        for row in result["rows"]:
+            lines.append(f"  {row['advisors']:6} advisors, {row['what']}: {row['ms']:.3f} ms")
     else:
         for row in result["rows"]:
             lines.append(f"  {row['n']:5} advisors, {row['active']:5} active: {row['ns_per_turn']:9.0f} ns a turn, "

@@ -126,6 +126,11 @@ def _join(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def _first(parts: list[str], count: int) -> list[str]:
+    """The first few of the parts, and how many more there are; one more is named itself."""
+    return parts if len(parts) <= _NAMED + 1 else [*parts[:_NAMED], f"{count - _NAMED} more"]
+
+
 def _split(name: str) -> tuple[str, str]:
     """'fruit (2, 3)' -> 'fruit', 'at (2, 3)'; 'ghost 1' -> 'ghost', '1'."""
     found = re.fullmatch(r"(.+?) (\(.*\)|\S+)", name)
@@ -146,12 +151,10 @@ def who(names: Sequence[str], groups: Sequence[str]) -> str:
         crowds.setdefault((group, kind), []).append(place)
     parts = []
     for (group, kind), places in crowds.items():
-        shown = places[:_NAMED] + ([f"{len(places) - _NAMED} more"] if len(places) > _NAMED else [])
+        shown = _first(places, len(places))
         at = " at" if places[0].startswith("(") else ""
         parts.append(f"{kind if len(places) == 1 else group}{at} {_join(shown)}".rstrip())
-    if len(parts) > _NAMED:
-        others = len(names) - sum(len(places) for places in list(crowds.values())[:_NAMED])
-        parts = [*parts[:_NAMED], f"{others} more"]
+    parts = _first(parts, len(names) - sum(len(places) for places in list(crowds.values())[:_NAMED]) + _NAMED)
     return _join(parts) if len(crowds) == len(names) else ", and ".join(parts)
 
 
@@ -257,13 +260,15 @@ class Explanation:
             margin = "" if self.margin is None else f" (staying against leaving: {_figure(self.margin, '+')})"
             lines.append(f"this state is {kind if self.attractor else 'no attractor'}{margin}")
         if self.stuck is not None:
-            lines.append(f"the greedy walk from here {'never earns' if self.stuck else 'goes on'}")
+            lines.append(f"as things stand, the greedy walk from here {'never earns' if self.stuck else 'goes on'}")
         return "\n".join(lines)
 
 
 # ---- putting it together ---------------------------------------------------------------------------------------------
 def action_named(actions: Sequence[str], action: str | int) -> str:
     """An action by name, by compass point, or by number."""
+    if action in actions:
+        return str(action)
     if isinstance(action, str):
         for name in actions:
             if action.lower() in (name.lower(), _COMPASS.get(name, name).lower()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from multiadvisor.explain import Explanation
     from multiadvisor.theory.report import Answer
     from multiadvisor.theory.solver import Solution
     from multiadvisor.worlds.board import Board
@@ -181,6 +183,28 @@ def solution(answer: Answer) -> Figure:
     height, width = task.board.shape
     size = (max(5.0, 0.55 * width + 2), max(3.5, 0.55 * height + 1))
     return one_axis(board_policy, task.board, flat, fruit, int(x[0]), size=size)
+
+
+def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Axes:
+    """What each advisor adds to the action over the other, the largest first; who decides is hatched and labelled."""
+    rows = list(explanation.differences.items())
+    shown = rows[:most]
+    if len(rows) > most:
+        shown.append((f"{len(rows) - most} more", sum(value for _, value in rows[most:])))
+    marks = dict.fromkeys(explanation.msx_plus, "MSX+") | dict.fromkeys(explanation.msx_minus, "MSX-")
+    for place, (name, value) in enumerate(shown):
+        mark = marks.get(name, "")
+        axis.barh(place, value, color=PALETTE[0] if value > 0 else PALETTE[3], hatch="///" if mark else None,
+                  edgecolor="black", linewidth=0.5)  # fmt: skip
+        beside = f" {value:+.2f} {mark} "
+        axis.text(value, place, beside, va="center", ha="left" if value >= 0 else "right", fontsize=8)
+    axis.set_yticks(range(len(shown)), [name for name, _ in shown])
+    axis.invert_yaxis()
+    axis.axvline(0, color="black", linewidth=0.8)
+    axis.margins(x=0.25)
+    axis.set_xlabel(f"for {explanation.action} over {explanation.against}: {explanation.advantage:+.3f} in all")
+    axis.set_title("\n".join(textwrap.wrap(explanation.sentence, 80)), fontsize=9)
+    return axis
 
 
 def one_axis(draw: Callable[..., Axes], *arguments: Any, size: tuple[float, float] = (7, 4.5)) -> Figure:

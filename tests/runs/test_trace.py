@@ -1,15 +1,20 @@
 """Traces: the very games of an evaluation, exact replays, and files that are whole or refused."""
 
 import dataclasses
+import hashlib
 import json
 import random
+import tempfile
+from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.runs.trace import FORMAT, _sealed, read_trace, record, record_evaluation, replay
+from multiadvisor.runs.trace import FORMAT, _sealed, explain_turn, read_trace, record, record_evaluation, replay
 
 TASKS = ["pac-boy", "fruit-grid", "three-fruits", "two-goal", "dollars-and-euros", "bridge", "resource-scheduling"]
 
@@ -122,6 +127,37 @@ def test_exploring_games_are_marked():
     replay(trace, agent.task)
 
 
+@pytest.mark.parametrize("task", [lambda: mad.make("pac-boy"), lake])
+def test_two_agents_play_the_same_game_with_the_same_draws(tmp_path, task):
+    one = mad.MultiAdvisor(task(), gamma=0.4, seed=1).learn(2000, progress=False)
+    other = mad.MultiAdvisor(task(), gamma=0.9, seed=2).learn(2000, progress=False)
+    first, second, own = record(one, seed=5, draws=1), record(other, seed=5, draws=1), record(other, seed=5)
+    assert_same_games(one, first, 1, 5)
+    replay(second, task())
+    with pytest.raises(mad.BadInput, match="goes another way"):
+        replay(dataclasses.replace(second, header=own.header), task())
+    if first.x is not None:
+        assert np.array_equal(first.states(0)[0], second.states(0)[0])
+        assert not np.array_equal(first.states(0)[0], own.states(0)[0])
+        shared = min(first.turns[0], second.turns[0])
+        assert np.array_equal(first.states(0)[:shared, 1:3], second.states(0)[:shared, 1:3])  # the ghosts move alike
+
+
+def test_the_same_trace_is_the_same_bytes(tmp_path):
+    for name in "ab":
+        record(trained(mad.make("pac-boy")), games=3, seed=1).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_old_traces_load():
+    """One stored file for each version of the format; it is never written again."""
+    for path in sorted((Path(__file__).parent / "fixtures-trace").iterdir()):
+        trace = read_trace(path)
+        assert trace.turns.tolist() == [10, 10]
+        assert trace.score.tolist() == [3.0, 3.0]
+        replay(trace, mad.make("three-fruits"))
+
+
 def test_advice_can_be_kept_of_a_table_as_well():
     agent = trained(mad.make("three-fruits"))
     trace = record(agent, games=1, advice=True)
@@ -130,6 +166,26 @@ def test_advice_can_be_kept_of_a_table_as_well():
         names, advice = agent.advice(seen.state)
         assert seen.names == names
         assert np.array_equal(seen.advice, advice)
+
+
+def test_agents_without_tables_keep_their_advice(tmp_path):
+    class Deep:
+        def __init__(self, agent):
+            self.task, self.settings, self.act = agent.task, agent.settings, agent.act
+            self.agent = agent
+
+        def advice(self, state):
+            names, advice = self.agent.advice(state)
+            return names, advice.astype(np.float32)
+
+    agent = trained(mad.make("pac-boy"), 20_000)
+    trace = record(Deep(agent), 2, 4)
+    assert_same_games(agent, trace, 2, 4)
+    trace.save(tmp_path / "a")
+    read = read_trace(tmp_path / "a")
+    assert_equal(read, trace)
+    assert read.advice.dtype == np.float32
+    assert explain_turn(Deep(agent), read, 0, 5).sentence == agent.explain(read.turn(0, 5).state).sentence
 
 
 def test_a_small_file(tmp_path):
@@ -172,6 +228,40 @@ def test_torn_longer_missing_and_foreign_files_are_refused(saved, tmp_path):
             read_trace(path)
     with pytest.raises(mad.BadInput, match="cannot read the trace"):
         read_trace(tmp_path / "nothing")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300) | st.text(max_size=100).map(lambda text: (text + "\n").encode()))
+def test_any_bytes_in_the_place_of_a_trace(content):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "any").write_bytes(content)
+        with pytest.raises(mad.BadInput):
+            read_trace(Path(folder) / "any")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(["turns", "action", "reward_turn", "reward_advisor", "reward", "positions", "mask", "finished"]),
+       st.integers(0, 2**32))  # fmt: skip
+def test_arrays_that_contradict_each_other_are_refused_or_differ(saved, name, seed):
+    """Another array under right checksums: refused, or at least no replay goes through unless it is the same game."""
+    from safetensors.numpy import load, save
+
+    generator = np.random.default_rng(seed)
+    line, _, rest = saved.read_bytes().partition(b"\n")
+    header, tensors = json.loads(line), dict(load(rest))
+    shape = [max(0, side + int(generator.integers(-1, 2))) for side in tensors[name].shape]
+    tensors[name] = generator.integers(0, 5, shape).astype(tensors[name].dtype)
+    content = save(tensors)
+    header["values"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    del header["sha256"]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "b").write_bytes(_sealed(header) + content)
+        try:
+            trace = read_trace(Path(folder) / "b")
+        except mad.BadInput:
+            return
+        with pytest.raises(mad.BadInput, match="goes another way"):
+            replay(trace, mad.make("three-fruits"))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ from pathlib import Path
 from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
 
+_LAST_GAME = 100_000
+
 
 def run(arguments: Sequence[str]) -> int:
     """Explain one action of one game."""
     parser = Parser(
         "explain",
-        "Why did it do that? Plays the game that `multiadvisor evaluate` plays with the same seed, and says of one turn\n"
+        "Why did it do that? Plays a game that `multiadvisor evaluate` plays with the same seed, and says of one turn\n"
         "which advisors decided: one sentence, what each advisor adds to the action over another (RDX), the\n"
         "fewest that decide (MSX), without whom it would act otherwise, and whether the state is an attractor.",
         "multiadvisor explain runs/a --seed 3 --turn 41\n"
@@ -26,28 +28,40 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--game", type=int, default=0, metavar="INT", help="which game of the seed, from 0 (default 0)")
     parser.add_argument("--against", metavar="ACTION", help="the action to compare with (default: the next best)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="take the game from a trace of this run")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save a figure of it here, as .png and .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     for name in ("turn", "game"):
         if getattr(given, name) < 0:
             raise BadInput(f"{name} is {getattr(given, name)}: they are counted from 0")
+    if given.game > _LAST_GAME:
+        raise BadInput(f"game is {given.game}: all games before it would be played, choose at most {_LAST_GAME}")
     if given.trace is not None and given.seed is not None:
         raise BadInput("--trace has a seed of its own: leave --seed out")
+    if given.out is not None:
+        from multiadvisor import plots
+        from multiadvisor.runs.files import check_writable
+
+        check_writable(given.out.parent)
     from multiadvisor.agent import load
     from multiadvisor.explain import action_named
-    from multiadvisor.runs.trace import explain_turn, read_trace, record
+    from multiadvisor.runs.trace import explain_turn, read_trace, record_evaluation
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run)
     if given.against is not None:
         action_named(agent.task.actions, given.against)  # refused before anything is played
     if trace is None:
-        trace = record(agent, given.game + 1, given.seed or 0)
+        _, trace = record_evaluation(agent, given.game + 1, given.seed or 0)
     found = explain_turn(agent, trace, given.game, given.turn, given.against)
     turns, seed = int(trace.turns[given.game]), trace.header["seed"]
     explored = trace.turn(given.game, given.turn).explored
     place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns, "explored": explored}
     how = ", by chance" if explored else ""
     text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}{how}\n{found}"
+    if given.out is not None:
+        size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
+        figure = plots.one_axis(plots.explanation_bars, found, size=size)
+        text += f"\nfigure in {plots.save(figure, given.out)}"
     show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
     return 0

@@ -16,6 +16,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.grid import Grid, grid_of
 from multiadvisor.runs.trace import Trace
+from multiadvisor.theory.boards import has_tables
 
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
 
@@ -44,7 +45,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "name": name,
         "task": task.name,
         "settings": dataclasses.asdict(agent.settings),
-        "turns": agent.turns,
+        "turns": getattr(agent, "turns", 0),
         "actions": list(task.actions),
         "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in task.foci],
         "gammas": task.gammas(agent.settings.gamma).tolist(),
@@ -56,7 +57,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
 
 def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     """The run: its descriptor and, on a grid, the one flat table and where each advisor's rows lie in it."""
-    if grid_of(agent.task) is None or agent.task.world is None:
+    if grid_of(agent.task) is None or agent.task.world is None or not has_tables(agent):
         return pack(describe(agent, name), {})
     learner: Any = agent._learner
     return pack(
@@ -77,7 +78,7 @@ def game_pack(trace: Trace, game: int, grid: Grid | None) -> bytes:
     }
     if grid is not None and trace.x is not None:
         arrays |= _on_grid(grid, trace.states(game))
-    else:
+    if trace.advice is not None or "cells" not in arrays:
         arrays |= _advice(trace, span)
     header = {"seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game])}
     return pack(header, arrays)

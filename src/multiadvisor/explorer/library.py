@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 import secrets
@@ -20,6 +19,9 @@ from multiadvisor.explorer.grid import grid_of
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
 from multiadvisor.statistics import interval
+from multiadvisor.theory.boards import has_tables
+
+_LONGEST = 2000  # turns of a game: more than anybody would watch
 
 
 @dataclass
@@ -124,12 +126,10 @@ class Library:
         agent = entry.agent
         with entry.lock:
             if game not in entry.games:
-                first = next(iter(self.entries.values()))
-                player = copy.copy(agent)
-                player.settings = dataclasses.replace(agent.settings, seed=first.settings["seed"])
-                number = game - len(entry.traces)
-                advice = grid_of(agent.task) is None or agent.task.world is None
-                entry.games[game] = record(player, 1, self.seed + number, advice=advice), 0
+                draws = next(iter(self.entries.values())).settings["seed"]
+                advice = None if grid_of(agent.task) is not None and has_tables(agent) else True
+                number = self.seed + game - len(entry.traces)
+                entry.games[game] = record(agent, 1, number, advice=advice, draws=draws, longest=_LONGEST), 0
             return entry.games[game]
 
     def game(self, name: str, number: int) -> bytes:

@@ -29,15 +29,17 @@ from multiadvisor.draws import (
     turn_key,
 )
 from multiadvisor.errors import BadInput
+from multiadvisor.explain import Explanation, explain, explain_advice
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import whole_number
 from multiadvisor.task import Task
+from multiadvisor.theory.boards import has_tables
+from multiadvisor.theory.learned import surroundings
 from multiadvisor.version import VERSION
 from multiadvisor.worlds.game import Game
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
-    from multiadvisor.explain import Explanation
 
 FORMAT = 1
 KIND = "multiadvisor trace"
@@ -162,8 +164,8 @@ class _Step(NamedTuple):
 class _Compiled:
     """The evaluation games of a compiled world."""
 
-    def __init__(self, task: Task, agent_seed: int, seed: int) -> None:
-        self._game = Game(task, stream_key(agent_seed, EVALUATION, seed))
+    def __init__(self, task: Task, draws: int, seed: int) -> None:
+        self._game = Game(task, stream_key(draws, EVALUATION, seed))
 
     def deal(self, game: int) -> Any:
         """Start a game: the state."""
@@ -179,17 +181,17 @@ class _Compiled:
 class _Environment:
     """The evaluation games of a Python environment."""
 
-    def __init__(self, task: Task, agent_seed: int, seed: int) -> None:
+    def __init__(self, task: Task, draws: int, seed: int) -> None:
         assert task.adapter is not None
         task.adapter.user = None  # whoever trains in the environment has to find its way back
-        self.adapter, self._seeds = task.adapter.fresh(), (agent_seed, seed)
+        self.adapter, self._seeds = task.adapter.fresh(), (draws, seed)
         self.active, self._ended = np.ones(task.n, np.int64), np.zeros(task.n, np.int64)
         self.adapter.bind(self.active, self._ended)
 
     def deal(self, game: int) -> Any:
         """Start a game: the observation."""
-        agent_seed, seed = self._seeds
-        self.adapter.reset(environment_seed(agent_seed, EVALUATION, ((1 + seed) << 32) + game))
+        draws, seed = self._seeds
+        self.adapter.reset(environment_seed(draws, EVALUATION, ((1 + seed) << 32) + game))
         return self.adapter.observation
 
     def step(self, action: int) -> tuple[Any, _Step]:
@@ -200,16 +202,19 @@ class _Environment:
         return self.adapter.observation, _Step(advisors, reward, terminated, truncated)
 
 
-def _world(task: Task, agent_seed: int, seed: int) -> _Compiled | _Environment:
-    return (_Compiled if task.world is not None else _Environment)(task, agent_seed, seed)
+def _world(task: Task, draws: int, seed: int) -> _Compiled | _Environment:
+    return (_Compiled if task.world is not None else _Environment)(task, draws, seed)
 
 
 def record(
-    agent: MultiAdvisor, games: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None
-) -> Trace:
+    agent: MultiAdvisor, games: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None,
+    draws: int | None = None, longest: int | None = None,
+) -> Trace:  # fmt: skip
     """The games that `agent.evaluate(games, seeds=(seed,))` plays, turn by turn; with `epsilon`, exploring ones.
 
-    `advice` keeps every turn's advice as well; by default only where no table tells it from the state.
+    `advice` keeps every turn's advice as well; by default only where no table tells it from the state. `draws` is the
+    seed of the agent whose random numbers the games use, by default its own: with the same `draws` and `seed` two
+    agents play the same first game. Games are cut off after `longest` turns; by default they must end by themselves.
 
     >>> import multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(20_000, progress=False)
@@ -218,14 +223,15 @@ def record(
     ([10, 10], [12, 1, 1, 1])
     """
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
-    task, key = agent.task, stream_key(agent.settings.seed, EVALUATION, seed)
+    own = whole_number("draws", agent.settings.seed if draws is None else draws)
+    task, key = agent.task, stream_key(own, EVALUATION, seed)
     if advice is None:
-        advice = task.world is None or not hasattr(agent, "values")
-    world, turn = _world(task, agent.settings.seed, seed), 0
+        advice = task.world is None or not has_tables(agent)
+    world, turn = _world(task, own, seed), 0
     lengths, finished, actions, explored, states = [], [], [], [], []
     rewards: list[tuple[int, int, float]] = []
     active: list[np.ndarray] = []
-    advised: list[np.ndarray] = [np.zeros((0, len(task.actions)))]
+    advised: list[np.ndarray] = []
     place = {name: j for j, name in enumerate(task.names)}
     for game in range(games):
         state, over, length = world.deal(game), False, 0
@@ -236,14 +242,14 @@ def record(
             if advice:
                 names, values = agent.advice(state)
                 active.append(np.isin(np.arange(task.n), [place[name] for name in names]))
-                advised.append(values)
+                advised.append(np.asarray(values))
             states.append(state)
             state, step = world.step(action)
             rewards += [(turn, int(j), float(r)) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]
             actions.append(action)
             explored.append(exploring)
-            over = step.terminated or step.truncated
             turn, length = turn + 1, length + 1
+            over = step.terminated or step.truncated or length == longest
             if length > _LONGEST_GAME:
                 raise BadInput(f"a game of {task.name!r} did not end in {_LONGEST_GAME} turns: give the task a limit")
         states.append(state)
@@ -253,8 +259,9 @@ def record(
         "version": VERSION,
         "task": {"name": task.name, "options": task.options, "fingerprint": task.fingerprint()},
         "settings": dataclasses.asdict(agent.settings),
-        "trained": int(agent.turns),
+        "trained": int(getattr(agent, "turns", 0)),
         "seed": seed,
+        "draws": own,
         "epsilon": float(epsilon),
         "actions": list(task.actions),
         "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.foci],
@@ -284,7 +291,7 @@ def replay(trace: Trace, task: Task) -> None:
     name, mine = trace.header["task"]["name"], trace.header["task"]["fingerprint"]
     if task.fingerprint() != mine:
         raise BadInput(f"the trace is of task {name!r} with other advisors or options than the given {task.name!r}")
-    world = _world(task, trace.header["settings"]["seed"], trace.header["seed"])
+    world = _world(task, trace.header["draws"], trace.header["seed"])
     for game, length in enumerate(trace.turns.tolist()):
         state = world.deal(game)
         for turn in range(length + 1):
@@ -304,11 +311,8 @@ def explain_turn(
     agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None
 ) -> Explanation:
     """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best."""
-    from multiadvisor.explain import explain, explain_advice
-    from multiadvisor.theory.learned import surroundings
-
     task, kept = agent.task, trace.header
-    own = (task.fingerprint(), dataclasses.asdict(agent.settings), agent.turns)
+    own = (task.fingerprint(), dataclasses.asdict(agent.settings), getattr(agent, "turns", 0))
     if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
         raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
     seen = trace.turn(game, turn)
@@ -455,5 +459,13 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         raise ValueError("range")
     if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):
         raise ValueError("order")
-    _ = trace.names, trace.weights, header["settings"]["seed"], header["seed"], header["version"], header["trained"]
+    _ = (
+        trace.names,
+        trace.weights,
+        header["settings"]["seed"],
+        header["draws"],
+        header["seed"],
+        header["version"],
+        header["trained"],
+    )
     return trace

@@ -149,9 +149,17 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
     )
 
 
+def has_tables(agent: Any) -> bool:
+    """Whether an agent of a compiled world knows a value for each local state, and not only advice in a whole state."""
+    try:
+        return len(agent.values(0)) == agent.task.foci[0].states
+    except (AttributeError, TypeError, NotImplementedError, BadInput):
+        return False
+
+
 def _learned_values(agent: Any, x: np.ndarray, used: list[int], ghosts: int, cells: int) -> np.ndarray:
     """[advisors, cells, A] from the agent's tables, or where it has none from its advice on every cell."""
-    if hasattr(agent, "values"):
+    if has_tables(agent):
         return np.array([
             agent.values(j)[np.arange(cells) * cells + x[1 + j]] if j < ghosts else agent.values(j) for j in used
         ])  # fmt: skip
@@ -161,7 +169,7 @@ def _learned_values(agent: Any, x: np.ndarray, used: list[int], ghosts: int, cel
 def _learned_residual(world: MazeConstants, agent: MultiAdvisor, fruits: list[int], gamma: float) -> float:
     """The Bellman residual of the learned values of the fruits; not a number for empathic ones, which have none."""
     planning, ghosts = agent.settings.planning, len(world.ghost_start)
-    if planning not in ("egocentric", "agnostic") or not hasattr(agent, "values"):
+    if planning not in ("egocentric", "agnostic") or not has_tables(agent):
         return float("nan")
     largest = 0.0
     for j in fruits:

@@ -30,12 +30,11 @@ export class Run {
     this.names = header.advisors.map((advisor) => advisor.name);
     this.weights = Float64Array.from(header.advisors, (advisor) => advisor.weight);
     this.groups = groupsOf(header.advisors);
-    if (!this.grid || !this.table) {
-      this.grid = null;
-      return;
+    if (!this.grid) return;
+    if (this.table) {
+      this.offset = arrays.layout.subarray(0, this.n);
+      this.stride = arrays.layout.subarray(this.n);
     }
-    this.offset = arrays.layout.subarray(0, this.n);
-    this.stride = arrays.layout.subarray(this.n);
     const mover = new Map(this.grid.sprites.map((sprite, k) => [sprite.place, k]));
     this.terms = this.grid.terms.map((terms) => terms.map(([place, factor]) => [mover.get(place), factor]));
     this.itemOf = new Int32Array(this.n).fill(-1);
@@ -73,7 +72,7 @@ export class Game {
     Object.assign(this, { run, turns: header.turns, finished: header.finished, seed: header.seed, arrays });
     this.action = arrays.action;
     this.explored = arrays.explored;
-    this.table = run.table || arrays.table;
+    this.table = run.table || arrays.table || new Float64Array(0);
     this.movers = run.grid ? run.grid.sprites.length : 0;
     this.bytes = run.grid ? Math.ceil(run.grid.items.length / 8) : 0;
     this.earned = new Float64Array(this.turns);
@@ -109,7 +108,7 @@ export class Game {
     if (known) return known;
     const advisors = [];
     const rows = [];
-    if (this.run.grid) {
+    if (this.run.table) {
       const cells = this.cells(turn);
       for (let j = 0; j < this.run.n; j += 1) {
         if (this.run.itemOf[j] >= 0 && !this.hasItem(turn, this.run.itemOf[j])) continue;
@@ -134,7 +133,7 @@ export class Game {
   preferences(turn, weights, cell = null) {
     const { advisors, rows } = this.speaking(turn);
     const out = new Float64Array(this.run.A);
-    if (cell === null) return weightedSum(this.table, this.run.A, advisors, rows, weights, out);
+    if (cell === null || !this.run.table) return weightedSum(this.table, this.run.A, advisors, rows, weights, out);
     const cells = this.cells(turn);
     const moved = advisors.map((j) => this.run.rowOf(j, cells, cell));
     return weightedSum(this.table, this.run.A, advisors, moved, weights, out);
@@ -144,7 +143,7 @@ export class Game {
   advice(turn, weights, cell = null) {
     const { advisors, rows } = this.speaking(turn);
     let used = rows;
-    if (cell !== null) {
+    if (cell !== null && this.run.table) {
       const cells = this.cells(turn);
       used = advisors.map((j) => this.run.rowOf(j, cells, cell));
     }
@@ -158,6 +157,11 @@ export class Game {
     const { A } = run;
     const out = new Float64Array(count * A);
     const cells = this.cells(turn);
+    if (!run.table) {
+      // without tables only what was said where the player stood is known
+      out.set(this.preferences(turn, weights), cells[0] * A);
+      return out;
+    }
     const advisors = only === null ? this.speaking(turn).advisors : [only];
     for (const j of advisors) {
       const weight = only === null ? weights[j] : 1;

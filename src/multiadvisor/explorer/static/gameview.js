@@ -92,6 +92,7 @@ export class GameView {
   }
 
   cellShown(run, game, turn, state) {
+    if (!run.table) return game.cells(turn)[0];
     if (this.hovered >= 0) return this.hovered;
     return state.cell >= 0 && state.cell < run.grid.cells.length ? state.cell : game.cells(turn)[0];
   }
@@ -113,7 +114,8 @@ export class GameView {
       this.mapRun = run;
       this.map.replaceChildren(option(-1, "all advisors"), ...run.names.map((name, j) => option(j, name)));
     }
-    const only = state.map >= 0 && state.map < run.n ? state.map : null;
+    this.map.disabled = !run.table;
+    const only = run.table && state.map >= 0 && state.map < run.n ? state.map : null;
     this.heatBox.checked = state.heat;
     this.arrowsBox.checked = state.arrows;
     this.layer.value = state.attractors;
