@@ -1,6 +1,6 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, option, setText } from "./dom.js";
+import { byId, el, onWidth, option, setText } from "./dom.js";
 import { Store } from "./state.js";
 import { openSource } from "./source.js";
 import { Game, Run } from "./data.js";
@@ -41,6 +41,7 @@ class App {
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
       window.matchMedia(query).addEventListener("change", this.redraw);
     window.addEventListener("resize", this.redraw);
+    onWidth(this.redraw);
     listenToKeys({ player: this.player, view: (view) => this.store.set({ view }), help: () => this.dialog.showModal(), dialog: this.dialog });
     this.schedule();
   }

@@ -1,6 +1,6 @@
 // Two agents in the same game, their clocks locked: where do they part?
 
-import { el, setText, signed } from "./dom.js";
+import { el, setText, signed, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -36,7 +36,7 @@ class Side {
     this.box.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
     if (run.grid) {
-      const width = this.box.clientWidth || 380;
+      const width = widthOf(this.box, 160);
       this.board.render({ run, game, turn: now, fraction: now < game.turns ? fraction : 0, landscape, heights: tops, heat: state.heat, arrows: state.arrows, attractors: [], palette }, { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) });
     }
     this.bars.render(frame);
@@ -73,7 +73,7 @@ export class CompareView {
     this.player.render(longest);
     const turn = Math.min(state.turn, longest);
     const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player.between));
-    this.timeline.render(series, turn, palette, Math.max(240, this.timeline.plot.clientWidth), fork);
+    this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
     const scores = pair.map(({ run, game }, k) => `${run.settings.planning} ${run.settings.gamma}: ${signed(series[k].score[game.turns], 0) || "0"} in ${game.turns} turns`);
     let text = "They never part.";
     if (fork >= 0) {

@@ -1,6 +1,6 @@
 // Learning curves: one for each setting, with an interval over the runs that differ in their seed alone.
 
-import { el, fitCanvas, option, plural } from "./dom.js";
+import { el, fitCanvas, option, plural, widthOf } from "./dom.js";
 
 const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 2]];
@@ -26,7 +26,7 @@ export class Curves {
     this.pick.value = measure;
     const shown = this.curves.filter((curve) => curve[measure]);
     const colours = COLOURS[dark ? "dark" : "light"];
-    const width = Math.max(260, this.body.clientWidth);
+    const width = widthOf(this.body, 260);
     const height = Math.min(420, Math.max(240, width * 0.42));
     const context = fitCanvas(this.canvas, width, height);
     context.clearRect(0, 0, width, height);

@@ -86,3 +86,23 @@ export function icon(name) {
   picture.append(path);
   return picture;
 }
+
+const widths = new WeakMap();
+let changed = () => {};
+const observer = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) widths.set(target, contentRect.width);
+  changed();
+});
+
+// The width of a box, told by the browser when it changes: asking in every frame would lay out the page again each time.
+export function widthOf(node, least) {
+  if (!widths.has(node)) {
+    widths.set(node, node.clientWidth);
+    observer.observe(node);
+  }
+  return Math.max(least, widths.get(node));
+}
+
+export function onWidth(listener) {
+  changed = listener;
+}

@@ -1,6 +1,6 @@
 // The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
 
-import { el, listed, option, setText, signed } from "./dom.js";
+import { el, listed, option, setText, signed, widthOf } from "./dom.js";
 import { Game, Run, heights, unpack } from "./data.js";
 import { Bars, actionPhrase, actionWord } from "./bars.js";
 import { BoardView } from "./boardview.js";
@@ -89,7 +89,7 @@ export class Gallery {
     const landscape = game.landscape(0, run.weights);
     const here = game.cells(0)[0];
     const attractors = header.attractor ? [{ cell: here, stable: header.attractor.stable }] : [];
-    const width = Math.min(this.box.clientWidth || 400, 460);
+    const width = Math.min(widthOf(this.box, 160), 460);
     this.board.render({ run, game, turn: 0, fraction: 0, landscape, heights: heights(landscape, run.A), heat: true, arrows: true, attractors, palette }, { width, height: 360 });
     this.bars.render({ ...frame, action: -1 });
     setText(this.verdict, verdictText(header, run, frame));

@@ -1,6 +1,6 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, setText, signed } from "./dom.js";
+import { el, option, setText, signed, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf } from "./frame.js";
 import { Bars } from "./bars.js";
@@ -83,7 +83,7 @@ export class GameView {
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
-    this.timeline.render([series], turn, palette, Math.max(240, this.timeline.plot.clientWidth));
+    this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
     const end = game.finished ? "finished" : "cut off";
@@ -124,7 +124,7 @@ export class GameView {
     const tops = this.remember("heights", [landscape], () => heights(landscape, run.A));
     const answer = this.attractors.look(state.attractors, { id, number, game, turn, weights, changed });
     const rings = answer && answer.late ? [] : ringsOf(state.attractors, answer);
-    const width = this.box.clientWidth || 480;
+    const width = widthOf(this.box, 160);
     this.board.render({
       run, game, turn, fraction: this.player.between, landscape, heights: tops, heat: state.heat, arrows: state.arrows,
       attractors: rings, ways: this.whatIf.ways, cell: this.hovered, pinned: state.cell, palette,
