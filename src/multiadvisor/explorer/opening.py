@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 from importlib.util import find_spec
@@ -32,16 +33,24 @@ def serve(library: Library, port: int, browser: bool) -> None:
             shown.append(explorer.keys.ticket())
             print(address(taken, shown[-1]), flush=True)
 
+    server = server_on(explorer, listening)
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
     explorer.on_enter = tell
+    before = signal.signal(signal.SIGINT, stop)  # Ctrl-C may come before the server hears of it
     explorer.warm()
     tell()
     print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
     if browser and has_display():
         _open(address(taken, explorer.keys.ticket()))
-    server = server_on(explorer, listening)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run([listening])
-    listening.close()
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run([listening])
+    finally:
+        signal.signal(signal.SIGINT, before)
+        listening.close()
 
 
 def has_display() -> bool:
