@@ -19,7 +19,7 @@ from multiadvisor.worlds.game import Games
 from multiadvisor.worlds.maze import MazeConstants
 
 CONTINUATIONS = 20
-_SHOWN = 60  # turns of each continuation whose way is drawn
+_SHOWN = 30  # turns of each continuation whose way is drawn
 _LONGEST = 2000  # turns of a continuation of a task without a limit
 
 

@@ -1,6 +1,6 @@
 // Why this action: what each action is worth, and who makes it so. One bar for each action, negative to the left.
 
-import { el, setText, signed } from "./dom.js";
+import { el, gapText, setText, signed } from "./dom.js";
 import { bestActions } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
@@ -107,7 +107,7 @@ export class Bars {
       if (a === action) words.push(frame.explored ? "explored" : "done");
       if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
-      else if (!wins && best.length) words.push(signed(total[a] - total[best[0]]));
+      else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
     const parts = this.parts.length > 1 ? "The diamond is the sum. " : "";

@@ -142,10 +142,10 @@ function drawRing(context, x, y, size, palette, stable) {
 
 function drawWays(context, centre, ways, size, palette) {
   context.save();
-  context.lineWidth = Math.max(1, size * 0.045);
+  context.lineWidth = Math.max(1, size * 0.035);
   context.lineJoin = "round";
   context.strokeStyle = palette.trail;
-  context.globalAlpha = 0.45;
+  context.globalAlpha = 0.4;
   ways.forEach((way, k) => {
     const aside = ((k + 0.5) / ways.length - 0.5) * size * 0.5;
     context.beginPath();

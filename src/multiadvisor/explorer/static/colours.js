@@ -15,7 +15,7 @@ const DARK = {
 const FORCED = {
   ...LIGHT, page: "Canvas", floor: "Canvas", line: "GrayText", wall: "GrayText", ink: "CanvasText", soft: "CanvasText",
   fruit: "CanvasText", ring: "Canvas", player: "Highlight", edge: "CanvasText", ghost: "CanvasText", eye: "Canvas",
-  accent: "Highlight", trail: "Highlight", stuck: "GrayText", goal: "Highlight", water: "GrayText",
+  accent: "Highlight", trail: "Highlight", stuck: "Canvas", goal: "Highlight", water: "GrayText",
   series: ["CanvasText", "Highlight", "LinkText", "GrayText"], plain: true,
 };
 

@@ -34,6 +34,12 @@ export function signed(value, digits = 2) {
   return (value < 0 && Number(text) !== 0 ? MINUS : value > 0 && Number(text) !== 0 ? "+" : "") + text;
 }
 
+// A small difference: two decimals, or as many as it takes to see it.
+export function gapText(value) {
+  const size = Math.abs(value);
+  return size === 0 || size >= 0.005 ? signed(value) : `${value < 0 ? MINUS : "+"}${Number(size.toPrecision(1))}`;
+}
+
 // Seven decimals: what the library would print.
 export function precise(value) {
   return Number.isFinite(value) ? value.toFixed(7).replace("-", MINUS) : "";

@@ -99,12 +99,12 @@ export class Timeline {
 
   marks(all, divergence) {
     const [first] = all;
-    const stuck = first.stuck[first.stuck.length - 1];
-    this.stuck.hidden = !stuck;
-    if (stuck) {
-      this.stuck.dataset.turn = stuck.start;
-      const to = stuck.end >= first.turns ? "to the end" : `to turn ${stuck.end}`;
-      setText(this.stuck, `\u25a6 Stuck from turn ${stuck.start} ${to}`);
+    const stuck = first.stuck.slice(0, 3).map(({ start, end }) => `${start} to ${end >= first.turns ? "the end" : end}`);
+    this.stuck.hidden = !stuck.length;
+    if (stuck.length) {
+      this.stuck.dataset.turn = first.stuck[0].start;
+      const more = first.stuck.length > 3 ? ` and ${first.stuck.length - 3} more` : "";
+      setText(this.stuck, `\u25a6 Stuck in turns ${stuck.join(", ")}${more}`);
     }
     this.close.hidden = first.closest < 0;
     if (first.closest >= 0) {

@@ -75,7 +75,8 @@ export class WhatIf {
           return dot;
         });
         const ended = one.finished.filter(Boolean).length;
-        const text = `score from here ${signed(one.mean)} [${signed(one.interval[0])}, ${signed(one.interval[1])}], ${ended} of ${plural(answer.count, "game")} finished`;
+        const turns = one.turns.reduce((sum, count) => sum + count, 0) / answer.count;
+        const text = `score from here ${signed(one.mean)} [${signed(one.interval[0])}, ${signed(one.interval[1])}], ${turns.toFixed(1)} turns, ${ended} of ${plural(answer.count, "game")} finished`;
         return el("div", { class: "outcome" }, el("strong", {}, `${actionText(run.actions[one.action])}${one.action === done ? ", as it was" : ""}`), el("span", { class: "strip", "aria-hidden": "true" }, ...dots), el("span", { class: "hint" }, text));
       }),
     );
@@ -83,7 +84,7 @@ export class WhatIf {
       const [was, would] = answer.actions;
       const better = would.score.reduce((count, score, k) => count + (score > was.score[k] ? 1 : 0), 0);
       const worse = would.score.reduce((count, score, k) => count + (score < was.score[k] ? 1 : 0), 0);
-      this.results.append(el("p", { class: "hint" }, `${actionWord(run.actions[would.action])} would have been better in ${better} of ${answer.count}, worse in ${worse}. The lines on the board show its first sixty turns.`));
+      this.results.append(el("p", { class: "hint" }, `${actionWord(run.actions[would.action])} would have been better in ${better} of ${answer.count}, worse in ${worse}. The lines on the board show its first thirty turns.`));
     }
   }
 
