@@ -192,6 +192,28 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
     assert curve["touches"] is None
 
 
+def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import hashlib
+
+    folder = tmp_path / "sweep"
+    (folder / "results").mkdir(parents=True)
+    for seed in range(2):
+        epoch = {"epoch": 1, "score": 2.0 * seed, "turns": 5.0, "finished": 1.0, "touches": 0.0}
+        settings = {"planning": "agnostic", "gamma": 0.9, "seed": seed}
+        run = {"task": "pac-boy", "options": {}, "settings": settings, "epochs": [epoch]}
+        body = {"id": f"{seed:x}", "job": {}, "result": run, "kind": "multiadvisor result", "format": 1, "version": "0"}
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        sealed = {**body, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        (folder / "results" / f"{seed:x}.json").write_text(json.dumps(sealed, sort_keys=True, separators=(",", ":")))
+    library = Library()
+    library.add_folder(folder)
+    (curve,) = library.curves()
+    assert (curve["runs"], curve["score"]["mean"], curve["label"]) == (2, [1.0], "agnostic 0.9")
+    torn = folder / "results" / "0.json"
+    torn.write_text(torn.read_text().replace('"score":0.0', '"score":9.0'))
+    assert "torn or was changed" in refused(capsys, str(folder))
+
+
 # ---- continuations ---------------------------------------------------------------------------------------------------
 def test_continuations_have_common_random_numbers_and_follow_the_greedy_policy() -> None:
     task = mad.make("pac-boy")

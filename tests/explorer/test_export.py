@@ -65,6 +65,10 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     page.wait_for_timeout(500)
     page.keyboard.press("Space")
     assert page.evaluate("explorer.store.state.turn") > 8
+    page.get_by_label("Attractors").select_option("exact")
+    page.locator("#layer-text").filter(has_text="exact egocentric values").wait_for()
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("2")
     page.locator("main").filter(has_text="part").or_(page.locator("main").filter(has_text="Two runs")).first.wait_for()
     page.keyboard.press("3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from multiadvisor.commands.parsing import Parser, parse
+from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
 
 
@@ -27,6 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
                         help="games recorded by `evaluate --trace`; may be given again")  # fmt: skip
     parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and end")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if not 0 <= given.port <= 65535:
         raise BadInput(f"port is {given.port}: choose it between 0 and 65535")
@@ -47,7 +48,8 @@ def run(arguments: Sequence[str]) -> int:
 
     if given.export is not None:
         size = write_page(library, given.export)
-        print(f"{given.export}: {size / 1000:.0f} KB, plays in any browser")
+        text = f"{given.export}: {size / 1000:.0f} KB, plays in any browser"
+        show({"file": str(given.export), "bytes": size}, given.json, text)
     else:
-        serve(library, given.port, not given.no_browser)
+        serve(library, given.port, not given.no_browser, given.json)
     return 0

@@ -59,6 +59,15 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
     }
 
 
+def exact_layer(agent: MultiAdvisor, x: np.ndarray) -> dict[str, Any]:
+    """The attractors of the exact values alone."""
+    task, gamma = agent.task, agent.settings.gamma
+    assert task.world is not None
+    fruits = x[1 + len(task.world.constants.ghost_start) :].any()
+    found = _listed(board_solution(task, x, gamma)) if fruits else []
+    return {"gamma": gamma, "planning": agent.settings.planning, "exact": found, "learned": None, "stuck": []}
+
+
 def _stuck(solution: Solution) -> np.ndarray:
     return stuck_states(solution) & np.any(solution.mdp.local >= 0, axis=0)
 

@@ -18,6 +18,7 @@ from multiadvisor.explorer.grid import Grid, grid_of
 from multiadvisor.runs.trace import Trace
 from multiadvisor.theory.boards import has_tables
 
+_LARGEST_TABLE = 64 << 20  # bytes
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
 
 
@@ -55,9 +56,17 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     }
 
 
+def sends_table(agent: MultiAdvisor) -> bool:
+    """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each turn."""
+    if grid_of(agent.task) is None or agent.task.world is None or not has_tables(agent):
+        return False
+    learner: Any = agent._learner
+    return learner.table.nbytes <= _LARGEST_TABLE
+
+
 def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     """The run: its descriptor and, on a grid, the one flat table and where each advisor's rows lie in it."""
-    if grid_of(agent.task) is None or agent.task.world is None or not has_tables(agent):
+    if not sends_table(agent):
         return pack(describe(agent, name), {})
     learner: Any = agent._learner
     return pack(

@@ -9,6 +9,7 @@ this server, in a header that no foreign page can set; it is never in a cookie, 
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -64,8 +65,8 @@ class Guarded:
 
     def __init__(self, app: App, keys: Keys, hosts: set[str], guards: frozenset[str] = GUARDS) -> None:
         self.app, self.keys, self.hosts, self.guards = app, keys, hosts, guards
-        self.refused: list[tuple[str, str]] = []
-        """(guard, path) of what was turned away."""
+        self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
+        """(guard, path) of what was turned away, the last ones."""
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Look at the request, then pass it on or turn it away."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import secrets
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.bundle import game_pack, run_pack
+from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
+from multiadvisor.explorer.curves import Record, curves, sweep_records
 from multiadvisor.explorer.grid import grid_of
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
-from multiadvisor.statistics import interval
-from multiadvisor.theory.boards import has_tables
 
 _LONGEST = 2000  # turns of a game: more than anybody would watch
 
@@ -56,15 +52,18 @@ class Library:
     def __init__(self, games: int = 5, seed: int = 0) -> None:
         self.entries: dict[str, Entry] = {}
         self.games, self.seed = games, seed
+        self.records: list[Record] = []
+        """Of sweeps, which keep no agents."""
 
     # ---- adding --------------------------------------------------------------------------------------------------
     def add_folder(self, folder: Path, name: str | None = None) -> None:
-        """A saved run, or a folder of saved runs."""
+        """A saved run, a folder of saved runs, or a sweep."""
         if not (folder / "agent.json").exists() and folder.is_dir():
+            self.records += (found := sweep_records(folder))
             below = sorted(path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/agent.json"))
-            if below:
-                for path in below:
-                    self.add_folder(path, str(path))
+            for path in below:
+                self.add_folder(path, str(path))
+            if below or found:
                 return
         header = read_header(folder)
         try:
@@ -127,7 +126,7 @@ class Library:
         with entry.lock:
             if game not in entry.games:
                 draws = next(iter(self.entries.values())).settings["seed"]
-                advice = None if grid_of(agent.task) is not None and has_tables(agent) else True
+                advice = None if sends_table(agent) else True
                 number = self.seed + game - len(entry.traces)
                 entry.games[game] = record(agent, 1, number, advice=advice, draws=draws, longest=_LONGEST), 0
             return entry.games[game]
@@ -138,39 +137,9 @@ class Library:
         return game_pack(trace, game, grid_of(self.entry(name).agent.task))
 
     def curves(self) -> list[dict[str, Any]]:
-        """Learning curves: runs that differ in their seed alone are one curve, with an interval over them."""
-        groups: dict[str, list[Entry]] = {}
-        for entry in self.entries.values():
-            same = {key: value for key, value in entry.settings.items() if key != "seed"}
-            if entry.epochs:
-                key = json.dumps([entry.task["name"], entry.task["options"], same], sort_keys=True, default=str)
-                groups.setdefault(key, []).append(entry)
-        return [_curve(entries) for entries in groups.values()]
-
-
-def _curve(entries: list[Entry]) -> dict[str, Any]:
-    length = min(len(entry.epochs) for entry in entries)
-    curve: dict[str, Any] = {
-        "task": entries[0].task["name"], "label": _label(entries[0]), "runs": len(entries),
-        "names": [entry.name for entry in entries], "epochs": [entries[0].epochs[k]["epoch"] for k in range(length)],
-    }  # fmt: skip
-    for measure in ("score", "turns", "finished", "touches"):
-        values: list[list[Any]] = [[entry.epochs[k].get(measure) for entry in entries] for k in range(length)]
-        if any(value is None for row in values for value in row):
-            curve[measure] = None
-            continue
-        ends = [interval(np.array(row, float)) for row in values]
-        curve[measure] = {
-            "mean": [float(np.mean(row)) for row in values],
-            "low": [low for low, _ in ends], "high": [high for _, high in ends],
-        }  # fmt: skip
-    return curve
-
-
-def _label(entry: Entry) -> str:
-    settings = entry.settings
-    parts = [
-        settings["planning"] if settings["learner"] == "advisors" else settings["learner"],
-        f"{settings['gamma']:g}",
-    ]
-    return " ".join(parts) + (f", noise {settings['noise']:g}" if settings["noise"] else "")
+        """The learning curves of all runs, and of the sweeps."""
+        own = [
+            Record(entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs)
+            for entry in self.entries.values()
+        ]
+        return curves([*own, *self.records])

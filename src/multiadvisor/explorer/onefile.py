@@ -9,7 +9,9 @@ import re
 from pathlib import Path
 
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.answers import exact_layer
 from multiadvisor.explorer.library import Library
+from multiadvisor.worlds.maze import MazeConstants
 
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
@@ -62,6 +64,7 @@ def html(library: Library, names: list[str], game: int) -> str:
         packs[f"runs/{one['id']}"] = _text(library.run(one["id"]))
         packs[f"runs/{one['id']}/games/0"] = _text(library.game(one["id"], game))
     data["packs"] = packs
+    data["layers"] = {one["id"]: _layers(library, one["id"], game) for one in runs}
     page = (STATIC / "index.html").read_text("utf-8")
     style, script = (STATIC / "style.css").read_text("utf-8"), one_script()
     policy = (
@@ -76,6 +79,21 @@ def html(library: Library, names: list[str], game: int) -> str:
         f'<script type="application/json" id="embedded">{inside}</script>\n<script type="module">{script}</script>'
     )
     return re.sub(r'<script type="module"[^>]*></script>', lambda _: embedded, page)
+
+
+def _layers(library: Library, name: str, game: int) -> dict[str, object]:
+    """The exact attractors of every board of the game, by the turn in which it is new."""
+    agent, (trace, number) = library.entry(name).agent, library.recorded(name, game)
+    found: dict[str, object] = {}
+    if trace.x is None or not agent.task.world or not isinstance(agent.task.world.constants, MazeConstants):
+        return found
+    last = b""
+    for turn, x in enumerate(trace.states(number)):
+        board = x[1 + len(agent.task.world.constants.ghost_start) :].tobytes()
+        if board != last:
+            found[str(turn)] = exact_layer(agent, x)
+            last = board
+    return found
 
 
 def _text(content: bytes) -> str:

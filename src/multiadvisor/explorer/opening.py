@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from multiadvisor.explorer.library import Library
 from multiadvisor.runs.files import write_atomically
 
 
-def serve(library: Library, port: int, browser: bool) -> None:
+def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> None:
     """Print the address, open it, and serve until Ctrl-C."""
     if any(find_spec(name) is None for name in ("starlette", "uvicorn", "websockets")):
         raise BadInput("the explorer needs starlette, uvicorn and websockets: pip install 'multiadvisor[explorer]'")
@@ -31,7 +32,8 @@ def serve(library: Library, port: int, browser: bool) -> None:
     def tell(used: str = "") -> None:
         if not shown or used == shown[-1]:
             shown.append(explorer.keys.ticket())
-            print(address(taken, shown[-1]), flush=True)
+            page = address(taken, shown[-1])
+            print(json.dumps({"address": page, "port": taken}) if as_json else page, flush=True)
 
     server = server_on(explorer, listening)
 

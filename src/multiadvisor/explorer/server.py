@@ -9,6 +9,7 @@ import json
 import math
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,8 @@ class Explorer:
 
     def __init__(self, library: Library, *, guards: frozenset[str] = GUARDS) -> None:
         self.library, self.keys, self.guards = library, Keys(), guards
-        self.reached: list[str] = []
-        """The paths that reached a handler."""
+        self.reached: deque[str] = deque(maxlen=1000)
+        """The paths that reached a handler, the last ones."""
         self.on_enter: Callable[[str], None] = lambda ticket: None
         # read once: a request names one of these, never a path
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}

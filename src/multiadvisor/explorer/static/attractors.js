@@ -9,7 +9,8 @@ export class Attractors {
 
   // What is known of this turn, or null while the answer is awaited.
   look(kind, { id, number, game, turn, weights, changed }) {
-    if (kind === "off" || !this.source.live || !game.run.grid || !game.run.grid.items.length) return null;
+    if (kind === "off" || !game.run.grid || !game.run.grid.items.length) return null;
+    if (!this.source.live) return this.source.layer(id, turn);
     const mask = game.arrays.items.subarray(turn * game.bytes, (turn + 1) * game.bytes).join(".");
     const others = kind === "learned" ? game.cells(turn).subarray(1).join(".") : "";
     const key = `${id} ${number} ${mask} ${others} ${kind} ${changed ? weights.join(" ") : ""}`;
@@ -56,6 +57,8 @@ export function attractorText(kind, answer, game, turn) {
   if (!game.run.grid || !game.run.grid.items.length) return "Attractors are looked for on boards of fruit only.";
   if (!answer) return "";
   if (answer.error) return answer.error;
+  if (kind === "learned" && answer.learned === null && answer.planning === "egocentric")
+    return "Attractors of learned values need the library: open the run with `multiadvisor explore`.";
   if (kind === "learned" && answer.learned === null)
     return `Attractors are defined for egocentric values, and these are ${answer.planning}: choose "exact".`;
   const rings = ringsOf(kind, answer);

@@ -3,6 +3,7 @@
 import { el, fitCanvas, option, plural, widthOf } from "./dom.js";
 
 const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
+const MOST_CURVES = 12;
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 2]];
 const COLOURS = { light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"], dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"] };
 
@@ -14,17 +15,22 @@ export class Curves {
     this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) }, Object.entries(MEASURES).map(([value, text]) => option(value, text)));
     this.legend = el("ul", { class: "keys" });
     this.body = el("div", { class: "chart" }, this.canvas);
+    this.more = el("p", { class: "hint", hidden: true });
     this.table = el("tbody");
     const head = ["setting", "runs", "last epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
     this.numbers = el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...head)), this.table);
-    this.root = el("section", { class: "card wide" }, el("div", { class: "line" }, el("h2", {}, "Learning curves"), el("label", { class: "field" }, el("span", {}, "Show"), this.pick)), this.body, this.legend, this.numbers);
+    this.root = el("section", { class: "card wide" }, el("div", { class: "line" }, el("h2", {}, "Learning curves"), el("label", { class: "field" }, el("span", {}, "Show"), this.pick)), this.body, this.legend, this.more, this.numbers);
     if (!curves.length) this.root.replaceChildren(el("h2", {}, "Learning curves"), el("p", { class: "empty" }, "None of these runs kept a record of its training: `multiadvisor train` keeps one."));
   }
 
   render(measure, palette, dark) {
     if (!this.curves.length) return;
     this.pick.value = measure;
-    const shown = this.curves.filter((curve) => curve[measure]);
+    const kept = this.curves.filter((curve) => curve[measure]);
+    const best = [...kept].sort((p, q) => q[measure].mean.at(-1) - p[measure].mean.at(-1)).slice(0, MOST_CURVES);
+    const shown = kept.filter((curve) => best.includes(curve));
+    this.more.hidden = kept.length === shown.length;
+    this.more.textContent = `The ${shown.length} highest of ${kept.length} settings are shown.`;
     const colours = COLOURS[dark ? "dark" : "light"];
     const width = widthOf(this.body, 260);
     const height = Math.min(420, Math.max(240, width * 0.42));
@@ -92,7 +98,7 @@ export class Curves {
         context.globalAlpha = 1;
       }
       context.lineWidth = 2;
-      context.setLineDash(DASHES[k % DASHES.length]);
+      context.setLineDash(DASHES[(k + Math.floor(k / DASHES.length)) % DASHES.length]);
       context.beginPath();
       curve.epochs.forEach((epoch, e) => context.lineTo(x(epoch), y(mean[e])));
       context.stroke();

@@ -131,7 +131,6 @@ export class GameView {
     }, { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) });
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
     const found = answer && answer.late ? "" : attractorText(state.attractors, answer, game, turn);
-    const live = this.source.live || state.attractors === "off" ? "" : "Attractors need the library: open the run with `multiadvisor explore`.";
-    setText(this.layerText, mapText + found + live);
+    setText(this.layerText, mapText + found);
   }
 }

@@ -28,6 +28,13 @@ class EmbeddedSource {
     if (!this.data.packs[path]) throw new Error("This game is not in the file.");
     return bytesOf(this.data.packs[path]);
   }
+
+  // The attractors of the board that lay there in this turn.
+  layer(id, turn) {
+    const turns = Object.keys(this.data.layers[id]).map(Number);
+    const last = Math.max(...turns.filter((at) => at <= turn));
+    return this.data.layers[id][last] ?? null;
+  }
 }
 
 class ServerSource {
