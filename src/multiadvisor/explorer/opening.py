@@ -42,8 +42,8 @@ def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> 
 
     explorer.on_enter = tell
     before = signal.signal(signal.SIGINT, stop)  # Ctrl-C may come before the server hears of it
-    explorer.warm()
     tell()
+    explorer.warm()
     print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
     if browser and has_display():
         _open(address(taken, explorer.keys.ticket()))
