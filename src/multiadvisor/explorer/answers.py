@@ -13,7 +13,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.statistics import interval
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractors, stuck_states
-from multiadvisor.theory.boards import board_solution
+from multiadvisor.theory.boards import board_solution, has_tables
 from multiadvisor.theory.solver import Solution
 from multiadvisor.worlds.game import Games
 from multiadvisor.worlds.maze import MazeConstants
@@ -92,6 +92,8 @@ def what_if(
     task = agent.task
     if task.world is None:
         raise BadInput(f"task {task.name!r} is a Python environment, which cannot be put back into an earlier state")
+    if weights is not None and not has_tables(agent):
+        raise BadInput("an agent without tables plays with its own weights only: reset them to try another action")
     for action in actions:
         if not 0 <= action < len(task.actions):
             raise BadInput(f"action {action} is not among the {len(task.actions)} of task {task.name!r}")
@@ -105,7 +107,6 @@ def what_if(
     score, length, finished = np.zeros(len(keys)), np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
     ways = [games.x[:, 0].copy()]
     choice = np.repeat(np.array(actions, np.int64), count)
-    learner: Any = agent._learner
     for step in range(max(limit, 1)):
         before, over = games.x.copy(), ~playing
         games.step(choice)
@@ -119,7 +120,7 @@ def what_if(
             ways.append(games.x[:, 0].copy())
         if not playing.any():
             break
-        choice = _greedy(learner, games, given)
+        choice = _greedy(agent, games, given)
     shape = (len(actions), count)
     return {
         "turn": turn,
@@ -140,20 +141,22 @@ def _active(games: Games) -> np.ndarray:
     return np.arange(games.advisors.shape[1])[None] < games.active[:, None]
 
 
-def _greedy(learner: Any, games: Games, weights: np.ndarray) -> np.ndarray:
+def _greedy(agent: MultiAdvisor, games: Games, weights: np.ndarray) -> np.ndarray:
     """The greedy action of each game, ties broken by the turn's own draw."""
-    here = games.x.copy()
-    advisors, local, active = np.zeros_like(games.advisors), np.zeros_like(games.local), np.zeros(len(here), np.int64)
-    world = games.task.world
+    keys = zip(games.keys, games.turn[:, 0].tolist(), strict=True)
+    draws = [float(low_half(np.uint64(draw(np.uint64(turn_key(key, turn)), CHOICE)))) for key, turn in keys]
+    if not has_tables(agent):
+        return np.array([agent.act(x, one) for x, one in zip(games.x, draws, strict=True)], np.int64)
+    world, learner = games.task.world, agent._learner
     assert world is not None
-    for b in range(len(here)):  # an advisor whose part is over has left the list
-        active[b] = world.begin(world.constants, here[b], advisors[b])
-        world.local_states(world.constants, here[b], advisors[b], active[b], local[b])
+    advisors, local, active = np.zeros_like(games.advisors), np.zeros_like(games.local), np.zeros(len(draws), np.int64)
+    for b, x in enumerate(games.x):  # an advisor whose part is over has left the list
+        active[b] = world.begin(world.constants, x, advisors[b])
+        world.local_states(world.constants, x, advisors[b], active[b], local[b])
     speaks = np.arange(advisors.shape[1])[None] < active[:, None]
-    rows = np.where(speaks, learner.layout[0][advisors] + learner.layout[1][advisors] * local, 0)
+    offset, stride = learner.layout  # type: ignore[union-attr]
+    rows = np.where(speaks, offset[advisors] + stride[advisors] * local, 0)
     total = (learner.table[rows] * (weights[advisors] * speaks)[..., None]).sum(axis=1)  # [games, A]
     tied = total == total.max(axis=1, keepdims=True)
-    keys = zip(games.keys, games.turn[:, 0].tolist(), strict=True)
-    draws = [low_half(np.uint64(draw(np.uint64(turn_key(key, turn)), CHOICE))) for key, turn in keys]
     rank = (np.array(draws) * tied.sum(axis=1)).astype(np.int64)
     return (tied.cumsum(axis=1) > rank[:, None]).argmax(axis=1)

@@ -199,7 +199,8 @@ class Explorer:
     ) -> str:
         """The same agent from the start, under other weights."""
         task = answers.reweighted(agent.task, weights)
-        again = MultiAdvisor(task, **dataclasses.asdict(agent.settings))
+        own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
+        again = MultiAdvisor(task, **own)
         total = max(agent.turns, 1)
         for piece in range(_PIECES):
             again.learn((piece + 1) * total // _PIECES - again.turns, progress=False)

@@ -69,7 +69,7 @@ function drawChevron(context, x, y, [down, right], size, reach, palette, strong)
 
 function drawFruit(context, x, y, size, palette) {
   context.beginPath();
-  context.arc(x, y, size * 0.13, 0, 2 * Math.PI);
+  context.arc(x, y, Math.max(1.6, size * 0.13), 0, 2 * Math.PI);
   context.fillStyle = palette.fruit;
   context.fill();
   context.lineWidth = Math.max(1, size * 0.035);
@@ -209,9 +209,10 @@ export function drawBoard(context, size, what) {
     return [x + (toX - x) * what.fraction, y + (toY - y) * what.fraction];
   };
   const last = turn < game.turns ? game.action[turn] : game.action[turn - 1];
-  drawPlayer(context, ...between(0), size, palette, angleOf(grid.vectors[last]));
+  const seen = Math.max(size, 12); // on a large board what moves must still be found
+  drawPlayer(context, ...between(0), seen, palette, angleOf(grid.vectors[last]));
   for (let k = 1; k < cells.length; k += 1)
-    drawGhost(context, ...between(k), size, palette, k, cells[k] === cells[0]);
+    drawGhost(context, ...between(k), seen, palette, k, cells[k] === cells[0]);
   for (const [cell, strong] of [[what.pinned, true], [what.cell, false]]) {
     if (cell === null || cell === undefined || cell < 0 || cell >= grid.cells.length) continue;
     const [row, column] = grid.cells[cell];

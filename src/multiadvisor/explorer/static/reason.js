@@ -1,6 +1,6 @@
 // The shortest explanation: the fewest advisors that decide one action over another, and the table of all differences.
 
-import { el, listed, option, setText, signed } from "./dom.js";
+import { el, gapText, listed, option, setText, signed } from "./dom.js";
 import { bestActions, differences, shortestReason } from "./maths.js";
 import { actionPhrase, actionText, actionWord } from "./bars.js";
 
@@ -42,9 +42,9 @@ export function reasonText(frame, against = -1) {
     return `${did}; by these values and weights ${now} is best.`;
   }
   if (!reason.decided) return `${does} rather than ${than}, by rounding alone.`;
-  const gain = `${named(run, reason.plus)}, ${signed(sumOf(reason.plus))}`;
+  const gain = `${named(run, reason.plus)}, ${gapText(sumOf(reason.plus))}`;
   if (reason.loss === 0) return `${does} rather than ${than}: ${gain}, and nobody is against it.`;
-  const loss = `${named(run, reason.minus)}, ${signed(sumOf(reason.minus))}`;
+  const loss = `${named(run, reason.minus)}, ${gapText(sumOf(reason.minus))}`;
   return `${does} rather than ${than}: ${gain}, outweigh${reason.plus.length === 1 ? "s" : ""} ${loss}.`;
 }
 
@@ -84,7 +84,7 @@ export class Reason {
     chips.forEach((one, k) => {
       const chip = this.chips.children[k];
       chip.classList.toggle("negative", one.value < 0);
-      setText(chip, `${run.names[one.advisor]} ${signed(one.value)}`);
+      setText(chip, `${run.names[one.advisor]} ${gapText(one.value)}`);
     });
     if (!this.open.open) return;
     const decides = new Set([...reason.plus, ...reason.minus].map((one) => one.advisor));
