@@ -16,6 +16,7 @@ import numpy as np
 
 import multiadvisor as mad
 from multiadvisor.cli import main
+from multiadvisor.explorer import export
 from multiadvisor.worlds.render import picture
 
 IMAGES = Path(__file__).parent / "images"
@@ -116,7 +117,9 @@ if __name__ == "__main__":
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))
     for name, command in SOLVED.items():
         solved(name, command)
-    explored({f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")})
+    agents = {f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")}
+    explored(agents)
+    export(dict([next(iter(agents.items()))]), IMAGES.parent / "pac-boy.html")
     explained("why.png", "--seed", "3", "--turn", "41")
     with tempfile.TemporaryDirectory() as folder:
         if main(["reproduce", "--out", folder]) == 0:

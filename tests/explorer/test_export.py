@@ -13,6 +13,7 @@ import pytest
 import multiadvisor as mad
 from explorer.pages import DRAWN, Site, site
 from multiadvisor.cli import main
+from multiadvisor.explorer import export
 from multiadvisor.explorer.onefile import html, modules, one_script
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -91,6 +92,11 @@ def test_the_command_exports_a_file_that_plays(
     check_it_plays(browser, tmp_path, (tmp_path / "out.html").read_bytes(), served)
 
 
+def test_the_file_of_the_documents_plays(served: Site, browser: Any, tmp_path: Path) -> None:
+    document = Path(__file__).resolve().parents[2] / "docs" / "pac-boy.html"
+    check_it_plays(browser, tmp_path, document.read_bytes(), served)
+
+
 def test_modules_are_small_and_fit_into_one(served: Site) -> None:
     assert set(modules()) == {path.name for path in STATIC.glob("*.js")}
     for path in STATIC.glob("*.js"):
@@ -100,6 +106,12 @@ def test_modules_are_small_and_fit_into_one(served: Site) -> None:
         for banned in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
             assert banned not in text, f"{path.name} uses {banned}"
     assert "import " not in one_script()
+
+
+def test_the_same_game_makes_the_same_file(agents: dict[str, mad.MultiAdvisor], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        export({"jobs": agents["jobs"]}, tmp_path / f"{name}.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
 def test_data_in_the_file_cannot_end_its_script(served: Site) -> None:

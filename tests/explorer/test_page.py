@@ -125,6 +125,37 @@ def test_a_task_without_a_board_shows_its_advice(calm: Site) -> None:
         assert shown == pytest.approx(agent.preferences(trace.states(game)[1]).tolist(), abs=1e-6)
 
 
+class Told:
+    """An agent without tables: it can only be asked."""
+
+    def __init__(self, agent: mad.MultiAdvisor) -> None:
+        self.task, self.settings, self.advice, self.act = agent.task, agent.settings, agent.advice, agent.act
+
+
+def test_an_agent_without_tables_has_its_board_and_its_advice(
+    browser: Any, agents: dict[str, mad.MultiAdvisor]
+) -> None:
+    agent: Any = Told(agents["empathic"])
+    lake = trained(mad.make("gymnasium:FrozenLake-v1"), 2_000, gamma=0.9)
+    with site(browser, {"told": agent, "lake": lake}) as served, served.tab("turn=4&cell=9") as page:
+        trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
+        seen = page.evaluate(READ, ["turn=4&cell=9"])[0]
+        x = trace.states(game)[4]
+        assert seen["cell"] == x[0]
+        shown = [number(text) for text in seen["rows"][0][1:]]
+        assert shown == pytest.approx(agents["empathic"].preferences(x).tolist(), abs=1e-6)
+        page.get_by_role("button", name="Try it").click()
+        page.locator(".outcome").first.wait_for()
+        served.go(page, "run=1&turn=1")
+        page.locator("main").filter(has_text="is a Python environment").wait_for()
+        rows = page.evaluate(READ, ["run=1&turn=1"])[0]["rows"]
+        trace, game = served.explorer.library.recorded(entry(served, 1).id, 0)
+        told = trace.turn(game, 1)
+        wished = weighted_sum(told.advice, np.ones(len(told.advice)))
+        assert [number(text) for text in rows[0][1:]] == pytest.approx(wished.tolist(), abs=1e-6)
+        assert served.complaints == []
+
+
 # ---- where it rests --------------------------------------------------------------------------------------------------
 def test_the_page_shows_where_the_egocentric_agent_rests_and_that_it_is_an_attractor(calm: Site) -> None:
     agent = entry(calm, 0).agent

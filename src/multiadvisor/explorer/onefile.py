@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -50,28 +51,13 @@ def one_script() -> str:
 
 def html(library: Library, names: list[str], game: int) -> str:
     """A page that needs no server: up to two runs in one game."""
-    if not names:
-        raise BadInput("no run was named to export")
-    listing = library.listing()
-    runs = [dict(one) for one in listing["runs"] if one["id"] in names]
-    runs.sort(key=lambda one: names.index(one["id"]))
-    data: dict[str, object] = {"curves": listing["curves"], "gallery": [], "runs": runs, "packs": {}}
-    packs: dict[str, str] = {}
-    for one in runs:
-        if not 0 <= game < len(one["games"]):
-            raise BadInput(f"{one['name']} has {len(one['games'])} games here, and so no game {game + 1}")
-        one["games"] = [one["games"][game]]
-        packs[f"runs/{one['id']}"] = _text(library.run(one["id"]))
-        packs[f"runs/{one['id']}/games/0"] = _text(library.game(one["id"], game))
-    data["packs"] = packs
-    data["layers"] = {one["id"]: _layers(library, one["id"], game) for one in runs}
-    page = (STATIC / "index.html").read_text("utf-8")
+    inside = json.dumps(_inside(library, names, game), allow_nan=False).replace("<", "\\u003c")
+    page = (STATIC / "index.html").read_text("utf-8").replace("<!-- modules -->\n", "")
     style, script = (STATIC / "style.css").read_text("utf-8"), one_script()
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    inside = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
     page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{style}</style>", page)
     page = re.sub(r'<link rel="icon"[^>]*>', "", page)
     page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
@@ -79,6 +65,25 @@ def html(library: Library, names: list[str], game: int) -> str:
         f'<script type="application/json" id="embedded">{inside}</script>\n<script type="module">{script}</script>'
     )
     return re.sub(r'<script type="module"[^>]*></script>', lambda _: embedded, page)
+
+
+def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
+    """All that the page would ask a server for; the runs are numbered, so that the same game makes the same file."""
+    if not names:
+        raise BadInput("no run was named to export")
+    listing = library.listing()
+    known = {one["id"]: one for one in listing["runs"]}
+    runs, packs, layers = [], {}, {}
+    for number, name in enumerate(names):
+        entry = library.entry(name)
+        titles = known[name]["games"]
+        if not 0 <= game < len(titles):
+            raise BadInput(f"{entry.name} has {len(titles)} games here, and so no game {game + 1}")
+        runs.append({**known[name], "id": str(number), "games": [titles[game]]})
+        packs[f"runs/{number}"] = _text(library.run(name))
+        packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
+        layers[str(number)] = _layers(library, name, game)
+    return {"curves": listing["curves"], "gallery": [], "runs": runs, "packs": packs, "layers": layers}
 
 
 def _layers(library: Library, name: str, game: int) -> dict[str, object]:
@@ -97,7 +102,7 @@ def _layers(library: Library, name: str, game: int) -> dict[str, object]:
 
 
 def _text(content: bytes) -> str:
-    return base64.b64encode(content).decode()
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
 def _hash(text: str) -> str:

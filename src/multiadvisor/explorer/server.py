@@ -9,6 +9,7 @@ import json
 import math
 import socket
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -168,6 +169,9 @@ class Explorer:
             reply = {"id": number, "result": result}
         except BadInput as error:
             reply = {"id": number, "error": str(error)}
+        except Exception:
+            traceback.print_exc()  # a fault of ours: the page must not wait for ever, and somebody should hear of it
+            reply = {"id": number, "error": "the explorer stumbled: the terminal says over what"}
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await socket.send_json(reply)
 

@@ -67,5 +67,5 @@ export function attractorText(kind, answer, game, turn) {
   const here = rings.find((one) => one.cell === game.cells(turn)[0]);
   const values = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
   const first = here ? `The player stands at ${name(here.cell)}, which the solver calls ${here.stable ? "a stable" : "an unstable"} attractor. ` : "";
-  return `${first}By ${values}: ${plural(rings.length, "attractor")}${rings.length ? `, ${stable.length ? `stable at ${stable.join(", ")}` : "none of them stable"}` : ""}.`;
+  return `${first}By ${values}: ${plural(rings.length, "attractor")}${rings.length ? `, ${stable.length ? `stable at ${stable.join(", ")}` : "none of them stable"}` : ""}.${rings.length ? " Double rings are stable, dashed ones are not." : ""}`;
 }

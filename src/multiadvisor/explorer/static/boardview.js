@@ -16,7 +16,7 @@ export class BoardView {
     this.low = el("span", { class: "number" });
     this.high = el("span", { class: "number" });
     this.ramp = el("span", { class: "ramp", "aria-hidden": "true" });
-    this.legend = el("div", { class: "legend" }, this.low, this.ramp, this.high);
+    this.legend = el("div", { class: "legend" }, el("span", {}, "value of the best action"), this.low, this.ramp, this.high);
     this.shape = "";
     this.what = null;
     this.focused = -1;

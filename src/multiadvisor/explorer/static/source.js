@@ -7,11 +7,12 @@ function embedded() {
   return node ? JSON.parse(node.textContent) : null;
 }
 
-function bytesOf(text) {
+// Bytes that were packed with gzip and written as text.
+async function bytesOf(text) {
   const raw = window.atob(text);
   const bytes = new Uint8Array(raw.length);
   for (let k = 0; k < raw.length; k += 1) bytes[k] = raw.charCodeAt(k);
-  return bytes.buffer;
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
 class EmbeddedSource {
@@ -54,7 +55,7 @@ class ServerSource {
       throw new Error("The explorer does not answer: is it still running in the terminal?");
     }
     if (response.status === 401) throw new Error(CLOSED);
-    if (!response.ok) throw new Error(sentence((await response.json()).error));
+    if (!response.ok) throw new Error(await problemOf(response));
     return response;
   }
 
@@ -107,6 +108,14 @@ class ServerSource {
 
 const CLOSED = "This page needs the address that the terminal shows: open the newest one.";
 
+async function problemOf(response) {
+  try {
+    return sentence((await response.json()).error);
+  } catch {
+    return "The explorer stumbled: the terminal says over what.";
+  }
+}
+
 function sentence(text) {
   return text ? text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".") : "Something went wrong.";
 }
@@ -122,7 +131,7 @@ export async function openSource() {
     window.history.replaceState(null, "", `/${rest ? `#${rest}` : ""}`);
     const response = await window.fetch("/api/enter", { method: "POST", body: ticket.slice("ticket=".length) });
     if (response.ok) window.localStorage.setItem(KEY, (await response.json()).token);
-    else if (!window.localStorage.getItem(KEY)) throw new Error(sentence((await response.json()).error));
+    else if (!window.localStorage.getItem(KEY)) throw new Error(await problemOf(response));
   }
   const token = window.localStorage.getItem(KEY);
   if (!token) throw new Error(CLOSED);
