@@ -108,9 +108,9 @@ def test_there_is_no_screen_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None
     assert has_display()
 
 
-def start(run: Path, *flags: str) -> tuple[subprocess.Popen[str], str, float]:
+def start(run: Path, *flags: str, **extra: str) -> tuple[subprocess.Popen[str], str, float]:
     """The command as a process of its own, its first line, and the processor seconds until then."""
-    environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "PYTHONUNBUFFERED": "1", **extra}
     process = subprocess.Popen(
         [sys.executable, "-m", "multiadvisor", "explore", str(run), *flags], env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -140,6 +140,20 @@ def test_it_starts_in_under_2_s_says_which_port_it_took_and_ends_by_ctrl_c(run: 
     assert "Traceback" not in told
     print(f"address after {seconds:.2f} s of the processor's time")
     assert seconds < 2
+
+
+def test_with_a_screen_it_opens_the_browser_on_an_address_of_its_own(run: Path, tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o755)
+    process, line, _ = start(run, "--port", "0", "--json", DISPLAY=":7", BROWSER=f"{browser} %s")
+    deadline = time.monotonic() + 20
+    while not opened.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    shown = json.loads(line)
+    assert opened.read_text().startswith(f"http://127.0.0.1:{shown['port']}/#ticket=")
+    assert opened.read_text().strip() != shown["address"]
+    assert stop(process)[0] == 0
 
 
 def test_a_used_address_is_followed_by_a_new_one(run: Path) -> None:

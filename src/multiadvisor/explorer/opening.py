@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import sys
 import threading
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,13 +20,9 @@ def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> 
     """Print the address, open it, and serve until Ctrl-C."""
     if any(find_spec(name) is None for name in ("starlette", "uvicorn", "websockets")):
         raise BadInput("the explorer needs starlette, uvicorn and websockets: pip install 'multiadvisor[explorer]'")
-    from multiadvisor.explorer.server import Explorer, address, listen, server_on
+    from multiadvisor.explorer.server import Explorer, address, serving
 
     explorer = Explorer(library)
-    listening = listen(port)
-    taken = listening.getsockname()[1]
-    if port not in (0, taken):
-        print(f"port {port} is in use: took {taken}", file=sys.stderr)
     shown: list[str] = []
 
     def tell(used: str = "") -> None:
@@ -35,24 +31,18 @@ def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> 
             page = address(taken, shown[-1])
             print(json.dumps({"address": page, "port": taken}) if as_json else page, flush=True)
 
-    server = server_on(explorer, listening)
-
-    def stop(number: int, frame: object) -> None:
-        server.should_exit = True
-
     explorer.on_enter = tell
-    before = signal.signal(signal.SIGINT, stop)  # Ctrl-C may come before the server hears of it
-    tell()
-    explorer.warm()
-    print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
-    if browser and has_display():
-        _open(address(taken, explorer.keys.ticket()))
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            server.run([listening])
-    finally:
-        signal.signal(signal.SIGINT, before)
-        listening.close()
+    # the server has a thread of its own, so that this works inside a notebook's event loop as well
+    with contextlib.suppress(KeyboardInterrupt), serving(explorer, port) as taken:
+        if port not in (0, taken):
+            print(f"port {port} is in use: took {taken}", file=sys.stderr)
+        tell()
+        explorer.warm()
+        print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
+        if browser and has_display():
+            _open(address(taken, explorer.keys.ticket()))
+        while True:
+            time.sleep(0.5)
 
 
 def has_display() -> bool:
@@ -63,7 +53,7 @@ def has_display() -> bool:
 def _open(page: str) -> None:
     import webbrowser
 
-    # the server answers only after this; a browser that is slow to start must not keep it waiting
+    # some browsers only return when they are closed
     threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
 

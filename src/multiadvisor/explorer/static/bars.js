@@ -123,14 +123,20 @@ export class Bars {
       this.all.replaceChildren(this.table);
     }
     const size = advice.map((own) => Math.max(...own.map(Math.abs)));
+    const most = Math.max(...size, 1e-300);
     const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]);
     while (this.lines.children.length < order.length)
-      this.lines.append(el("tr", {}, el("th", { scope: "row" }), run.actions.map(() => el("td"))));
+      this.lines.append(el("tr", {}, el("th", { scope: "row" }), run.actions.map(() => el("td", { class: "share" }))));
     while (this.lines.children.length > order.length) this.lines.lastChild.remove();
     order.forEach((i, k) => {
       const line = this.lines.children[k];
       setText(line.children[0], run.names[advisors[i]]);
-      for (let a = 0; a < run.A; a += 1) setText(line.children[a + 1], signed(advice[i][a], 4));
+      for (let a = 0; a < run.A; a += 1) {
+        const cell = line.children[a + 1];
+        setText(cell, signed(advice[i][a], 4));
+        cell.classList.toggle("negative", advice[i][a] < 0);
+        cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / most)}%`);
+      }
     });
   }
 }
