@@ -194,6 +194,11 @@ def test_every_exhibit_has_its_verdict(calm: Site) -> None:
             calm.go(page, f"view=gallery&exhibit={name}")
             page.wait_for_selector(f'#verdict[data-exhibit="{name}"]')
             told[name] = page.inner_text("#verdict")
+        calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&speed=16")
+        page.wait_for_selector('#verdict[data-exhibit="three-fruits"][data-gamma="0.4"]')
+        page.keyboard.press("End")
+        assert page.evaluate("explorer.store.state.step") == 10
+        page.locator(".bars").filter(has_text="The game is over").wait_for()
     assert "an unstable attractor" in told["four-fruits"]
     assert "0.3333" in told["four-fruits"]
     assert "a stable attractor" in told["two-goal"]

@@ -30,7 +30,7 @@ class App {
     this.gamePick = el("select", { onchange: () => this.store.set({ game: Number(this.gamePick.value), turn: 0 }) });
     this.game = new GameView({ store: this.store, source, player: this.player, redraw: this.redraw, retrain: () => this.retrain() });
     this.compare = new CompareView({ store: this.store, player: this.player, selects: [this.firstPick, this.otherPick] });
-    this.gallery = new Gallery(this.store, source, listing.gallery, this.redraw);
+    this.gallery = new Gallery(this.store, source, this.player, listing.gallery, this.redraw);
     this.curves = new Curves(this.store, listing.curves);
     this.bar = el("div", { class: "toolbar" }, el("label", { class: "field" }, el("span", {}, "Run"), this.runPick), el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick), this.game.facts);
     this.main = byId("view");
@@ -195,12 +195,13 @@ class App {
     if (this.view !== state.view) {
       this.view = state.view;
       if (this.player.playing) this.player.pause();
+      this.player.field = state.view === "gallery" ? "step" : "turn";
       const roots = { game: [this.bar, this.game.root], compare: [this.compare.root], gallery: [this.gallery.root], learning: [this.curves.root] };
       this.main.replaceChildren(...roots[state.view]);
     }
     this.fillPickers();
     const sentence = { game: () => this.drawGame(state, palette), compare: () => this.drawCompare(state, palette), gallery: () => this.drawGallery(state, palette), learning: () => this.drawLearning(state, palette) }[state.view]();
-    if (!this.player.playing && sentence !== undefined) setText(this.live, sentence ? `Turn ${state.turn}. ${sentence}` : "");
+    if (!this.player.playing && sentence !== undefined) setText(this.live, sentence ? `Turn ${this.player.turn}. ${sentence}` : "");
     // what stands on the page now, for tests and for anyone who watches it
     const waiting = (state.view === "game" && !this.shown) || (state.view === "gallery" && this.gallery.busy);
     document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
@@ -263,8 +264,8 @@ class App {
   drawGallery(state, palette) {
     this.main.hidden = false;
     this.say("");
-    this.gallery.render(state, palette);
-    return undefined;
+    if (this.listing.gallery.length) this.adopt(this.gallery);
+    return this.gallery.render(state, palette);
   }
 
   drawLearning(state, palette) {

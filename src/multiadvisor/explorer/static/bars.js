@@ -1,6 +1,6 @@
 // Why this action: what each action is worth, and who makes it so. One bar for each action, negative to the left.
 
-import { el, gapText, setText, signed } from "./dom.js";
+import { el, gapText, setText, signed, widthOf } from "./dom.js";
 import { bestActions } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
@@ -28,6 +28,11 @@ function partsOf(run) {
       ? [{ label: group.name, members: new Set(group.members) }]
       : group.members.map((j) => ({ label: run.names[j], members: new Set([j]) })),
   );
+}
+
+// The longest of these texts that has room in so many pixels.
+function fitting(texts, room) {
+  return texts.find((text) => text.length * 6.3 + 10 < room) || "";
 }
 
 export class Bars {
@@ -80,6 +85,7 @@ export class Bars {
     });
     const width = high - low || 1;
     const at = (value) => (100 * (value - low)) / width;
+    const track = widthOf(this.rows[0].track, 40);
     const best = advisors.length ? bestActions(total) : [];
     this.rows.forEach((row, a) => {
       let right = 0;
@@ -94,7 +100,7 @@ export class Bars {
         segment.style.width = `${share}%`;
         segment.hidden = share < 0.15;
         segment.classList.toggle("negative", value < 0);
-        setText(segment.firstChild, share > 20 ? `${this.parts[p].label} ${signed(value)}` : share > 8 ? signed(value, 1) : "");
+        setText(segment.firstChild, fitting([`${this.parts[p].label} ${signed(value)}`, signed(value), signed(value, 1)], (share * track) / 100));
         segment.title = `${this.parts[p].label} ${signed(value, 4)}`;
       });
       row.zero.style.left = `${at(0)}%`;

@@ -6,27 +6,29 @@ import { Bars, actionPhrase, actionWord } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { bestActions } from "./maths.js";
 import { frameOf } from "./frame.js";
+import { reasonText } from "./reason.js";
 
 export class Gallery {
-  constructor(store, source, exhibits, redraw) {
-    Object.assign(this, { store, source, exhibits, redraw });
-    this.tabs = el("div", { class: "exhibits", role: "group", "aria-label": "Exhibits" }, exhibits.map((one) => el("button", { type: "button", "data-id": one.id, onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, turn: 0 }) }, one.title)));
+  constructor(store, source, player, exhibits, redraw) {
+    Object.assign(this, { store, source, player, exhibits, redraw });
+    this.tabs = el("div", { class: "exhibits", role: "group", "aria-label": "Exhibits" }, exhibits.map((one) => el("button", { type: "button", "data-id": one.id, onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, step: 0 }) }, one.title)));
     this.text = el("p", { class: "prose" });
-    this.gamma = el("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, id: "gamma", oninput: () => store.set({ gamma: Number(this.gamma.value), turn: 0 }) });
-    this.gammaText = el("input", { type: "number", min: 0, max: 0.9999, step: 0.0001, "aria-label": "Gamma, exactly", class: "number small", onchange: () => store.set({ gamma: Number(this.gammaText.value), turn: 0 }) });
-    this.planning = el("select", { id: "planning", onchange: () => store.set({ planning: this.planning.value, turn: 0 }) }, ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)));
-    this.noise = el("input", { type: "range", min: 0, max: 1, step: 0.05, id: "noise", oninput: () => store.set({ noise: Number(this.noise.value), turn: 0 }) });
+    this.gamma = el("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, id: "gamma", oninput: () => store.set({ gamma: Number(this.gamma.value), step: 0 }) });
+    this.gammaText = el("input", { type: "number", min: 0, max: 0.9999, step: 0.0001, "aria-label": "Gamma, exactly", class: "number small", onchange: () => store.set({ gamma: Number(this.gammaText.value), step: 0 }) });
+    this.planning = el("select", { id: "planning", onchange: () => store.set({ planning: this.planning.value, step: 0 }) }, ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)));
+    this.noise = el("input", { type: "range", min: 0, max: 1, step: 0.05, id: "noise", oninput: () => store.set({ noise: Number(this.noise.value), step: 0 }) });
     this.noiseText = el("output", { class: "number" });
     this.noiseField = el("div", { class: "field" }, el("label", { for: "noise" }, "noise"), this.noise, this.noiseText);
     this.board = new BoardView("Board of the exhibit");
     this.bars = new Bars();
     this.verdict = el("p", { class: "sentence", id: "verdict" });
+    this.now = el("h3");
     this.box = el("div", { class: "boardbox" }, this.board.root);
     const controls = el("div", { class: "controls" }, el("div", { class: "field" }, el("label", { for: "gamma" }, "gamma"), this.gamma, this.gammaText), el("div", { class: "field" }, el("label", { for: "planning" }, "planning"), this.planning), this.noiseField);
     this.root = exhibits.length
       ? el("div", { class: "columns" },
-        el("section", { class: "card" }, el("h2", {}, "Gallery"), this.tabs, this.text, controls, this.box, this.board.legend),
-        el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.bars.root))
+        el("section", { class: "card" }, el("h2", {}, "Gallery"), this.tabs, this.text, controls, this.box, this.board.legend, player.place()),
+        el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.now, this.bars.root))
       : el("section", { class: "card wide" }, el("h2", {}, "Gallery"), el("p", { class: "empty" }, "The gallery needs the library: `multiadvisor explore` shows it."));
     this.asked = "";
     this.shown = null;
@@ -68,7 +70,7 @@ export class Gallery {
   }
 
   render(state, palette) {
-    if (!this.exhibits.length) return;
+    if (!this.exhibits.length) return "";
     const { one, planning, gamma, noise } = this.settings(state);
     this.load(state);
     for (const button of this.tabs.children) button.setAttribute("aria-pressed", String(button.dataset.id === one.id));
@@ -82,20 +84,24 @@ export class Gallery {
     this.box.hidden = !this.shown;
     if (!this.shown) {
       setText(this.verdict, this.problem || "Solving \u2026");
-      return;
+      return this.problem || "";
     }
     const { header, run, game } = this.shown;
-    const frame = frameOf(run, game, 0, run.weights);
-    const landscape = game.landscape(0, run.weights);
-    const here = game.cells(0)[0];
-    const attractors = header.attractor ? [{ cell: here, stable: header.attractor.stable }] : [];
-    const width = Math.min(widthOf(this.box, 160), 460);
-    this.board.render({ run, game, turn: 0, fraction: 0, landscape, heights: heights(landscape, run.A), heat: true, arrows: true, attractors, palette }, { width, height: 360 });
-    this.bars.render({ ...frame, action: -1 });
-    setText(this.verdict, verdictText(header, run, frame));
-    this.verdict.dataset.best = bestActions(frame.total).map((a) => run.actions[a]).join(" ");
+    const turn = Math.min(state.step, game.turns);
+    this.player.render(game.turns);
+    const first = frameOf(run, game, 0, run.weights);
+    const frame = frameOf(run, game, turn, run.weights);
+    const landscape = game.landscape(turn, run.weights);
+    const untouched = run.grid.items.every((_, k) => game.hasItem(turn, k) === game.hasItem(0, k));
+    const attractors = header.attractor && untouched ? [{ cell: game.cells(0)[0], stable: header.attractor.stable }] : [];
+    this.board.render({ run, game, turn, fraction: this.player.between, landscape, heights: heights(landscape, run.A), heat: true, arrows: true, attractors, palette }, { width: Math.min(widthOf(this.box, 160), 460), height: 360 });
+    this.bars.render(turn === 0 ? { ...frame, action: -1 } : frame);
+    setText(this.now, turn === 0 ? "What the actions are worth there" : `In turn ${turn}`);
+    setText(this.verdict, verdictText(header, run, first));
+    this.verdict.dataset.best = bestActions(first.total).map((a) => run.actions[a]).join(" ");
     this.verdict.dataset.gamma = String(header.gamma);
     this.verdict.dataset.exhibit = header.id;
+    return turn === 0 ? this.verdict.textContent : reasonText(frame);
   }
 }
 

@@ -9,6 +9,7 @@ export class Player {
   constructor(store, frame) {
     this.store = store;
     this.frame = frame;
+    this.field = "turn"; // which part of the state the clock moves
     this.playing = false;
     this.fraction = 0;
     this.last = 0;
@@ -29,6 +30,10 @@ export class Player {
       this.loop, this.speed, this.label);
   }
 
+  get turn() {
+    return this.store.state[this.field];
+  }
+
   switch() {
     if (this.playing) this.pause();
     else this.play();
@@ -36,7 +41,7 @@ export class Player {
 
   play() {
     if (this.turns === 0) return;
-    if (this.store.state.turn >= this.turns) this.store.set({ turn: 0 });
+    if (this.turn >= this.turns) this.store.set({ [this.field]: 0 });
     this.playing = true;
     this.last = performance.now();
     this.fraction = 0;
@@ -58,7 +63,7 @@ export class Player {
     const whole = Math.floor(this.fraction);
     if (whole > 0) {
       this.fraction -= whole;
-      let turn = state.turn + whole;
+      let turn = this.turn + whole;
       if (turn >= this.turns) {
         if (state.loop) turn = 0;
         else {
@@ -67,7 +72,7 @@ export class Player {
           this.fraction = 0;
         }
       }
-      this.store.set({ turn });
+      this.store.set({ [this.field]: turn });
     } else if (!this.calm.matches) this.frame();
     if (this.playing) window.requestAnimationFrame((then) => this.tick(then));
   }
@@ -78,13 +83,13 @@ export class Player {
   }
 
   step(by) {
-    this.go(this.store.state.turn + by);
+    this.go(Math.min(this.turn, this.turns) + by);
   }
 
   go(turn) {
     this.playing = false;
     this.fraction = 0;
-    this.store.set({ turn: Math.max(0, Math.min(this.turns, turn)) });
+    this.store.set({ [this.field]: Math.max(0, Math.min(this.turns, turn)) });
   }
 
   faster(by) {
@@ -103,6 +108,6 @@ export class Player {
     }
     this.loop.setAttribute("aria-pressed", String(state.loop));
     this.speed.value = String(state.speed);
-    setText(this.label, `Turn ${state.turn} of ${turns}`);
+    setText(this.label, `Turn ${Math.min(this.turn, turns)} of ${turns}`);
   }
 }

@@ -3,7 +3,7 @@
 const DEFAULTS = {
   view: "game", run: 0, other: 1, game: 0, turn: 0, speed: 1, loop: false, heat: true, arrows: true, attractors: "off",
   map: -1, cell: -1, against: -1, all: false, weights: {}, muted: [], solo: [], exhibit: "three-fruits", planning: "",
-  gamma: -1, noise: -1, measure: "score", theme: "auto",
+  gamma: -1, noise: -1, step: 0, measure: "score", theme: "auto",
 };
 const CHOICES = {
   view: ["game", "compare", "gallery", "learning"], attractors: ["off", "exact", "learned"],
@@ -85,7 +85,7 @@ export function decodeState(fragment) {
       if (text !== "" && Number.isFinite(number)) state[name] = number;
     } else if (!CHOICES[name] || CHOICES[name].includes(text)) state[name] = text.slice(0, 40);
   }
-  for (const name of ["run", "other", "game", "turn"]) state[name] = Math.max(0, Math.floor(state[name]));
+  for (const name of ["run", "other", "game", "turn", "step"]) state[name] = Math.max(0, Math.floor(state[name]));
   if (!SPEEDS.includes(state.speed)) state.speed = 1;
   return state;
 }
