@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import io
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,7 +93,14 @@ def test_the_command_exports_a_file_that_plays(
     folders = [str(tmp_path / name) for name in ("egocentric", "empathic")]
     assert main(["explore", *folders, "--export", str(tmp_path / "out.html")]) == 0
     assert "plays in any browser" in capsys.readouterr().out
-    check_it_plays(browser, tmp_path, (tmp_path / "out.html").read_bytes(), served)
+    file = (tmp_path / "out.html").read_bytes()
+    assert str(tmp_path).encode() not in file
+    inside = json.loads(re.search(rb'id="embedded">(.*?)</script>', file)[1])
+    assert [one["name"] for one in inside["runs"]] == ["egocentric", "empathic"]
+    assert not any(
+        str(tmp_path).encode() in gzip.decompress(base64.b64decode(text)) for text in inside["packs"].values()
+    )
+    check_it_plays(browser, tmp_path, file, served)
 
 
 def test_the_file_of_the_documents_plays(served: Site, browser: Any, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import exact_layer
+from multiadvisor.explorer.bundle import run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.worlds.maze import MazeConstants
 
@@ -79,8 +80,9 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         titles = known[name]["games"]
         if not 0 <= game < len(titles):
             raise BadInput(f"{entry.name} has {len(titles)} games here, and so no game {game + 1}")
-        runs.append({**known[name], "id": str(number), "games": [titles[game]]})
-        packs[f"runs/{number}"] = _text(library.run(name))
+        title = entry.name if entry.folder is None else entry.folder.name  # where it lay is nobody's business
+        runs.append({**known[name], "id": str(number), "name": title, "games": [titles[game]]})
+        packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
         packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
         layers[str(number)] = _layers(library, name, game)
     return {"curves": listing["curves"], "gallery": [], "runs": runs, "packs": packs, "layers": layers}
