@@ -6,6 +6,7 @@ import base64
 import contextlib
 import http.client
 import itertools
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -167,6 +168,32 @@ def test_a_ticket_is_good_once() -> None:
     assert keys.redeem(ticket) == keys.token
     assert keys.redeem(ticket) is None
     assert not keys.knows(ticket)
+
+
+def test_nonsense_on_the_socket_is_answered_with_a_sentence(served: Site) -> None:
+    from websockets.sync.client import connect
+
+    name = next(iter(served.explorer.library.entries))
+    good = {"id": 1, "do": "what-if", "run": name, "game": 0, "turn": 0, "actions": [0]}
+    bad: list[Any] = [None, [], 7, "x", {}, {"do": "retrain"}, {"do": "attractors", "run": "../.."}]
+    for key, values in {
+        "do": ["", None, "exec", 3], "run": [None, 5, "x" * 1000, {"a": 1}], "game": [-1, 9, "x", None, 1e99],
+        "turn": [-1, 10**9, None, "3; drop"], "actions": [None, [], [99], ["x"], [0] * 1000, "N"],
+        "weights": [[], [1.0], "x", [None] * 77, ["nan"] * 77, [1e400] * 77],
+    }.items():  # fmt: skip
+        bad += [{**good, key: value} for value in values]
+    texts = [json.dumps(one) for one in bad] + ["", "{", "[" * 5000, "\x00", '{"id": NaN}']
+    host = f"127.0.0.1:{served.port}"
+    with connect(
+        f"ws://{host}/api/socket", origin=f"http://{host}", subprotocols=["multiadvisor", served.explorer.keys.token]
+    ) as socket:
+        for text in texts:
+            socket.send(text)
+            reply = json.loads(socket.recv(timeout=20))
+            assert set(reply) == {"id", "error"}, text
+            assert "stumbled" not in reply["error"], text
+        socket.send(json.dumps(good))
+        assert len(json.loads(socket.recv(timeout=20))["result"]["actions"][0]["score"]) == 20
 
 
 # ---- out of the folder -----------------------------------------------------------------------------------------------
