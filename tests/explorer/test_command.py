@@ -202,6 +202,14 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
     assert curve["touches"] is None
 
 
+def test_intervals_of_curves_are_those_of_the_statistics() -> None:
+    from multiadvisor.explorer.curves import intervals
+    from multiadvisor.statistics import interval
+
+    values = np.random.default_rng(4).normal(size=(6, 5))
+    assert [tuple(ends) for ends in np.stack(intervals(values), axis=1)] == [interval(row) for row in values]
+
+
 def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import hashlib
 

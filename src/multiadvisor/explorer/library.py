@@ -108,7 +108,7 @@ class Library:
             }
             for entry in self.entries.values()
         ]  # fmt: skip
-        return {"runs": runs, "curves": self.curves()}
+        return {"runs": runs}
 
     def run(self, name: str) -> bytes:
         """A run's descriptor and values."""

@@ -85,7 +85,7 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
         packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
         layers[str(number)] = _layers(library, name, game)
-    return {"curves": listing["curves"], "gallery": [], "runs": runs, "packs": packs, "layers": layers}
+    return {"curves": library.curves(), "gallery": [], "runs": runs, "packs": packs, "layers": layers}
 
 
 def _layers(library: Library, name: str, game: int) -> dict[str, object]:

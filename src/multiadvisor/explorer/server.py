@@ -34,6 +34,7 @@ STATIC = Path(__file__).parent / "static"
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _PORTS = 50  # tried one after the other where the first is taken
 _LARGEST_MESSAGE = 1 << 20
+_LARGEST_TICKET = 200
 _PIECES = 50  # of a training, between which the page hears how far it is
 
 
@@ -68,6 +69,7 @@ class Explorer:
             Route("/static/{name}", self._file),
             Route("/api/enter", self._enter, methods=["POST"]),
             Route("/api/runs", self._runs),
+            Route("/api/curves", self._curves),
             Route("/api/runs/{id}", self._run),
             Route("/api/runs/{id}/games/{game}", self._game),
             Route("/api/gallery/{id}", self._exhibit),
@@ -93,8 +95,12 @@ class Explorer:
     async def _enter(self, request: Request) -> Response:
         """A ticket for the token."""
         self.reached.append(request.url.path)
-        body = await request.body()
-        ticket = body[:200].decode("utf-8", "replace")
+        body = b""
+        async for part in request.stream():  # anybody may send something here: no more than a ticket is read
+            body += part
+            if len(body) > _LARGEST_TICKET:
+                return _problem("that is no ticket", 400)
+        ticket = body.decode("utf-8", "replace")
         token = self.keys.redeem(ticket)
         if token is None:
             return _problem("this address was used before: open the newest one that the terminal shows", 401)
@@ -115,6 +121,9 @@ class Explorer:
 
     async def _runs(self, request: Request) -> Response:
         return await self._answer(request, lambda: {**self.library.listing(), "gallery": gallery.listing()})
+
+    async def _curves(self, request: Request) -> Response:
+        return await self._answer(request, lambda: {"curves": self.library.curves()})
 
     async def _run(self, request: Request) -> Response:
         return await self._answer(request, lambda: self.library.run(request.path_params["id"]))

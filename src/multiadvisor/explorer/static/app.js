@@ -31,7 +31,7 @@ class App {
     this.game = new GameView({ store: this.store, source, player: this.player, redraw: this.redraw, retrain: () => this.retrain() });
     this.compare = new CompareView({ store: this.store, player: this.player, selects: [this.firstPick, this.otherPick] });
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, this.redraw);
-    this.curves = new Curves(this.store, listing.curves);
+    this.curves = new Curves(this.store, source, this.redraw);
     this.bar = el("div", { class: "toolbar" }, el("label", { class: "field" }, el("span", {}, "Run"), this.runPick), el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick), this.game.facts);
     this.main = byId("view");
     this.message = byId("message");
@@ -203,7 +203,7 @@ class App {
     const sentence = { game: () => this.drawGame(state, palette), compare: () => this.drawCompare(state, palette), gallery: () => this.drawGallery(state, palette), learning: () => this.drawLearning(state, palette) }[state.view]();
     if (!this.player.playing && sentence !== undefined) setText(this.live, sentence ? `Turn ${this.player.turn}. ${sentence}` : "");
     // what stands on the page now, for tests and for anyone who watches it
-    const waiting = (state.view === "game" && !this.shown) || (state.view === "gallery" && this.gallery.busy);
+    const waiting = (state.view === "game" && !this.shown) || (state.view === "gallery" && this.gallery.busy) || (state.view === "learning" && !this.curves.curves);
     document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
   }
 
@@ -271,6 +271,7 @@ class App {
   drawLearning(state, palette) {
     this.main.hidden = false;
     this.say("");
+    this.curves.load(this.listing.runs.length);
     this.curves.render(state.measure, palette, isDark(state.theme));
     return undefined;
   }

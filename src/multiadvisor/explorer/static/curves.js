@@ -1,6 +1,6 @@
 // Learning curves: one for each setting, with an interval over the runs that differ in their seed alone.
 
-import { el, fitCanvas, option, plural, widthOf } from "./dom.js";
+import { el, fitCanvas, option, plural, setText, widthOf } from "./dom.js";
 
 const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
 const MOST_CURVES = 12;
@@ -8,9 +8,8 @@ const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 2]];
 const COLOURS = { light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"], dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"] };
 
 export class Curves {
-  constructor(store, curves) {
-    this.store = store;
-    this.curves = curves;
+  constructor(store, source, redraw) {
+    Object.assign(this, { store, source, redraw, curves: null, problem: "" });
     this.canvas = el("canvas", { role: "img" });
     this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) }, Object.entries(MEASURES).map(([value, text]) => option(value, text)));
     this.legend = el("ul", { class: "keys" });
@@ -19,12 +18,31 @@ export class Curves {
     this.table = el("tbody");
     const head = ["setting", "runs", "last epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
     this.numbers = el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...head)), this.table);
-    this.root = el("section", { class: "card wide" }, el("div", { class: "line" }, el("h2", {}, "Learning curves"), el("label", { class: "field" }, el("span", {}, "Show"), this.pick)), this.body, this.legend, this.more, this.numbers);
-    if (!curves.length) this.root.replaceChildren(el("h2", {}, "Learning curves"), el("p", { class: "empty" }, "None of these runs kept a record of its training: `multiadvisor train` keeps one."));
+    this.empty = el("p", { class: "empty" });
+    this.head = el("div", { class: "line" }, el("h2", {}, "Learning curves"), el("label", { class: "field" }, el("span", {}, "Show"), this.pick));
+    this.parts = [this.body, this.legend, this.more, this.numbers];
+    this.root = el("section", { class: "card wide" }, this.head, this.empty, ...this.parts);
+  }
+
+  // The curves are asked for when they are first looked at, and again where runs were added.
+  async load(runs) {
+    if (this.asked === runs) return;
+    this.asked = runs;
+    try {
+      this.curves = await this.source.curves();
+    } catch (error) {
+      this.problem = error.message;
+    }
+    this.redraw();
   }
 
   render(measure, palette, dark) {
-    if (!this.curves.length) return;
+    const text = this.problem || (this.curves ? "" : "Loading \u2026");
+    const none = this.curves && !this.curves.length ? "None of these runs kept a record of its training: `multiadvisor train` keeps one." : "";
+    setText(this.empty, text || none);
+    this.empty.hidden = !(text || none);
+    for (const part of [this.head.lastChild, ...this.parts]) part.hidden = Boolean(text || none);
+    if (text || none) return;
     this.pick.value = measure;
     const kept = this.curves.filter((curve) => curve[measure]);
     const best = [...kept].sort((p, q) => q[measure].mean.at(-1) - p[measure].mean.at(-1)).slice(0, MOST_CURVES);

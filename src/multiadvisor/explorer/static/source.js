@@ -25,6 +25,10 @@ class EmbeddedSource {
     return this.data;
   }
 
+  async curves() {
+    return this.data.curves;
+  }
+
   async pack(path) {
     if (!this.data.packs[path]) throw new Error("This game is not in the file.");
     return bytesOf(this.data.packs[path]);
@@ -61,6 +65,10 @@ class ServerSource {
 
   async listing() {
     return (await this.fetch("runs")).json();
+  }
+
+  async curves() {
+    return (await (await this.fetch("curves")).json()).curves;
   }
 
   async pack(path) {
