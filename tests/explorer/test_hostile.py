@@ -125,9 +125,18 @@ def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
         yield one
 
 
-@pytest.mark.parametrize("attack", [from_another_site, by_rebinding, by_a_stranger])
+KNOCKED = {  # what must have been tried, and by which guard it was turned away
+    from_another_site: {("origin", path) for path in ("/", "/static/app.js", "/api/runs", "/api/enter", "/api/socket")},
+    by_rebinding: {("host", path) for path in ("/", "/static/app.js", "/api/runs", "/api/enter", "/api/socket")},
+    by_a_stranger: {("token", path) for path in ("/api/runs", "/api/export", "/api/gallery/bridge")},
+}
+
+
+@pytest.mark.parametrize("attack", list(KNOCKED))
 def test_no_hostile_request_reaches_a_handler(served: Site, attack: Any) -> None:
+    served.explorer.refused.clear()
     assert attack(served) == []
+    assert set(served.explorer.refused) >= KNOCKED[attack]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ this server, in a header that no foreign page can set; it is never in a cookie, 
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -63,10 +62,11 @@ class Keys:
 class Guarded:
     """An application behind the guards; what does not pass is answered here and reaches no handler."""
 
-    def __init__(self, app: App, keys: Keys, hosts: set[str], guards: frozenset[str] = GUARDS) -> None:
-        self.app, self.keys, self.hosts, self.guards = app, keys, hosts, guards
-        self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
-        """(guard, path) of what was turned away, the last ones."""
+    def __init__(
+        self, app: App, keys: Keys, hosts: set[str], guards: frozenset[str] = GUARDS,
+        refused: Callable[[str, str], None] = lambda guard, path: None,
+    ) -> None:  # fmt: skip
+        self.app, self.keys, self.hosts, self.guards, self.refused = app, keys, hosts, guards, refused
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Look at the request, then pass it on or turn it away."""
@@ -81,7 +81,7 @@ class Guarded:
         if guard is None:
             await self.app(scope, receive, _with_headers(send))
             return
-        self.refused.append((guard, scope["path"]))
+        self.refused(guard, scope["path"])
         await _refuse(scope, receive, send, {"host": 421, "origin": 403, "token": 401}[guard])
 
     def _stopped_by(self, scope: Scope, fields: dict[str, str]) -> str | None:

@@ -45,6 +45,8 @@ class Explorer:
         self.library, self.keys, self.guards = library, Keys(), guards
         self.reached: deque[str] = deque(maxlen=1000)
         """The paths that reached a handler, the last ones."""
+        self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
+        """(guard, path) of what was turned away, the last ones."""
         self.on_enter: Callable[[str], None] = lambda ticket: None
         # read once: a request names one of these, never a path
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
@@ -77,7 +79,8 @@ class Explorer:
             WebSocketRoute("/api/socket", self._socket),
         ]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-        return Guarded(Starlette(routes=routes), self.keys, hosts, self.guards)
+        turned_away = self.refused
+        return Guarded(Starlette(routes=routes), self.keys, hosts, self.guards, lambda *what: turned_away.append(what))
 
     # ---- pages ---------------------------------------------------------------------------------------------------
     async def _page(self, request: Request) -> Response:
