@@ -28,11 +28,27 @@ class App {
     this.firstPick = this.picker("run", "First run");
     this.otherPick = this.picker("other", "Second run");
     this.gamePick = el("select", { onchange: () => this.store.set({ game: Number(this.gamePick.value), turn: 0 }) });
-    this.game = new GameView({ store: this.store, source, player: this.player, redraw: this.redraw, retrain: () => this.retrain() });
-    this.compare = new CompareView({ store: this.store, player: this.player, selects: [this.firstPick, this.otherPick] });
+    this.game = new GameView({
+      store: this.store,
+      source,
+      player: this.player,
+      redraw: this.redraw,
+      retrain: () => this.retrain(),
+    });
+    this.compare = new CompareView({
+      store: this.store,
+      player: this.player,
+      selects: [this.firstPick, this.otherPick],
+    });
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
-    this.bar = el("div", { class: "toolbar" }, el("label", { class: "field" }, el("span", {}, "Run"), this.runPick), el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick), this.game.facts);
+    this.bar = el(
+      "div",
+      { class: "toolbar" },
+      el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
+      el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick),
+      this.game.facts,
+    );
     this.main = byId("view");
     this.message = byId("message");
     this.live = byId("live");
@@ -42,19 +58,38 @@ class App {
       window.matchMedia(query).addEventListener("change", this.redraw);
     window.addEventListener("resize", this.redraw);
     onWidth(this.redraw);
-    listenToKeys({ player: this.player, view: (view) => this.store.set({ view }), help: () => this.dialog.showModal(), dialog: this.dialog });
+    listenToKeys({
+      player: this.player,
+      view: (view) => this.store.set({ view }),
+      help: () => this.dialog.showModal(),
+      dialog: this.dialog,
+    });
     this.schedule();
   }
 
   picker(name, label) {
-    const pick = el("select", { "aria-label": label, onchange: () => this.store.set({ [name]: Number(pick.value), turn: 0, map: -1, cell: -1, against: -1, weights: {}, muted: [], solo: [] }) });
+    const pick = el("select", {
+      "aria-label": label,
+      onchange: () =>
+        this.store.set({
+          [name]: Number(pick.value),
+          turn: 0,
+          map: -1,
+          cell: -1,
+          against: -1,
+          weights: {},
+          muted: [],
+          solo: [],
+        }),
+    });
     return pick;
   }
 
   fillPickers() {
     const { runs } = this.listing;
     for (const pick of [this.runPick, this.firstPick, this.otherPick])
-      if (pick.children.length !== runs.length) pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.planning} ${run.gamma})`)));
+      if (pick.children.length !== runs.length)
+        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.planning} ${run.gamma})`)));
     const { state } = this.store;
     this.runPick.value = String(state.run);
     this.firstPick.value = String(state.run);
@@ -69,10 +104,18 @@ class App {
 
   buildHeader() {
     this.nav = byId("views");
-    this.nav.replaceChildren(...Object.entries(VIEWS).map(([view, text]) => el("button", { type: "button", "data-view": view, onclick: () => this.store.set({ view }) }, text)));
+    this.nav.replaceChildren(
+      ...Object.entries(VIEWS).map(([view, text]) =>
+        el("button", { type: "button", "data-view": view, onclick: () => this.store.set({ view }) }, text),
+      ),
+    );
     const themes = { auto: "\u25d0", light: "\u2600", dark: "\u263e" };
     const next = { auto: "light", light: "dark", dark: "auto" };
-    this.theme = el("button", { type: "button", class: "icon", onclick: () => this.store.set({ theme: next[this.store.state.theme] }) });
+    this.theme = el("button", {
+      type: "button",
+      class: "icon",
+      onclick: () => this.store.set({ theme: next[this.store.state.theme] }),
+    });
     this.themeText = () => {
       const { theme } = this.store.state;
       setText(this.theme, themes[theme]);
@@ -80,17 +123,56 @@ class App {
       this.theme.title = `Colours: ${theme}`;
     };
     const close = el("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
-    this.dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("dl", {}, KEYS.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])), close);
+    this.dialog = el(
+      "dialog",
+      { "aria-labelledby": "help-title" },
+      el("h2", { id: "help-title" }, "Keys"),
+      el(
+        "dl",
+        {},
+        KEYS.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)]),
+      ),
+      close,
+    );
     document.body.append(this.dialog);
-    const help = el("button", { type: "button", class: "icon", "aria-label": "Help: keys", title: "Keys", onclick: () => this.dialog.showModal() }, "?");
-    const item = (text, act) => el("button", { type: "button", onclick: () => {
-      menu.open = false;
-      act();
-    } }, text);
-    const menu = el("details", { class: "menu" }, el("summary", {}, "Export"), el("div", {},
-      item("Board as PNG", () => this.exportBoard()),
-      item("Game as CSV", () => this.shown && exportCsv(this.shown.game, weightsNow(this.shown.run, this.store.state))),
-      this.source.live ? item("Page as HTML", () => this.exportPage()) : null));
+    const help = el(
+      "button",
+      {
+        type: "button",
+        class: "icon",
+        "aria-label": "Help: keys",
+        title: "Keys",
+        onclick: () => this.dialog.showModal(),
+      },
+      "?",
+    );
+    const item = (text, act) =>
+      el(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            menu.open = false;
+            act();
+          },
+        },
+        text,
+      );
+    const menu = el(
+      "details",
+      { class: "menu" },
+      el("summary", {}, "Export"),
+      el(
+        "div",
+        {},
+        item("Board as PNG", () => this.exportBoard()),
+        item(
+          "Game as CSV",
+          () => this.shown && exportCsv(this.shown.game, weightsNow(this.shown.run, this.store.state)),
+        ),
+        this.source.live ? item("Page as HTML", () => this.exportPage()) : null,
+      ),
+    );
     this.menu = menu;
     byId("tools").replaceChildren(menu, this.theme, help);
   }
@@ -102,7 +184,9 @@ class App {
   async exportPage() {
     if (!this.shown) return;
     const { state } = this.store;
-    const ids = [state.run, state.other].map((k) => this.listing.runs[k]?.id).filter((id, k, all) => id && all.indexOf(id) === k);
+    const ids = [state.run, state.other]
+      .map((k) => this.listing.runs[k]?.id)
+      .filter((id, k, all) => id && all.indexOf(id) === k);
     try {
       await exportHtml(this.source, this.shown.run, ids, state.game);
     } catch (error) {
@@ -150,7 +234,11 @@ class App {
     try {
       const game = this.source.pack(`runs/${entry.id}/games/${number}`);
       game.catch(() => {});
-      if (!this.runs.has(entry.id)) this.runs.set(entry.id, this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)));
+      if (!this.runs.has(entry.id))
+        this.runs.set(
+          entry.id,
+          this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
+        );
       const run = await this.runs.get(entry.id);
       this.games.set(key, { run, game: new Game(run, await game) });
     } catch (error) {
@@ -196,14 +284,28 @@ class App {
       this.view = state.view;
       if (this.player.playing) this.player.pause();
       this.player.field = state.view === "gallery" ? "step" : "turn";
-      const roots = { game: [this.bar, this.game.root], compare: [this.compare.root], gallery: [this.gallery.root], learning: [this.curves.root] };
+      const roots = {
+        game: [this.bar, this.game.root],
+        compare: [this.compare.root],
+        gallery: [this.gallery.root],
+        learning: [this.curves.root],
+      };
       this.main.replaceChildren(...roots[state.view]);
     }
     this.fillPickers();
-    const sentence = { game: () => this.drawGame(state, palette), compare: () => this.drawCompare(state, palette), gallery: () => this.drawGallery(state, palette), learning: () => this.drawLearning(state, palette) }[state.view]();
-    if (!this.player.playing && sentence !== undefined) setText(this.live, sentence ? `Turn ${this.player.turn}. ${sentence}` : "");
+    const sentence = {
+      game: () => this.drawGame(state, palette),
+      compare: () => this.drawCompare(state, palette),
+      gallery: () => this.drawGallery(state, palette),
+      learning: () => this.drawLearning(state, palette),
+    }[state.view]();
+    if (!this.player.playing && sentence !== undefined)
+      setText(this.live, sentence ? `Turn ${this.player.turn}. ${sentence}` : "");
     // what stands on the page now, for tests and for anyone who watches it
-    const waiting = (state.view === "game" && !this.shown) || (state.view === "gallery" && this.gallery.busy) || (state.view === "learning" && !this.curves.curves);
+    const waiting =
+      (state.view === "game" && !this.shown) ||
+      (state.view === "gallery" && this.gallery.busy) ||
+      (state.view === "learning" && !this.curves.curves);
     document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
   }
 
@@ -221,7 +323,9 @@ class App {
     }
     const shown = this.get(state.run, state.game);
     const entry = this.listing.runs[state.run];
-    const problem = entry ? this.problems.get(`${entry.id} ${state.game}`) : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
+    const problem = entry
+      ? this.problems.get(`${entry.id} ${state.game}`)
+      : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
     this.bar.hidden = false;
     this.main.hidden = false;
     this.game.root.hidden = !shown;

@@ -15,7 +15,10 @@ export class Attractors {
     const others = kind === "learned" ? game.cells(turn).subarray(1).join(".") : "";
     const key = `${id} ${number} ${mask} ${others} ${kind} ${changed ? weights.join(" ") : ""}`;
     if (!this.known.has(key)) {
-      this.wish = { key, question: { do: "attractors", run: id, game: number, turn, weights: changed ? Array.from(weights) : null } };
+      this.wish = {
+        key,
+        question: { do: "attractors", run: id, game: number, turn, weights: changed ? Array.from(weights) : null },
+      };
       this.ask();
       return this.last && this.last.key.startsWith(`${id} `) ? { ...this.last.answer, late: true } : null;
     }
@@ -66,6 +69,16 @@ export function attractorText(kind, answer, game, turn) {
   const stable = rings.filter((one) => one.stable).map((one) => name(one.cell));
   const here = rings.find((one) => one.cell === game.cells(turn)[0]);
   const values = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
-  const first = here ? `The player stands at ${name(here.cell)}, which the solver calls ${here.stable ? "a stable" : "an unstable"} attractor. ` : "";
-  return `${first}By ${values}: ${plural(rings.length, "attractor")}${rings.length ? `, ${stable.length ? `stable at ${stable.join(", ")}` : "none of them stable"}` : ""}.${rings.length ? " Double rings are stable, dashed ones are not." : ""}`;
+  const parts = [];
+  if (here) {
+    const kindOf = here.stable ? "a stable" : "an unstable";
+    parts.push(`The player stands at ${name(here.cell)}, which the solver calls ${kindOf} attractor.`);
+  }
+  const count = plural(rings.length, "attractor");
+  if (!rings.length) parts.push(`By ${values}: ${count}.`);
+  else {
+    const which = stable.length ? `stable at ${stable.join(", ")}` : "none of them stable";
+    parts.push(`By ${values}: ${count}, ${which}.`, "Double rings are stable, dashed ones are not.");
+  }
+  return parts.join(" ");
 }

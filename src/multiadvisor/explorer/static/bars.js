@@ -52,16 +52,27 @@ export class Bars {
       this.parts = [...this.parts.slice(0, 23), { label: `${rest.size} more`, members: rest }];
     }
     this.rows = run.actions.map((name, a) => {
-      const segments = this.parts.map((part) => el("span", { class: "segment", title: part.label }, el("span", { class: "inside" })));
+      const segments = this.parts.map((part) =>
+        el("span", { class: "segment", title: part.label }, el("span", { class: "inside" })),
+      );
       const zero = el("span", { class: "zero" });
       const mark = el("span", { class: "total" });
       const row = {
-        segments, zero, mark,
+        segments,
+        zero,
+        mark,
         tag: el("span", { class: "tag" }),
         number: el("span", { class: "number" }),
         track: el("span", { class: "track", "aria-hidden": "true" }, ...segments, zero, mark),
       };
-      row.root = el("div", { class: "bar", "data-action": a }, el("span", { class: "action" }, actionText(name)), row.track, row.number, row.tag);
+      row.root = el(
+        "div",
+        { class: "bar", "data-action": a },
+        el("span", { class: "action" }, actionText(name)),
+        row.track,
+        row.number,
+        row.tag,
+      );
       return row;
     });
     this.key = el("p", { class: "hint" });
@@ -80,8 +91,16 @@ export class Bars {
     let low = 0;
     let high = 0;
     sums.forEach((row, a) => {
-      low = Math.min(low, total[a], row.reduce((sum, value) => sum + Math.min(value, 0), 0));
-      high = Math.max(high, total[a], row.reduce((sum, value) => sum + Math.max(value, 0), 0));
+      low = Math.min(
+        low,
+        total[a],
+        row.reduce((sum, value) => sum + Math.min(value, 0), 0),
+      );
+      high = Math.max(
+        high,
+        total[a],
+        row.reduce((sum, value) => sum + Math.max(value, 0), 0),
+      );
     });
     const width = high - low || 1;
     const at = (value) => (100 * (value - low)) / width;
@@ -100,7 +119,10 @@ export class Bars {
         segment.style.width = `${share}%`;
         segment.hidden = share < 0.15;
         segment.classList.toggle("negative", value < 0);
-        setText(segment.firstChild, fitting([`${this.parts[p].label} ${signed(value)}`, signed(value), signed(value, 1)], (share * track) / 100));
+        setText(
+          segment.firstChild,
+          fitting([`${this.parts[p].label} ${signed(value)}`, signed(value), signed(value, 1)], (share * track) / 100),
+        );
         segment.title = `${this.parts[p].label} ${signed(value, 4)}`;
       });
       row.zero.style.left = `${at(0)}%`;
@@ -117,13 +139,21 @@ export class Bars {
       setText(row.tag, words.join(", "));
     });
     const parts = this.parts.length > 1 ? "The diamond is the sum. " : "";
-    setText(this.key, advisors.length ? `${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.");
+    setText(
+      this.key,
+      advisors.length ? `${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
+    );
     if (this.open.open) this.renderAll(frame);
   }
 
   renderAll({ run, advisors, advice }) {
     if (!this.table) {
-      const head = el("tr", {}, el("th", { scope: "col" }, "advisor"), run.actions.map((name) => el("th", { scope: "col" }, actionText(name))));
+      const head = el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, "advisor"),
+        run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
+      );
       this.lines = el("tbody");
       this.table = el("table", { class: "numbers" }, el("thead", {}, head), this.lines);
       this.all.replaceChildren(this.table);
@@ -132,7 +162,14 @@ export class Bars {
     const most = Math.max(...size, 1e-300);
     const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]);
     while (this.lines.children.length < order.length)
-      this.lines.append(el("tr", {}, el("th", { scope: "row" }), run.actions.map(() => el("td", { class: "share" }))));
+      this.lines.append(
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }),
+          run.actions.map(() => el("td", { class: "share" })),
+        ),
+      );
     while (this.lines.children.length > order.length) this.lines.lastChild.remove();
     order.forEach((i, k) => {
       const line = this.lines.children[k];

@@ -1,4 +1,4 @@
-// The board on a canvas: walls, values as colours, greedy arrows, who is where. Pure drawing: a picture of what it is given.
+// The board on a canvas: walls, values as colours, greedy arrows, who is where. It draws what it is given.
 
 import { bestActions } from "./maths.js";
 import { heatColour, scaleOf } from "./colours.js";
@@ -184,7 +184,11 @@ export function drawBoard(context, size, what) {
     context.textBaseline = "top";
     grid.cells.forEach(([row, column], cell) => {
       if (what.heights[cell] < 0 || palette.plain)
-        context.fillText(what.heights[cell] < 0 ? "\u2212" : "+", column * size + size * 0.08, row * size + size * 0.04);
+        context.fillText(
+          what.heights[cell] < 0 ? "\u2212" : "+",
+          column * size + size * 0.08,
+          row * size + size * 0.04,
+        );
     });
   }
   if (what.ways) drawWays(context, centre, what.ways, size, palette);
@@ -211,9 +215,11 @@ export function drawBoard(context, size, what) {
   const last = turn < game.turns ? game.action[turn] : game.action[turn - 1];
   const seen = Math.max(size, 12); // on a large board what moves must still be found
   drawPlayer(context, ...between(0), seen, palette, angleOf(grid.vectors[last]));
-  for (let k = 1; k < cells.length; k += 1)
-    drawGhost(context, ...between(k), seen, palette, k, cells[k] === cells[0]);
-  for (const [cell, strong] of [[what.pinned, true], [what.cell, false]]) {
+  for (let k = 1; k < cells.length; k += 1) drawGhost(context, ...between(k), seen, palette, k, cells[k] === cells[0]);
+  for (const [cell, strong] of [
+    [what.pinned, true],
+    [what.cell, false],
+  ]) {
     if (cell === null || cell === undefined || cell < 0 || cell >= grid.cells.length) continue;
     const [row, column] = grid.cells[cell];
     context.strokeStyle = palette.accent;

@@ -16,7 +16,14 @@ export class BoardView {
     this.low = el("span", { class: "number" });
     this.high = el("span", { class: "number" });
     this.ramp = el("span", { class: "ramp", "aria-hidden": "true" });
-    this.legend = el("div", { class: "legend" }, el("span", {}, "value of the best action"), this.low, this.ramp, this.high);
+    this.legend = el(
+      "div",
+      { class: "legend" },
+      el("span", {}, "value of the best action"),
+      this.low,
+      this.ramp,
+      this.high,
+    );
     this.shape = "";
     this.what = null;
     this.focused = -1;
@@ -65,7 +72,13 @@ export class BoardView {
         const free = run.cellAt[place] >= 0;
         const label = `row ${row}, column ${column}${free ? "" : ", nobody can stand here"}`;
         line.append(
-          el("span", { role: "gridcell", tabIndex: -1, "data-place": place, "aria-colindex": column + 1, "aria-label": label }),
+          el("span", {
+            role: "gridcell",
+            tabIndex: -1,
+            "data-place": place,
+            "aria-colindex": column + 1,
+            "aria-label": label,
+          }),
         );
       }
       lines.push(line);
@@ -117,7 +130,10 @@ export class BoardView {
     });
     const [row, column] = run.grid.cells[cell];
     const wish = `${best.map((a) => run.actions[a]).join(" or ")}, ${precise(own[best[0]])}`;
-    node.setAttribute("aria-label", `row ${row}, column ${column}${things.length ? `, ${things.join(", ")}` : ""}. Best: ${wish}`);
+    node.setAttribute(
+      "aria-label",
+      `row ${row}, column ${column}${things.length ? `, ${things.join(", ")}` : ""}. Best: ${wish}`,
+    );
   }
 
   // Draws `what` of drawBoard into the box, as large as it fits.

@@ -5,13 +5,20 @@ import { el, fitCanvas, option, plural, setText, widthOf } from "./dom.js";
 const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
 const MOST_CURVES = 12;
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 2]];
-const COLOURS = { light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"], dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"] };
+const COLOURS = {
+  light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"],
+  dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"],
+};
 
 export class Curves {
   constructor(store, source, redraw) {
     Object.assign(this, { store, source, redraw, curves: null, problem: "" });
     this.canvas = el("canvas", { role: "img" });
-    this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) }, Object.entries(MEASURES).map(([value, text]) => option(value, text)));
+    this.pick = el(
+      "select",
+      { onchange: () => store.set({ measure: this.pick.value }) },
+      Object.entries(MEASURES).map(([value, text]) => option(value, text)),
+    );
     this.legend = el("ul", { class: "keys" });
     this.body = el("div", { class: "chart" }, this.canvas);
     this.more = el("p", { class: "hint", hidden: true });
@@ -19,7 +26,12 @@ export class Curves {
     const head = ["setting", "runs", "last epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
     this.numbers = el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...head)), this.table);
     this.empty = el("p", { class: "empty" });
-    this.head = el("div", { class: "line" }, el("h2", {}, "Learning curves"), el("label", { class: "field" }, el("span", {}, "Show"), this.pick));
+    this.head = el(
+      "div",
+      { class: "line" },
+      el("h2", {}, "Learning curves"),
+      el("label", { class: "field" }, el("span", {}, "Show"), this.pick),
+    );
     this.parts = [this.body, this.legend, this.more, this.numbers];
     this.root = el("section", { class: "card wide" }, this.head, this.empty, ...this.parts);
   }
@@ -38,7 +50,10 @@ export class Curves {
 
   render(measure, palette, dark) {
     const text = this.problem || (this.curves ? "" : "Loading \u2026");
-    const none = this.curves && !this.curves.length ? "None of these runs kept a record of its training: `multiadvisor train` keeps one." : "";
+    const none =
+      this.curves && !this.curves.length
+        ? "None of these runs kept a record of its training: `multiadvisor train` keeps one."
+        : "";
     setText(this.empty, text || none);
     this.empty.hidden = !(text || none);
     for (const part of [this.head.lastChild, ...this.parts]) part.hidden = Boolean(text || none);
@@ -55,13 +70,37 @@ export class Curves {
     const context = fitCanvas(this.canvas, width, height);
     context.clearRect(0, 0, width, height);
     const last = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2));
-    this.canvas.setAttribute("aria-label", shown.length ? `${MEASURES[measure]} by epoch. ${shown.map((curve, k) => `${curve.label}: ${last[k]} in the last epoch`).join("; ")}` : `No run has recorded ${MEASURES[measure].toLowerCase()}`);
-    this.legend.replaceChildren(...shown.map((curve, k) => {
-      const swatch = el("span", { class: "swatch" });
-      swatch.style.background = colours[k % colours.length];
-      return el("li", {}, swatch, `${curve.task}: ${curve.label}, ${plural(curve.runs, "run")}`);
-    }));
-    this.table.replaceChildren(...shown.map((curve, k) => el("tr", {}, el("th", { scope: "row" }, `${curve.task}: ${curve.label}`), el("td", {}, String(curve.runs)), el("td", {}, last[k]), el("td", {}, curve.runs > 1 ? `${curve[measure].low.at(-1).toFixed(2)} to ${curve[measure].high.at(-1).toFixed(2)}` : "one run"))));
+    this.canvas.setAttribute(
+      "aria-label",
+      shown.length
+        ? `${MEASURES[measure]} by epoch. ${shown.map((curve, k) => `${curve.label}: ${last[k]} in the last epoch`).join("; ")}`
+        : `No run has recorded ${MEASURES[measure].toLowerCase()}`,
+    );
+    this.legend.replaceChildren(
+      ...shown.map((curve, k) => {
+        const swatch = el("span", { class: "swatch" });
+        swatch.style.background = colours[k % colours.length];
+        return el("li", {}, swatch, `${curve.task}: ${curve.label}, ${plural(curve.runs, "run")}`);
+      }),
+    );
+    this.table.replaceChildren(
+      ...shown.map((curve, k) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, `${curve.task}: ${curve.label}`),
+          el("td", {}, String(curve.runs)),
+          el("td", {}, last[k]),
+          el(
+            "td",
+            {},
+            curve.runs > 1
+              ? `${curve[measure].low.at(-1).toFixed(2)} to ${curve[measure].high.at(-1).toFixed(2)}`
+              : "one run",
+          ),
+        ),
+      ),
+    );
     if (!shown.length) {
       context.fillStyle = palette.soft;
       context.font = "14px system-ui, sans-serif";
@@ -100,7 +139,8 @@ export class Curves {
     context.fillStyle = palette.soft;
     context.textAlign = "center";
     context.textBaseline = "top";
-    for (const epoch of [1, ...steps(1, most)].filter(Number.isInteger)) context.fillText(String(epoch), x(epoch), bottom + 8);
+    for (const epoch of [1, ...steps(1, most)].filter(Number.isInteger))
+      context.fillText(String(epoch), x(epoch), bottom + 8);
     context.textAlign = "left";
     context.fillText("epoch", 4, bottom + 8);
     shown.forEach((curve, k) => {
@@ -131,6 +171,7 @@ function steps(low, high) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
   const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) found.push(Number(value.toPrecision(12)));
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step)
+    found.push(Number(value.toPrecision(12)));
   return found;
 }

@@ -14,7 +14,8 @@ export function unpack(buffer, start = 0) {
   for (const { name, type, shape, offset } of header.arrays) {
     const count = shape.reduce((product, size) => product * size, 1);
     const bytes = count * ARRAYS[type].BYTES_PER_ELEMENT;
-    if (start + 8 + length + offset + bytes > buffer.byteLength) throw new Error("This game is torn: load the page again.");
+    if (start + 8 + length + offset + bytes > buffer.byteLength)
+      throw new Error("This game is torn: load the page again.");
     arrays[name] = new ARRAYS[type](buffer, start + 8 + length + offset, count);
   }
   return { header, arrays };

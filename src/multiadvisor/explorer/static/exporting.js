@@ -32,10 +32,20 @@ function csvCell(value) {
 
 export function csvOf(game, weights) {
   const { run } = game;
-  const lines = [["turn", "place", "action", "explored", "earned", "speaking", ...run.actions.map((name) => `Q ${name}`)]];
+  const lines = [
+    ["turn", "place", "action", "explored", "earned", "speaking", ...run.actions.map((name) => `Q ${name}`)],
+  ];
   for (let turn = 0; turn < game.turns; turn += 1) {
     const place = run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn);
-    lines.push([turn, place, run.actions[game.action[turn]], game.explored[turn], game.earned[turn], game.speaking(turn).advisors.length, ...game.preferences(turn, weights)]);
+    lines.push([
+      turn,
+      place,
+      run.actions[game.action[turn]],
+      game.explored[turn],
+      game.earned[turn],
+      game.speaking(turn).advisors.length,
+      ...game.preferences(turn, weights),
+    ]);
   }
   return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;
 }

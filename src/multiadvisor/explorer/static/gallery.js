@@ -11,12 +11,52 @@ import { reasonText } from "./reason.js";
 export class Gallery {
   constructor(store, source, player, exhibits, redraw) {
     Object.assign(this, { store, source, player, exhibits, redraw });
-    this.tabs = el("div", { class: "exhibits", role: "group", "aria-label": "Exhibits" }, exhibits.map((one) => el("button", { type: "button", "data-id": one.id, onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, step: 0 }) }, one.title)));
+    this.tabs = el(
+      "div",
+      { class: "exhibits", role: "group", "aria-label": "Exhibits" },
+      exhibits.map((one) =>
+        el(
+          "button",
+          {
+            type: "button",
+            "data-id": one.id,
+            onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, step: 0 }),
+          },
+          one.title,
+        ),
+      ),
+    );
     this.text = el("p", { class: "prose" });
-    this.gamma = el("input", { type: "range", min: 0.01, max: 0.99, step: 0.01, id: "gamma", oninput: () => store.set({ gamma: Number(this.gamma.value), step: 0 }) });
-    this.gammaText = el("input", { type: "number", min: 0, max: 0.9999, step: 0.0001, "aria-label": "Gamma, exactly", class: "number small", onchange: () => store.set({ gamma: Number(this.gammaText.value), step: 0 }) });
-    this.planning = el("select", { id: "planning", onchange: () => store.set({ planning: this.planning.value, step: 0 }) }, ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)));
-    this.noise = el("input", { type: "range", min: 0, max: 1, step: 0.05, id: "noise", oninput: () => store.set({ noise: Number(this.noise.value), step: 0 }) });
+    this.gamma = el("input", {
+      type: "range",
+      min: 0.01,
+      max: 0.99,
+      step: 0.01,
+      id: "gamma",
+      oninput: () => store.set({ gamma: Number(this.gamma.value), step: 0 }),
+    });
+    this.gammaText = el("input", {
+      type: "number",
+      min: 0,
+      max: 0.9999,
+      step: 0.0001,
+      "aria-label": "Gamma, exactly",
+      class: "number small",
+      onchange: () => store.set({ gamma: Number(this.gammaText.value), step: 0 }),
+    });
+    this.planning = el(
+      "select",
+      { id: "planning", onchange: () => store.set({ planning: this.planning.value, step: 0 }) },
+      ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)),
+    );
+    this.noise = el("input", {
+      type: "range",
+      min: 0,
+      max: 1,
+      step: 0.05,
+      id: "noise",
+      oninput: () => store.set({ noise: Number(this.noise.value), step: 0 }),
+    });
     this.noiseText = el("output", { class: "number" });
     this.noiseField = el("div", { class: "field" }, el("label", { for: "noise" }, "noise"), this.noise, this.noiseText);
     this.board = new BoardView("Board of the exhibit");
@@ -24,12 +64,36 @@ export class Gallery {
     this.verdict = el("p", { class: "sentence", id: "verdict" });
     this.now = el("h3");
     this.box = el("div", { class: "boardbox" }, this.board.root);
-    const controls = el("div", { class: "controls" }, el("div", { class: "field" }, el("label", { for: "gamma" }, "gamma"), this.gamma, this.gammaText), el("div", { class: "field" }, el("label", { for: "planning" }, "planning"), this.planning), this.noiseField);
+    const controls = el(
+      "div",
+      { class: "controls" },
+      el("div", { class: "field" }, el("label", { for: "gamma" }, "gamma"), this.gamma, this.gammaText),
+      el("div", { class: "field" }, el("label", { for: "planning" }, "planning"), this.planning),
+      this.noiseField,
+    );
     this.root = exhibits.length
-      ? el("div", { class: "columns" },
-        el("section", { class: "card" }, el("h2", {}, "Gallery"), this.tabs, this.text, controls, this.box, this.board.legend, player.place()),
-        el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.now, this.bars.root))
-      : el("section", { class: "card wide" }, el("h2", {}, "Gallery"), el("p", { class: "empty" }, "The gallery needs the library: `multiadvisor explore` shows it."));
+      ? el(
+          "div",
+          { class: "columns" },
+          el(
+            "section",
+            { class: "card" },
+            el("h2", {}, "Gallery"),
+            this.tabs,
+            this.text,
+            controls,
+            this.box,
+            this.board.legend,
+            player.place(),
+          ),
+          el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.now, this.bars.root),
+        )
+      : el(
+          "section",
+          { class: "card wide" },
+          el("h2", {}, "Gallery"),
+          el("p", { class: "empty" }, "The gallery needs the library: `multiadvisor explore` shows it."),
+        );
     this.asked = "";
     this.shown = null;
   }
@@ -40,7 +104,7 @@ export class Gallery {
       one,
       planning: state.planning || one.planning,
       gamma: state.gamma > 0 && state.gamma < 1 ? state.gamma : one.gamma,
-      noise: state.noise >= 0 ? state.noise : one.noise ?? 0,
+      noise: state.noise >= 0 ? state.noise : (one.noise ?? 0),
     };
   }
 
@@ -93,12 +157,29 @@ export class Gallery {
     const frame = frameOf(run, game, turn, run.weights);
     const landscape = game.landscape(turn, run.weights);
     const untouched = run.grid.items.every((_, k) => game.hasItem(turn, k) === game.hasItem(0, k));
-    const attractors = header.attractor && untouched ? [{ cell: game.cells(0)[0], stable: header.attractor.stable }] : [];
-    this.board.render({ run, game, turn, fraction: this.player.between, landscape, heights: heights(landscape, run.A), heat: true, arrows: true, attractors, palette }, { width: Math.min(widthOf(this.box, 160), 460), height: 360 });
+    const attractors =
+      header.attractor && untouched ? [{ cell: game.cells(0)[0], stable: header.attractor.stable }] : [];
+    this.board.render(
+      {
+        run,
+        game,
+        turn,
+        fraction: this.player.between,
+        landscape,
+        heights: heights(landscape, run.A),
+        heat: true,
+        arrows: true,
+        attractors,
+        palette,
+      },
+      { width: Math.min(widthOf(this.box, 160), 460), height: 360 },
+    );
     this.bars.render(turn === 0 ? { ...frame, action: -1 } : frame);
     setText(this.now, turn === 0 ? "What the actions are worth there" : `In turn ${turn}`);
     setText(this.verdict, verdictText(header, run, first));
-    this.verdict.dataset.best = bestActions(first.total).map((a) => run.actions[a]).join(" ");
+    this.verdict.dataset.best = bestActions(first.total)
+      .map((a) => run.actions[a])
+      .join(" ");
     this.verdict.dataset.gamma = String(header.gamma);
     this.verdict.dataset.exhibit = header.id;
     return turn === 0 ? this.verdict.textContent : reasonText(frame);
@@ -108,12 +189,25 @@ export class Gallery {
 function verdictText(header, run, frame) {
   const best = bestActions(frame.total);
   const words = best.map((a) => actionWord(run.actions[a]));
-  const parts = [best.length > 1 ? `A tie between ${listed(words, 9)}.` : `The aggregator ${actionPhrase(run.actions[best[0]])}, ${signed(frame.total[best[0]], 4)}.`];
-  if (header.attractor) parts.push(`The solver calls this state ${header.attractor.stable ? "a stable" : "an unstable"} attractor, by a margin of ${header.attractor.margin.toPrecision(3)}.`);
-  else if (header.planning === "egocentric" && header.noise === null) parts.push("No attractor.");
-  if (header.critical !== null && header.planning === "egocentric" && header.noise === null) parts.push(`Attractors begin at gamma = ${header.critical.toFixed(4)}.`);
-  if (header.agreement !== null) parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
-  parts.push(header.finished ? `The greedy game ends after ${header.turns} turns with a score of ${header.score.toFixed(0)}.` : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`);
+  const parts = [
+    best.length > 1
+      ? `A tie between ${listed(words, 9)}.`
+      : `The aggregator ${actionPhrase(run.actions[best[0]])}, ${signed(frame.total[best[0]], 4)}.`,
+  ];
+  if (header.attractor) {
+    const kind = header.attractor.stable ? "a stable" : "an unstable";
+    const margin = header.attractor.margin.toPrecision(3);
+    parts.push(`The solver calls this state ${kind} attractor, by a margin of ${margin}.`);
+  } else if (header.planning === "egocentric" && header.noise === null) parts.push("No attractor.");
+  if (header.critical !== null && header.planning === "egocentric" && header.noise === null)
+    parts.push(`Attractors begin at gamma = ${header.critical.toFixed(4)}.`);
+  if (header.agreement !== null)
+    parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
+  parts.push(
+    header.finished
+      ? `The greedy game ends after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`
+      : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`,
+  );
   if (!header.converged) parts.push("The values did not settle: nothing follows from them.");
   return parts.join(" ");
 }

@@ -42,22 +42,46 @@ export class GameView {
       this[`${name}Box`] = box;
       return el("label", { class: "check" }, box, text);
     };
-    this.layer = el("select", { id: "attractors", onchange: () => store.set({ attractors: this.layer.value }) }, option("off", "none"), option("exact", "exact"), option("learned", "learned"));
+    this.layer = el(
+      "select",
+      { id: "attractors", onchange: () => store.set({ attractors: this.layer.value }) },
+      option("off", "none"),
+      option("exact", "exact"),
+      option("learned", "learned"),
+    );
     this.map = el("select", { id: "map", onchange: () => store.set({ map: Number(this.map.value) }) });
-    this.layers = el("div", { class: "controls" }, check("heat", "Values"), check("arrows", "Arrows"), el("label", { class: "field" }, el("span", {}, "Map of"), this.map), el("label", { class: "field" }, el("span", {}, "Attractors"), this.layer));
+    this.layers = el(
+      "div",
+      { class: "controls" },
+      check("heat", "Values"),
+      check("arrows", "Arrows"),
+      el("label", { class: "field" }, el("span", {}, "Map of"), this.map),
+      el("label", { class: "field" }, el("span", {}, "Attractors"), this.layer),
+    );
     this.box = el("div", { class: "boardbox" }, this.board.root);
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
     this.boardCard = card("Board", this.layers, this.box, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
-    this.root = el("div", { class: "columns" },
+    this.root = el(
+      "div",
+      { class: "columns" },
       el("div", { class: "stack" }, this.boardCard, this.timeCard, card(null, this.inspector.root)),
-      el("div", { class: "stack" },
+      el(
+        "div",
+        { class: "stack" },
         card("Why this action", this.bars.root),
         card("The shortest reason", this.reason.root),
-        el("section", { class: "card" }, el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset), this.weights.root),
-        card("What if", this.whatIf.root)));
+        el(
+          "section",
+          { class: "card" },
+          el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
+          this.weights.root,
+        ),
+        card("What if", this.whatIf.root),
+      ),
+    );
     this.memo = {};
   }
 
@@ -71,7 +95,9 @@ export class GameView {
   }
 
   render({ run, game, id, number }, state, palette) {
-    const weights = this.remember("weights", [run, state.weights, state.muted, state.solo], () => weightsNow(run, state));
+    const weights = this.remember("weights", [run, state.weights, state.muted, state.solo], () =>
+      weightsNow(run, state),
+    );
     const changed = weightsChanged(run, state);
     const turn = Math.min(state.turn, game.turns);
     const frame = this.remember("frame", [run, game, turn, weights], () => frameOf(run, game, turn, weights));
@@ -86,8 +112,11 @@ export class GameView {
     this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
+    const { planning, learner, gamma } = run.settings;
+    const how = learner === "linear" ? "linear Q-learning" : planning;
+    const score = signed(series.score[game.turns], 0) || "0";
     const end = game.finished ? "finished" : "cut off";
-    setText(this.facts, `${run.task}, ${run.settings.learner === "advisors" ? run.settings.planning : run.settings.learner}, gamma ${run.settings.gamma}. Score ${signed(series.score[game.turns], 0) || "0"} in ${game.turns} turns, ${end}.`);
+    setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
     return reasonText(frame, state.against);
   }
 
@@ -106,7 +135,10 @@ export class GameView {
     if (run.grid === null) {
       const place = game.place(turn);
       const label = place >= 0 ? run.labels[place] || `state ${place}` : "";
-      setText(this.state, `This task has no board.${label ? ` Turn ${turn} is in ${label}.` : ""} The bars show what its advisors want.`);
+      setText(
+        this.state,
+        `This task has no board.${label ? ` Turn ${turn} is in ${label}.` : ""} The bars show what its advisors want.`,
+      );
       setText(this.layerText, "");
       return;
     }
@@ -120,15 +152,31 @@ export class GameView {
     this.arrowsBox.checked = state.arrows;
     this.layer.value = state.attractors;
     this.map.value = String(only ?? -1);
-    const landscape = this.remember("landscape", [game, turn, weights, only], () => game.landscape(turn, weights, only));
+    const landscape = this.remember("landscape", [game, turn, weights, only], () =>
+      game.landscape(turn, weights, only),
+    );
     const tops = this.remember("heights", [landscape], () => heights(landscape, run.A));
     const answer = this.attractors.look(state.attractors, { id, number, game, turn, weights, changed });
     const rings = answer && answer.late ? [] : ringsOf(state.attractors, answer);
     const width = widthOf(this.box, 160);
-    this.board.render({
-      run, game, turn, fraction: this.player.between, landscape, heights: tops, heat: state.heat, arrows: state.arrows,
-      attractors: rings, ways: this.whatIf.ways, cell: this.hovered, pinned: state.cell, palette,
-    }, { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) });
+    this.board.render(
+      {
+        run,
+        game,
+        turn,
+        fraction: this.player.between,
+        landscape,
+        heights: tops,
+        heat: state.heat,
+        arrows: state.arrows,
+        attractors: rings,
+        ways: this.whatIf.ways,
+        cell: this.hovered,
+        pinned: state.cell,
+        palette,
+      },
+      { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) },
+    );
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
     const found = answer && answer.late ? "" : attractorText(state.attractors, answer, game, turn);
     setText(this.layerText, mapText + found);

@@ -9,10 +9,24 @@ const TOP_FIVE = 5;
 export class Inspector {
   constructor(store) {
     this.title = el("h3");
-    this.pin = el("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => store.set({ cell: this.pinned ? -1 : this.cell }) }, "Pin");
+    this.pin = el(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-pressed": "false",
+        onclick: () => store.set({ cell: this.pinned ? -1 : this.cell }),
+      },
+      "Pin",
+    );
     this.body = el("tbody");
     this.table = el("table", { class: "numbers exact" }, el("thead", {}, el("tr")), this.body);
-    this.root = el("div", { class: "inspector" }, el("div", { class: "line" }, this.title, this.pin), el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Values of the cell" }, this.table));
+    this.root = el(
+      "div",
+      { class: "inspector" },
+      el("div", { class: "line" }, this.title, this.pin),
+      el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Values of the cell" }, this.table),
+    );
     this.run = null;
   }
 
@@ -20,8 +34,18 @@ export class Inspector {
     const { run, game, turn, weights } = frame;
     if (run !== this.run) {
       this.run = run;
-      this.table.tHead.rows[0].replaceChildren(el("th", { scope: "col" }, "value of"), ...run.actions.map((name) => el("th", { scope: "col" }, actionText(name))));
-      this.lines = Array.from({ length: TOP_FIVE + 1 }, () => el("tr", {}, el("th", { scope: "row" }), run.actions.map(() => el("td"))));
+      this.table.tHead.rows[0].replaceChildren(
+        el("th", { scope: "col" }, "value of"),
+        ...run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
+      );
+      this.lines = Array.from({ length: TOP_FIVE + 1 }, () =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }),
+          run.actions.map(() => el("td")),
+        ),
+      );
       this.body.replaceChildren(...this.lines);
       this.lines[0].className = "sum";
     }
@@ -39,12 +63,16 @@ export class Inspector {
     const { advisors, advice } = game.advice(turn, weights, place ? cell : null);
     const best = advisors.length ? bestActions(total) : [];
     const size = advice.map((values) => Math.max(...values.map(Math.abs)));
-    const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]).slice(0, TOP_FIVE);
+    const order = advisors
+      .map((_, i) => i)
+      .sort((p, q) => size[q] - size[p])
+      .slice(0, TOP_FIVE);
     this.fill(this.lines[0], advisors.length ? "all, Q\u03a3" : "nobody speaks", advisors.length ? total : null, best);
     for (let k = 0; k < TOP_FIVE; k += 1) {
       const i = order[k];
       this.lines[k + 1].hidden = i === undefined;
-      if (i !== undefined) this.fill(this.lines[k + 1], run.names[advisors[i]], advice[i], size[i] > 0 ? bestActions(advice[i]) : []);
+      if (i !== undefined)
+        this.fill(this.lines[k + 1], run.names[advisors[i]], advice[i], size[i] > 0 ? bestActions(advice[i]) : []);
     }
   }
 

@@ -15,19 +15,29 @@ export class Player {
     this.last = 0;
     this.turns = 0;
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
-    const button = (label, text, onclick) => el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, text);
+    const button = (label, text, onclick) =>
+      el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, text);
     this.toggle = button("Play", icon("play"), () => this.switch());
     this.toggle.classList.add("primary");
     this.loop = button("Loop", icon("loop"), () => store.set({ loop: !store.state.loop }));
-    this.speed = el("select", { "aria-label": "Speed", onchange: () => store.set({ speed: Number(this.speed.value) }) }, SPEEDS.map((speed) => option(speed, `${speed}\u00d7`)));
+    this.speed = el(
+      "select",
+      { "aria-label": "Speed", onchange: () => store.set({ speed: Number(this.speed.value) }) },
+      SPEEDS.map((speed) => option(speed, `${speed}\u00d7`)),
+    );
     this.label = el("span", { class: "number turn" });
-    this.root = el("div", { class: "player", role: "group", "aria-label": "Player" },
+    this.root = el(
+      "div",
+      { class: "player", role: "group", "aria-label": "Player" },
       button("First turn", icon("first"), () => this.go(0)),
       button("One turn back", icon("back"), () => this.step(-1)),
       this.toggle,
       button("One turn on", icon("on"), () => this.step(1)),
       button("Last turn", icon("last"), () => this.go(this.turns)),
-      this.loop, this.speed, this.label);
+      this.loop,
+      this.speed,
+      this.label,
+    );
   }
 
   get turn() {

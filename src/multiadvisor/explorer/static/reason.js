@@ -5,7 +5,10 @@ import { bestActions, differences, shortestReason } from "./maths.js";
 import { actionPhrase, actionText, actionWord } from "./bars.js";
 
 function named(run, some) {
-  return listed(some.map((one) => run.names[one.advisor]), 3);
+  return listed(
+    some.map((one) => run.names[one.advisor]),
+    3,
+  );
 }
 
 function sumOf(some) {
@@ -34,8 +37,9 @@ export function reasonText(frame, against = -1) {
   if (other < 0) return `${does}: there is no other action.`;
   const than = actionWord(run.actions[other]);
   const reason = shortestReason(differences(advisors, advice, action, other));
+  const others = best.filter((a) => a !== action).map((a) => actionWord(run.actions[a]));
   if (best.length > 1 && best.includes(action) && best.includes(other))
-    return `${does}: a tie with ${listed(best.filter((a) => a !== action).map((a) => actionWord(run.actions[a])))}, broken at random.`;
+    return `${does}: a tie with ${listed(others)}, broken at random.`;
   if (!best.includes(action)) {
     const did = sentenceCase(actionPhrase(run.actions[action], ["went", "chose"]));
     const now = best.map((a) => actionWord(run.actions[a])).join(" or ");
@@ -60,9 +64,20 @@ export class Reason {
     this.body = el("tbody");
     const head = el("tr", {}, ...["advisor", "difference", "decides"].map((name) => el("th", { scope: "col" }, name)));
     this.table = el("table", { class: "numbers" }, el("thead", {}, head), this.body);
-    const region = el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "All differences" }, this.table);
+    const region = el(
+      "div",
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "All differences" },
+      this.table,
+    );
     this.open = el("details", { class: "more" }, el("summary", {}, "All differences"), region);
-    this.root = el("div", {}, this.sentence, el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick), this.chips, this.open);
+    this.root = el(
+      "div",
+      {},
+      this.sentence,
+      el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick),
+      this.chips,
+      this.open,
+    );
     this.run = null;
   }
 
@@ -70,7 +85,10 @@ export class Reason {
     const { run, total, advisors, advice } = frame;
     if (run !== this.run) {
       this.run = run;
-      this.pick.replaceChildren(option(-1, "the next best"), ...run.actions.map((name, a) => option(a, actionText(name))));
+      this.pick.replaceChildren(
+        option(-1, "the next best"),
+        ...run.actions.map((name, a) => option(a, actionText(name))),
+      );
     }
     this.pick.value = String(against < run.A ? against : -1);
     setText(this.sentence, reasonText(frame, against));

@@ -1,13 +1,36 @@
 // All that the page shows, in the URL's fragment: a link to exactly this view. The secret of the server never is in it.
 
 const DEFAULTS = {
-  view: "game", run: 0, other: 1, game: 0, turn: 0, speed: 1, loop: false, heat: true, arrows: true, attractors: "off",
-  map: -1, cell: -1, against: -1, all: false, weights: {}, muted: [], solo: [], exhibit: "three-fruits", planning: "",
-  gamma: -1, noise: -1, step: 0, measure: "score", theme: "auto",
+  view: "game",
+  run: 0,
+  other: 1,
+  game: 0,
+  turn: 0,
+  speed: 1,
+  loop: false,
+  heat: true,
+  arrows: true,
+  attractors: "off",
+  map: -1,
+  cell: -1,
+  against: -1,
+  all: false,
+  weights: {},
+  muted: [],
+  solo: [],
+  exhibit: "three-fruits",
+  planning: "",
+  gamma: -1,
+  noise: -1,
+  step: 0,
+  measure: "score",
+  theme: "auto",
 };
 const CHOICES = {
-  view: ["game", "compare", "gallery", "learning"], attractors: ["off", "exact", "learned"],
-  planning: ["", "egocentric", "agnostic", "empathic"], theme: ["auto", "light", "dark"],
+  view: ["game", "compare", "gallery", "learning"],
+  attractors: ["off", "exact", "learned"],
+  planning: ["", "egocentric", "agnostic", "empathic"],
+  theme: ["auto", "light", "dark"],
   measure: ["score", "turns", "finished", "touches"],
 };
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];

@@ -26,12 +26,29 @@ export function seriesOf(game, weights) {
   }
   if (turns > 0) disagreement[turns] = disagreement[turns - 1];
   let closest = -1;
-  for (let turn = 0; turn < turns; turn += 1) if (Number.isFinite(margins[turn]) && (closest < 0 || margins[turn] < margins[closest])) closest = turn;
+  for (let turn = 0; turn < turns; turn += 1)
+    if (Number.isFinite(margins[turn]) && (closest < 0 || margins[turn] < margins[closest])) closest = turn;
   const known = places.every((place) => place >= 0);
-  const stuck = known ? stuckStretches(places, Array.from(game.paid, (paid) => paid.some(({ value }) => value > 0))) : [];
+  const stuck = known
+    ? stuckStretches(
+        places,
+        Array.from(game.paid, (paid) => paid.some(({ value }) => value > 0)),
+      )
+    : [];
   const { grid } = game.run;
   const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
-  return { ghosts, items: grid !== null && grid.items.length > 0, turns, score, speak, disagreement, margins, touches: [...new Set(touches)], closest, stuck };
+  return {
+    ghosts,
+    items: grid !== null && grid.items.length > 0,
+    turns,
+    score,
+    speak,
+    disagreement,
+    margins,
+    touches: [...new Set(touches)],
+    closest,
+    stuck,
+  };
 }
 
 function countItems(game, turn) {
@@ -43,14 +60,28 @@ function countItems(game, turn) {
 export class Timeline {
   constructor(store) {
     this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.slider = el("input", { type: "range", min: 0, max: 1, step: 1, value: 0, class: "scrub", "aria-label": "Turn", oninput: () => store.set({ turn: Number(this.slider.value) }) });
+    this.slider = el("input", {
+      type: "range",
+      min: 0,
+      max: 1,
+      step: 1,
+      value: 0,
+      class: "scrub",
+      "aria-label": "Turn",
+      oninput: () => store.set({ turn: Number(this.slider.value) }),
+    });
     this.stuck = el("button", { type: "button", class: "mark", hidden: true });
     this.close = el("button", { type: "button", class: "mark", hidden: true });
     this.fork = el("button", { type: "button", class: "mark", hidden: true });
     for (const button of [this.stuck, this.close, this.fork])
       button.addEventListener("click", () => store.set({ turn: Number(button.dataset.turn) }));
     this.plot = el("div", { class: "plot" }, this.canvas, this.slider);
-    this.root = el("div", { class: "timeline" }, this.plot, el("div", { class: "marks" }, this.stuck, this.close, this.fork));
+    this.root = el(
+      "div",
+      { class: "timeline" },
+      this.plot,
+      el("div", { class: "marks" }, this.stuck, this.close, this.fork),
+    );
     const move = (event) => {
       if (event.buttons !== 1 || !this.shown) return;
       const box = this.canvas.getBoundingClientRect();
@@ -73,7 +104,11 @@ export class Timeline {
     this.slider.setAttribute("aria-valuetext", `turn ${turn} of ${longest}`);
     const height = 4 * LANE + 8;
     const key = [width, palette, divergence, ...all];
-    if (!this.picture || key.some((part, k) => part !== this.picture.key[k]) || key.length !== this.picture.key.length) {
+    if (
+      !this.picture ||
+      key.some((part, k) => part !== this.picture.key[k]) ||
+      key.length !== this.picture.key.length
+    ) {
       const still = document.createElement("canvas");
       drawLanes(fitCanvas(still, width, height), all, longest, palette, width, divergence);
       this.picture = { key, still };
@@ -89,7 +124,12 @@ export class Timeline {
     context.moveTo(x, 0);
     context.lineTo(x, height);
     context.stroke();
-    const lanes = [signed(first.score[Math.min(turn, first.turns)], 0), String(first.speak[Math.min(turn, first.turns)]), String(first.touches.filter((at) => at < turn).length), signed(first.disagreement[Math.min(turn, first.turns)])];
+    const lanes = [
+      signed(first.score[Math.min(turn, first.turns)], 0),
+      String(first.speak[Math.min(turn, first.turns)]),
+      String(first.touches.filter((at) => at < turn).length),
+      signed(first.disagreement[Math.min(turn, first.turns)]),
+    ];
     context.font = "600 11px system-ui, sans-serif";
     context.fillStyle = palette.ink;
     context.textBaseline = "top";
@@ -99,7 +139,9 @@ export class Timeline {
 
   marks(all, divergence) {
     const [first] = all;
-    const stuck = first.stuck.slice(0, 3).map(({ start, end }) => `${start} to ${end >= first.turns ? "the end" : end}`);
+    const stuck = first.stuck
+      .slice(0, 3)
+      .map(({ start, end }) => `${start} to ${end >= first.turns ? "the end" : end}`);
     this.stuck.hidden = !stuck.length;
     if (stuck.length) {
       this.stuck.dataset.turn = first.stuck[0].start;
@@ -110,7 +152,10 @@ export class Timeline {
     if (first.closest >= 0) {
       this.close.dataset.turn = first.closest;
       const margin = first.margins[first.closest];
-      setText(this.close, `\u25c6 Closest call: turn ${first.closest}, ${margin === 0 ? "a tie" : `margin ${margin.toPrecision(2)}`}`);
+      setText(
+        this.close,
+        `\u25c6 Closest call: turn ${first.closest}, ${margin === 0 ? "a tie" : `margin ${margin.toPrecision(2)}`}`,
+      );
     }
     this.fork.hidden = divergence < 0;
     if (divergence >= 0) {
@@ -130,7 +175,12 @@ function along(turn, turns, width) {
 
 function drawLanes(context, all, longest, palette, width, divergence) {
   const { ghosts, items } = all[0];
-  const lanes = [["score", "score"], [items ? "fruit left" : "speaking", "speak"], [ghosts ? "touches" : "losses", null], ["disagreement", "disagreement"]];
+  const lanes = [
+    ["score", "score"],
+    [items ? "fruit left" : "speaking", "speak"],
+    [ghosts ? "touches" : "losses", null],
+    ["disagreement", "disagreement"],
+  ];
   const height = lanes.length * LANE + 8;
   for (const { start, end } of all[0].stuck) {
     context.fillStyle = palette.stuck;
@@ -162,10 +212,12 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     context.stroke();
     let low = 0;
     let high = 0;
-    if (name) for (const series of all) for (const value of series[name]) {
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-    }
+    if (name)
+      for (const series of all)
+        for (const value of series[name]) {
+          low = Math.min(low, value);
+          high = Math.max(high, value);
+        }
     all.forEach((series, k) => {
       context.strokeStyle = palette.series[k];
       context.fillStyle = palette.series[k];

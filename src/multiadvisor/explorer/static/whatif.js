@@ -12,7 +12,19 @@ export class WhatIf {
     this.clear = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.forget() }, "Clear");
     this.note = el("p", { class: "hint" }, "Twenty continuations of both actions, with the same random numbers.");
     this.results = el("div", { class: "results" });
-    this.root = el("div", {}, el("div", { class: "line" }, el("label", { class: "field" }, el("span", {}, "Instead"), this.pick), this.button, this.clear), this.note, this.results);
+    this.root = el(
+      "div",
+      {},
+      el(
+        "div",
+        { class: "line" },
+        el("label", { class: "field" }, el("span", {}, "Instead"), this.pick),
+        this.button,
+        this.clear,
+      ),
+      this.note,
+      this.results,
+    );
     this.answer = null;
     this.run = null;
   }
@@ -29,8 +41,13 @@ export class WhatIf {
     const over = turn >= game.turns;
     const possible = this.source.live && run.compiled && !over;
     this.button.disabled = !possible;
-    if (!this.source.live) setText(this.note, "This file has no library behind it: open the run with `multiadvisor explore` to try other actions.");
-    else if (!run.compiled) setText(this.note, "This task is a Python environment: it cannot be put back into an earlier state.");
+    if (!this.source.live)
+      setText(
+        this.note,
+        "This file has no library behind it: open the run with `multiadvisor explore` to try other actions.",
+      );
+    else if (!run.compiled)
+      setText(this.note, "This task is a Python environment: it cannot be put back into an earlier state.");
     else if (over) setText(this.note, "The game is over.");
     else if (!this.busy) setText(this.note, "Twenty continuations of both actions, with the same random numbers.");
     if (this.answer && (this.answer.turn !== turn || this.answer.game !== game)) this.forget();
@@ -51,7 +68,14 @@ export class WhatIf {
     this.busy = true;
     setText(this.note, "Playing on \u2026");
     try {
-      const answer = await this.source.ask({ do: "what-if", run: id, game: number, turn, actions: done === other ? [done] : [done, other], weights: weights && Array.from(weights) });
+      const answer = await this.source.ask({
+        do: "what-if",
+        run: id,
+        game: number,
+        turn,
+        actions: done === other ? [done] : [done, other],
+        weights: weights && Array.from(weights),
+      });
       this.answer = { ...answer, game };
       this.clear.hidden = false;
       this.show(run, answer, done);
@@ -71,20 +95,30 @@ export class WhatIf {
         const dots = one.score.map((score, k) => {
           const dot = el("span", { class: "dot" });
           dot.style.left = `${(100 * (score - low)) / width}%`;
-          dot.style.top = `${20 + 60 * ((k * 7) % answer.count) / answer.count}%`;
+          dot.style.top = `${20 + (60 * ((k * 7) % answer.count)) / answer.count}%`;
           return dot;
         });
         const ended = one.finished.filter(Boolean).length;
         const turns = one.turns.reduce((sum, count) => sum + count, 0) / answer.count;
-        const text = `score from here ${signed(one.mean)} [${signed(one.interval[0])}, ${signed(one.interval[1])}], ${turns.toFixed(1)} turns, ${ended} of ${plural(answer.count, "game")} finished`;
-        return el("div", { class: "outcome" }, el("strong", {}, `${actionText(run.actions[one.action])}${one.action === done ? ", as it was" : ""}`), el("span", { class: "strip", "aria-hidden": "true" }, ...dots), el("span", { class: "hint" }, text));
+        const ends = one.interval.map((end) => signed(end)).join(", ");
+        const games = `${ended} of ${plural(answer.count, "game")} finished`;
+        const text = `score from here ${signed(one.mean)} [${ends}], ${turns.toFixed(1)} turns, ${games}`;
+        return el(
+          "div",
+          { class: "outcome" },
+          el("strong", {}, `${actionText(run.actions[one.action])}${one.action === done ? ", as it was" : ""}`),
+          el("span", { class: "strip", "aria-hidden": "true" }, ...dots),
+          el("span", { class: "hint" }, text),
+        );
       }),
     );
     if (answer.actions.length > 1) {
       const [was, would] = answer.actions;
       const better = would.score.reduce((count, score, k) => count + (score > was.score[k] ? 1 : 0), 0);
       const worse = would.score.reduce((count, score, k) => count + (score < was.score[k] ? 1 : 0), 0);
-      this.results.append(el("p", { class: "hint" }, `${actionWord(run.actions[would.action])} would have been better in ${better} of ${answer.count}, worse in ${worse}. The lines on the board show its first thirty turns.`));
+      const word = actionWord(run.actions[would.action]);
+      const counts = `${word} would have been better in ${better} of ${answer.count}, worse in ${worse}.`;
+      this.results.append(el("p", { class: "hint" }, `${counts} The lines on the board show its first thirty turns.`));
     }
   }
 
