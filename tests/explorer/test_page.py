@@ -198,6 +198,14 @@ def test_every_exhibit_has_its_verdict(calm: Site) -> None:
         page.wait_for_selector('#verdict[data-exhibit="three-fruits"][data-gamma="0.4"]')
         page.keyboard.press("End")
         assert page.evaluate("explorer.store.state.step") == 10
+        for planning, ends in (
+            ("agnostic", "never ends"),
+            ("egocentric", "ends after 4"),
+            ("empathic", "ends after 4"),
+        ):
+            calm.go(page, f"view=gallery&exhibit=bridge&planning={planning}")
+            page.locator("#verdict").filter(has_text=ends).wait_for()
+        calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&step=10")
         page.locator(".bars").filter(has_text="The game is over").wait_for()
     assert "an unstable attractor" in told["four-fruits"]
     assert "0.3333" in told["four-fruits"]

@@ -146,16 +146,15 @@ export class Timeline {
     if (stuck.length) {
       this.stuck.dataset.turn = first.stuck[0].start;
       const more = first.stuck.length > 3 ? ` and ${first.stuck.length - 3} more` : "";
-      setText(this.stuck, `\u25a6 Stuck in turns ${stuck.join(", ")}${more}`);
+      setText(this.stuck, `\u25a6 ${all.length > 1 ? "The first is stuck" : "Stuck"} in turns ${stuck.join(", ")}${more}`);
     }
     this.close.hidden = first.closest < 0;
     if (first.closest >= 0) {
       this.close.dataset.turn = first.closest;
       const margin = first.margins[first.closest];
-      setText(
-        this.close,
-        `\u25c6 Closest call: turn ${first.closest}, ${margin === 0 ? "a tie" : `margin ${margin.toPrecision(2)}`}`,
-      );
+      const whose = all.length > 1 ? "Its closest call" : "Closest call";
+      const how = margin === 0 ? "a tie" : `margin ${margin.toPrecision(2)}`;
+      setText(this.close, `\u25c6 ${whose}: turn ${first.closest}, ${how}`);
     }
     this.fork.hidden = divergence < 0;
     if (divergence >= 0) {
