@@ -146,7 +146,10 @@ export class Timeline {
     if (stuck.length) {
       this.stuck.dataset.turn = first.stuck[0].start;
       const more = first.stuck.length > 3 ? ` and ${first.stuck.length - 3} more` : "";
-      setText(this.stuck, `\u25a6 ${all.length > 1 ? "The first is stuck" : "Stuck"} in turns ${stuck.join(", ")}${more}`);
+      setText(
+        this.stuck,
+        `\u25a6 ${all.length > 1 ? "The first is stuck" : "Stuck"} in turns ${stuck.join(", ")}${more}`,
+      );
     }
     this.close.hidden = first.closest < 0;
     if (first.closest >= 0) {
