@@ -61,6 +61,17 @@ def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Ca
     assert "played by none of these runs" in refused(capsys, str(other), "--trace", str(whole))
 
 
+def test_the_games_of_the_page_are_those_of_the_library() -> None:
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.9, seed=2).learn(20_000, progress=False)
+    library = Library(games=2, seed=4)
+    name = library.add_agent(agent, "a").id
+    for number in range(2):
+        shown, same = library.recorded(name, number)[0], record(agent, 1, 4 + number)
+        assert np.array_equal(shown.x, same.x)
+        assert np.array_equal(shown.action, same.action)
+        assert shown.score.tolist() == agent.evaluate(1, seeds=(4 + number,)).played.score.tolist()
+
+
 def test_games_of_a_trace_come_first(run: Path) -> None:
     library = Library(games=2)
     library.add_folder(run)

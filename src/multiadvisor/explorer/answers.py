@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.draws import CHOICE, ENVIRONMENT, draw, low_half, stream_key, turn_key
+from multiadvisor.draws import CHOICE, ENVIRONMENT, draw_python, stream_key
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.statistics import interval
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractors, stuck_states
@@ -98,7 +99,7 @@ def what_if(
         if not 0 <= action < len(task.actions):
             raise BadInput(f"action {action} is not among the {len(task.actions)} of task {task.name!r}")
     x = task.world.checked(x, task.name)
-    given = reweighted(task, weights).weights
+    player = TablePlayer(agent, reweighted(task, weights).weights) if has_tables(agent) else agent
     limit = (_LONGEST if task.limit is None else task.limit) - turn
     keys = np.tile([stream_key(k, ENVIRONMENT, turn) for k in range(count)], len(actions))
     games = Games(task, keys)
@@ -120,7 +121,7 @@ def what_if(
             ways.append(games.x[:, 0].copy())
         if not playing.any():
             break
-        choice = _greedy(agent, games, given)
+        choice = _greedy(player, games)
     shape = (len(actions), count)
     return {
         "turn": turn,
@@ -141,22 +142,10 @@ def _active(games: Games) -> np.ndarray:
     return np.arange(games.advisors.shape[1])[None] < games.active[:, None]
 
 
-def _greedy(agent: MultiAdvisor, games: Games, weights: np.ndarray) -> np.ndarray:
+def _greedy(player: Any, games: Games) -> np.ndarray:
     """The greedy action of each game, ties broken by the turn's own draw."""
-    keys = zip(games.keys, games.turn[:, 0].tolist(), strict=True)
-    draws = [float(low_half(np.uint64(draw(np.uint64(turn_key(key, turn)), CHOICE)))) for key, turn in keys]
-    if not has_tables(agent):
-        return np.array([agent.act(x, one) for x, one in zip(games.x, draws, strict=True)], np.int64)
-    world, learner = games.task.world, agent._learner
-    assert world is not None
-    advisors, local, active = np.zeros_like(games.advisors), np.zeros_like(games.local), np.zeros(len(draws), np.int64)
-    for b, x in enumerate(games.x):  # an advisor whose part is over has left the list
-        active[b] = world.begin(world.constants, x, advisors[b])
-        world.local_states(world.constants, x, advisors[b], active[b], local[b])
-    speaks = np.arange(advisors.shape[1])[None] < active[:, None]
-    offset, stride = learner.layout  # type: ignore[union-attr]
-    rows = np.where(speaks, offset[advisors] + stride[advisors] * local, 0)
-    total = (learner.table[rows] * (weights[advisors] * speaks)[..., None]).sum(axis=1)  # [games, A]
-    tied = total == total.max(axis=1, keepdims=True)
-    rank = (np.array(draws) * tied.sum(axis=1)).astype(np.int64)
-    return (tied.cumsum(axis=1) > rank[:, None]).argmax(axis=1)
+    draws = (
+        (draw_python(int(key), turn, CHOICE) & 0xFFFFFFFF) / (1 << 32)
+        for key, turn in zip(games.keys, games.turn[:, 0].tolist(), strict=True)
+    )
+    return np.array([player.act(x, one) for x, one in zip(games.x, draws, strict=True)], np.int64)

@@ -14,6 +14,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, sweep_records
 from multiadvisor.explorer.grid import grid_of
+from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
 
@@ -126,9 +127,10 @@ class Library:
         with entry.lock:
             if game not in entry.games:
                 draws = next(iter(self.entries.values())).settings["seed"]
-                advice = None if sends_table(agent) else True
+                tables = sends_table(agent)
+                player: Any = TablePlayer(agent) if tables else agent
                 number = self.seed + game - len(entry.traces)
-                entry.games[game] = record(agent, 1, number, advice=advice, draws=draws, longest=_LONGEST), 0
+                entry.games[game] = record(player, 1, number, advice=not tables, draws=draws, longest=_LONGEST), 0
             return entry.games[game]
 
     def game(self, name: str, number: int) -> bytes:

@@ -17,17 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.draws import (
-    CHOICE,
-    EVALUATION,
-    below,
-    draw,
-    environment_seed,
-    high_half,
-    low_half,
-    stream_key,
-    turn_key,
-)
+from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advice
 from multiadvisor.runs.files import check_writable, write_atomically
@@ -236,9 +226,9 @@ def record(
     for game in range(games):
         state, over, length = world.deal(game), False, 0
         while not over:
-            word = np.uint64(draw(np.uint64(turn_key(key, turn)), CHOICE))
-            exploring = high_half(word) < epsilon
-            action = int(below(word, len(task.actions))) if exploring else agent.act(state, float(low_half(word)))
+            high, low = divmod(draw_python(int(key), turn, CHOICE), 1 << 32)
+            exploring = high / (1 << 32) < epsilon
+            action = low * len(task.actions) >> 32 if exploring else agent.act(state, low / (1 << 32))
             if advice:
                 names, values = agent.advice(state)
                 active.append(np.isin(np.arange(task.n), [place[name] for name in names]))
