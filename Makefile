@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test lint chaos clean
+.PHONY: reproduce test lint browser chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.
 $(VENV)/installed: pyproject.toml
@@ -17,7 +17,7 @@ $(VENV)/installed-reproduce: $(VENV)/installed
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,video,ray,search,tensorboard,parquet,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,video,explorer,ray,search,tensorboard,parquet,test]'
 	touch $@
 
 # Stopped at any moment, it goes on where it was.
@@ -29,8 +29,21 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
-	$(BIN)/pytest -n auto
+# The tests of the explorer page need Chromium: the one that is there, or Debian's. Without one they are skipped, and say
+# so; where CI is set that is a failure.
+browser:
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+		if [ -n "$$name" ] && command -v "$$name" > /dev/null; then exit 0; fi; done; \
+	if command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo "installing chromium for the tests of the explorer page ..."; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			chromium fonts-liberation > /dev/null && exit 0; fi; \
+	echo "NO BROWSER: the explorer page cannot be tested; apt-get install chromium, or set CHROMIUM=/path/to/it" >&2; \
+	[ -z "$$CI" ]
+
+# the browser's tests stay together on one worker, as they share it
+test: lint browser
+	$(BIN)/pytest -n auto --dist loadgroup
 
 # Kills, mutated inputs and flipped bits in full; minutes. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test

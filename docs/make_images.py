@@ -16,6 +16,7 @@ import numpy as np
 
 import multiadvisor as mad
 from multiadvisor.cli import main
+from multiadvisor.explorer import export
 from multiadvisor.worlds.render import picture
 
 IMAGES = Path(__file__).parent / "images"
@@ -71,6 +72,44 @@ def explained(name: str, *flags: str) -> None:
             shutil.copyfile(Path(folder) / name, IMAGES / name)
 
 
+EXPLORED = {  # the figures of docs/explorer.md: name, state of the page, height in pixels, colours
+    "explorer.png": ("turn=60&attractors=exact", 880, "light"),
+    "explorer-compare.png": ("view=compare&turn=13", 880, "dark"),
+    "explorer-gallery.png": ("view=gallery&exhibit=three-fruits&gamma=0.51", 640, "light"),
+}
+
+
+def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
+    """The explorer's page, photographed in a browser."""
+    from playwright.sync_api import sync_playwright
+
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer, address, serving
+
+    library = Library()
+    for name, agent in agents.items():
+        library.add_agent(agent, name)
+    explorer = Explorer(library)
+    for name in library.entries:
+        library.recorded(name, 0)
+    with serving(explorer) as port, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, (state, height, scheme) in EXPLORED.items():
+            context = browser.new_context(viewport={"width": 1200, "height": height}, color_scheme=scheme)
+            page = context.new_page()
+            page.goto(f"{address(port, explorer.keys.ticket())}&{state}")
+            page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
+            page.wait_for_timeout(1000)  # attractors and the second run come a little later
+            page.screenshot(path=IMAGES / name)
+            print(f"{name}: {(IMAGES / name).stat().st_size / 1000:.0f} KB")
+        browser.close()
+
+
+def trained(planning: str) -> mad.MultiAdvisor:
+    """The agent of the pictures."""
+    return mad.MultiAdvisor(mad.make("pac-boy"), planning=planning, gamma=0.9, seed=0).learn(1_000_000, progress=False)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))
@@ -78,6 +117,9 @@ if __name__ == "__main__":
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))
     for name, command in SOLVED.items():
         solved(name, command)
+    agents = {f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")}
+    explored(agents)
+    export(dict([next(iter(agents.items()))]), IMAGES.parent / "pac-boy.html")
     explained("why.png", "--seed", "3", "--turn", "41")
     with tempfile.TemporaryDirectory() as folder:
         # nine minutes: only when asked for. (The pictures of the paper's results are made by from_report.py.)

@@ -34,6 +34,7 @@ LAYERS = [
     {"runs.search", "runs.tensorboard"},
     {"experiments", "benchmark"},
     {"benchmark_deep", "benchmark_explain", "benchmark_sweep"},
+    {"explorer"},
     {"commands"},
     {"cli"},
 ]
@@ -42,6 +43,7 @@ HEAVY = {
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
     "torch": {"benchmark_deep.py"}, "pickle": set(),
     "imageio_ffmpeg": {"video.py"}, "PIL": {"video.py"},
+    "starlette": {"server.py"}, "uvicorn": {"server.py"}, "websockets": set(),
     "yaml": set(), "marshal": set(),
     "ray": {"ray_engine.py"}, "optuna": {"search.py"}, "tensorboardX": {"tensorboard.py"}, "pyarrow": {"sweep.py"},
 }  # fmt: skip

@@ -27,6 +27,7 @@ commands:
   check       look for defects in a task
   sweep       run a grid of training runs that survives crashes, on one machine or many
   reproduce   run the paper's experiments, write a report with a verdict on each of its claims
+  explore     look at trained agents in the browser
   benchmark   measure speed against a native C loop or other libraries
 
 `multiadvisor COMMAND --help` explains each. A first example (the very first run compiles for some seconds):
@@ -43,6 +44,7 @@ COMMANDS = (
     "sweep",
     "reproduce",
     "benchmark",
+    "explore",
 )  # each a module of `commands`
 
 

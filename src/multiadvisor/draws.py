@@ -89,8 +89,17 @@ def stream_key(seed: int, stream: int, index: int = 0) -> np.uint64:
 
 
 def game_key(seed: int, evaluation: int, game: int) -> np.uint64:
-    """The key of one game of an evaluation whose games are played side by side."""
-    return stream_key(seed, EVALUATION, ((1 + evaluation) << 32) + game)
+    """The key of one game of an evaluation whose games are played side by side; the first is everybody's first."""
+    return stream_key(seed, EVALUATION, ((1 + evaluation) << 32) + game if game else evaluation)
+
+
+def draw_python(key: int, turn: int, purpose: int) -> int:
+    """`draw` of a turn on Python's whole numbers, for those who draw seldom: nothing has to be compiled for it.
+
+    >>> draw_python(5, 3, CHOICE) == int(draw(np.uint64(turn_key(np.uint64(5), 3)), CHOICE))
+    True
+    """
+    return _mix_python(_mix_python(key + turn * int(_GOLDEN)) + purpose * int(_STEP))
 
 
 STRETCH = 1000  # turns after which the next game of a Python environment is seeded anew

@@ -17,18 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.draws import (
-    CHOICE,
-    EVALUATION,
-    below,
-    draw,
-    environment_seed,
-    game_key,
-    high_half,
-    low_half,
-    stream_key,
-    turn_key,
-)
+from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advice
 from multiadvisor.runs.files import check_writable, write_atomically
@@ -224,13 +213,13 @@ def _world(task: Task, draws: int, seed: int, apart: bool) -> _Compiled | _Envir
 
 def record(
     agent: MultiAdvisor, games: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None,
-    draws: int | None = None,
+    draws: int | None = None, longest: int | None = None,
 ) -> Trace:  # fmt: skip
     """The games that `agent.evaluate(games, seeds=(seed,))` plays, turn by turn; with `epsilon`, exploring ones.
 
     `advice` keeps every turn's advice as well; by default only where no table tells it from the state. `draws` is the
     seed of the agent whose random numbers the games use, by default its own: with the same `draws` and `seed` two
-    agents play the same first game.
+    agents play the same first game. Games are cut off after `longest` turns; by default they must end by themselves.
 
     >>> import multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(20_000, progress=False)
@@ -254,10 +243,10 @@ def record(
     for game in range(games):
         state, over, length = world.deal(game), False, 0
         while not over:
-            now = turn_key(game_key(own, seed, game), length) if apart else turn_key(key, turn)
-            word = np.uint64(draw(np.uint64(now), CHOICE))
-            exploring = high_half(word) < epsilon
-            action = int(below(word, len(task.actions))) if exploring else agent.act(state, float(low_half(word)))
+            now = (game_key(own, seed, game), length) if apart else (key, turn)
+            high, low = divmod(draw_python(int(now[0]), now[1], CHOICE), 1 << 32)
+            exploring = high / (1 << 32) < epsilon
+            action = low * len(task.actions) >> 32 if exploring else agent.act(state, low / (1 << 32))
             if advice:
                 names, values = agent.advice(state)
                 active.append(np.isin(np.arange(len(advisors)), [place[name] for name in names]))
@@ -267,8 +256,8 @@ def record(
             rewards += [(turn, int(j), float(r)) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]
             actions.append(action)
             explored.append(exploring)
-            over = step.terminated or step.truncated
             turn, length = turn + 1, length + 1
+            over = step.terminated or step.truncated or length == longest
             if length > _LONGEST_GAME:
                 raise BadInput(f"a game of {task.name!r} did not end in {_LONGEST_GAME} turns: give the task a limit")
         states.append(state)

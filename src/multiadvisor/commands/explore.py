@@ -1,0 +1,55 @@
+"""`multiadvisor explore`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from multiadvisor.commands.parsing import Parser, parse, show
+from multiadvisor.errors import BadInput
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Open the explorer."""
+    parser = Parser(
+        "explore",
+        "Look at trained agents in the browser: what each advisor wants, who won, why it is stuck. The page is served\n"
+        "on this machine only, and nothing leaves it. Ctrl-C ends it.",
+        "multiadvisor explore runs/a runs/b\n  multiadvisor explore runs/a --export game.html",
+    )
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs, or of many of them")
+    parser.add_argument(
+        "--port", type=int, default=8765, metavar="INT", help="port, or the next free one (default 8765)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument("--games", type=int, default=5, metavar="INT", help="games to choose from (default 5)")
+    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first game (default 0)")
+    parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
+                        help="games recorded by `evaluate --trace`; may be given again")  # fmt: skip
+    parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and end")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parse(parser, arguments)
+    if not 0 <= given.port <= 65535:
+        raise BadInput(f"port is {given.port}: choose it between 0 and 65535")
+    for name, least in (("games", 1), ("seed", 0)):
+        if getattr(given, name) < least:
+            raise BadInput(f"{name} is {getattr(given, name)}: give a whole number of at least {least}")
+    from multiadvisor.explorer.library import Library
+
+    library = Library(given.games, given.seed)
+    for folder in given.runs:
+        library.add_folder(folder)
+    if given.trace:
+        from multiadvisor.runs.trace import read_trace
+
+        for file in given.trace:
+            library.add_trace(read_trace(file), str(file))
+    from multiadvisor.explorer.opening import serve, write_page
+
+    if given.export is not None:
+        size = write_page(library, given.export)
+        text = f"{given.export}: {size / 1000:.0f} KB, plays in any browser"
+        show({"file": str(given.export), "bytes": size}, given.json, text)
+    else:
+        serve(library, given.port, not given.no_browser, given.json)
+    return 0

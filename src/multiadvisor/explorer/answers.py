@@ -1,0 +1,151 @@
+"""What the page cannot compute by itself: attractors by the theory lab, and how the game would go on."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.draws import CHOICE, ENVIRONMENT, draw_python, stream_key
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.playing import TablePlayer
+from multiadvisor.statistics import interval
+from multiadvisor.task import Task
+from multiadvisor.theory.attractors import attractors, stuck_states
+from multiadvisor.theory.boards import board_solution, has_tables
+from multiadvisor.theory.solver import Solution
+from multiadvisor.worlds.game import Games
+from multiadvisor.worlds.maze import MazeConstants
+
+CONTINUATIONS = 20
+_SHOWN = 30  # turns of each continuation whose way is drawn
+_LONGEST = 2000  # turns of a continuation of a task without a limit
+
+
+def reweighted(task: Task, weights: list[float] | None) -> Task:
+    """The task with these weights, one for each advisor."""
+    if weights is None:
+        return task
+    if len(weights) != task.n:
+        raise BadInput(f"{len(weights)} weights were given for the {task.n} advisors of {task.name!r}")
+    foci = (dataclasses.replace(focus, weight=float(w)) for focus, w in zip(task.foci, weights, strict=True))
+    return dataclasses.replace(task, foci=tuple(foci))
+
+
+# ---- attractors ------------------------------------------------------------------------------------------------------
+def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | None = None) -> dict[str, Any]:
+    """The attractors of the board x: of the exact egocentric values of its fruits, and of what the agent has learned.
+
+    Learned values of another planning have no attractors by definition; the cells from which their greedy walk never
+    earns are told in any case.
+    """
+    task = reweighted(agent.task, weights)
+    if task.world is None or not isinstance(task.world.constants, MazeConstants):
+        raise BadInput(
+            f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
+        )
+    gamma = agent.settings.gamma
+    if not x[1 + len(task.world.constants.ghost_start) :].any():
+        return {"gamma": gamma, "planning": agent.settings.planning, "exact": [], "learned": [], "stuck": []}
+    exact = board_solution(task, x, gamma)
+    learned = board_solution(task, x, gamma, agent) if agent.settings.learner == "advisors" else None
+    return {
+        "gamma": gamma,
+        "planning": agent.settings.planning,
+        "exact": _listed(exact),
+        "learned": _listed(learned) if learned is not None and agent.settings.planning == "egocentric" else None,
+        "stuck": [] if learned is None else np.flatnonzero(_stuck(learned)).tolist(),
+    }
+
+
+def exact_layer(agent: MultiAdvisor, x: np.ndarray) -> dict[str, Any]:
+    """The attractors of the exact values alone."""
+    task, gamma = agent.task, agent.settings.gamma
+    assert task.world is not None
+    fruits = x[1 + len(task.world.constants.ghost_start) :].any()
+    found = _listed(board_solution(task, x, gamma)) if fruits else []
+    return {"gamma": gamma, "planning": agent.settings.planning, "exact": found, "learned": None, "stuck": []}
+
+
+def _stuck(solution: Solution) -> np.ndarray:
+    return stuck_states(solution) & np.any(solution.mdp.local >= 0, axis=0)
+
+
+def _listed(solution: Solution) -> list[dict[str, Any]]:
+    return [
+        {"cell": one.state, "stable": one.stable, "margin": one.margin, "action": one.action,
+         "advisors": list(one.advisors[:5])}
+        for one in attractors(solution)
+    ]  # fmt: skip
+
+
+# ---- what if ---------------------------------------------------------------------------------------------------------
+def what_if(
+    agent: MultiAdvisor, x: np.ndarray, turn: int, actions: tuple[int, ...], weights: list[float] | None = None,
+    count: int = CONTINUATIONS,
+) -> dict[str, Any]:  # fmt: skip
+    """How the game goes on from x after each of some actions and greedily from then on, `count` times.
+
+    Continuation k of every action has the same random numbers, so that the difference is the action's alone.
+    """
+    task = agent.task
+    if task.world is None:
+        raise BadInput(f"task {task.name!r} is a Python environment, which cannot be put back into an earlier state")
+    if weights is not None and not has_tables(agent):
+        raise BadInput("an agent without tables plays with its own weights only: reset them to try another action")
+    for action in actions:
+        if not 0 <= action < len(task.actions):
+            raise BadInput(f"action {action} is not among the {len(task.actions)} of task {task.name!r}")
+    x = task.world.checked(x, task.name)
+    player = TablePlayer(agent, reweighted(task, weights).weights) if has_tables(agent) else agent
+    limit = (_LONGEST if task.limit is None else task.limit) - turn
+    keys = np.tile([stream_key(k, ENVIRONMENT, turn) for k in range(count)], len(actions))
+    games = Games(task, keys)
+    games.x[:], games.turn[:, 1], games.fresh[:] = x, turn, 0
+    playing = np.ones(len(keys), bool)
+    score, length, finished = np.zeros(len(keys)), np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
+    ways = [games.x[:, 0].copy()]
+    choice = np.repeat(np.array(actions, np.int64), count)
+    for step in range(max(limit, 1)):
+        before, over = games.x.copy(), ~playing
+        games.step(choice)
+        games.x[over] = before[over]
+        earned = (task.weights[games.advisors] * games.reward * _active(games)).sum(axis=1)
+        score[playing] += earned[playing]
+        length[playing] += 1
+        finished |= playing & games.terminated
+        playing = playing & ~games.over
+        if step < _SHOWN:
+            ways.append(games.x[:, 0].copy())
+        if not playing.any():
+            break
+        choice = _greedy(player, games)
+    shape = (len(actions), count)
+    return {
+        "turn": turn,
+        "count": count,
+        "actions": [
+            {"action": a, "score": s.tolist(), "turns": t.tolist(), "finished": f.tolist(), "mean": float(s.mean()),
+             "interval": list(interval(s)), "ways": w.tolist()}
+            for a, s, t, f, w in zip(
+                actions, score.reshape(shape), length.reshape(shape), finished.reshape(shape),
+                np.stack(ways, axis=1).reshape(*shape, -1), strict=True,
+            )
+        ],
+    }  # fmt: skip
+
+
+def _active(games: Games) -> np.ndarray:
+    """[games, n] which slots hold an active advisor."""
+    return np.arange(games.advisors.shape[1])[None] < games.active[:, None]
+
+
+def _greedy(player: Any, games: Games) -> np.ndarray:
+    """The greedy action of each game, ties broken by the turn's own draw."""
+    draws = (
+        (draw_python(int(key), turn, CHOICE) & 0xFFFFFFFF) / (1 << 32)
+        for key, turn in zip(games.keys, games.turn[:, 0].tolist(), strict=True)
+    )
+    return np.array([player.act(x, one) for x, one in zip(games.x, draws, strict=True)], np.int64)

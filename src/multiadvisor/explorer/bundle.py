@@ -1,0 +1,112 @@
+"""From an agent and its games to what the page is sent: a JSON header and binary arrays, each number once.
+
+The tables go over as float64, so that the page's sums are the library's. A turn is the state x on a grid, and
+elsewhere the rows of the table that the advisors look at; the page computes all the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.grid import Grid, grid_of
+from multiadvisor.runs.trace import Trace
+from multiadvisor.theory.boards import has_tables
+
+_LARGEST_TABLE = 64 << 20  # bytes
+_TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
+
+
+def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """One message: the header's length, the header as JSON, then the arrays, each at a multiple of 8 bytes.
+
+    >>> len(pack({}, {"a": np.zeros(3)})) % 8
+    0
+    """
+    listed, bodies, offset = [], [], 0
+    for name, array in arrays.items():
+        body = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        listed.append({"name": name, "type": _TYPES[array.dtype.name], "shape": list(array.shape), "offset": offset})
+        bodies.append(body + b"\0" * (-len(body) % 8))
+        offset += len(bodies[-1])
+    text = json.dumps({**header, "arrays": listed}, allow_nan=False).encode()
+    text += b" " * (-(len(text) + 8) % 8)
+    return len(text).to_bytes(8, "little") + text + b"".join(bodies)
+
+
+def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
+    """What the page shows of a run before it has any number of it."""
+    task, grid = agent.task, grid_of(agent.task)
+    return {
+        "name": name,
+        "task": task.name,
+        "settings": dataclasses.asdict(agent.settings),
+        "turns": getattr(agent, "turns", 0),
+        "actions": list(task.actions),
+        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in task.foci],
+        "gammas": task.gammas(agent.settings.gamma).tolist(),
+        "grid": None if grid is None else grid.as_dict(),
+        "labels": list(task.labels[:5000]),
+        "compiled": task.world is not None,
+    }
+
+
+def sends_table(agent: MultiAdvisor) -> bool:
+    """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each turn."""
+    if grid_of(agent.task) is None or agent.task.world is None or not has_tables(agent):
+        return False
+    learner: Any = agent._learner
+    return learner.table.nbytes <= _LARGEST_TABLE
+
+
+def run_pack(agent: MultiAdvisor, name: str) -> bytes:
+    """The run: its descriptor and, on a grid, the one flat table and where each advisor's rows lie in it."""
+    if not sends_table(agent):
+        return pack(describe(agent, name), {})
+    learner: Any = agent._learner
+    return pack(
+        describe(agent, name), {"table": np.asarray(learner.table, float), "layout": learner.layout.astype(np.int32)}
+    )
+
+
+def game_pack(trace: Trace, game: int, grid: Grid | None) -> bytes:
+    """One game of a trace."""
+    span = trace.span(game)
+    paid = (trace.reward_turn >= span.start) & (trace.reward_turn < span.stop)
+    arrays = {
+        "action": trace.action[span].astype(np.int32),
+        "explored": trace.explored[span].astype(np.uint8),
+        "reward_turn": (trace.reward_turn[paid] - span.start).astype(np.int32),
+        "reward_advisor": trace.reward_advisor[paid].astype(np.int32),
+        "reward": np.asarray(trace.reward[paid], float),
+    }
+    if grid is not None and trace.x is not None:
+        arrays |= _on_grid(grid, trace.states(game))
+    if trace.advice is not None or "cells" not in arrays:
+        arrays |= _advice(trace, span)
+    header = {"seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game])}
+    return pack(header, arrays)
+
+
+def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:
+    """x [T + 1, size] as the cells of what moves and one bit for each item."""
+    moving = states[:, [sprite.place for sprite in grid.sprites]].astype(np.int32)
+    there = states[:, [item.place for item in grid.items]] == 1 if grid.items else np.zeros((len(states), 0), bool)
+    return {"cells": moving, "items": np.packbits(there, axis=1, bitorder="little")}
+
+
+def _advice(trace: Trace, span: slice) -> dict[str, np.ndarray]:
+    """The advice of every turn as a table of its own, and the rows [T, n] that are active, -1 where silent."""
+    if trace.active is None or trace.advice is None:
+        raise BadInput(f"the trace of task {trace.header['task']['name']!r} has no advice: record it with advice=True")
+    active = trace.active[span]
+    before = int(trace.active[: span.start].sum())
+    rows = np.full(active.shape, -1, np.int32)
+    rows[active] = np.arange(int(active.sum()))
+    label = {} if trace.x is None else {"state": trace.x[span.start : span.stop, 0].astype(np.int32)}
+    return {"rows": rows, "table": np.asarray(trace.advice[before : before + int(active.sum())], float), **label}

@@ -1,0 +1,107 @@
+"""Learning curves of runs and of sweeps: settings that differ in their seed alone are one curve, with an interval."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+
+MEASURES = ("score", "turns", "finished", "touches")
+
+
+class Record(NamedTuple):
+    """What a run has kept of its training."""
+
+    name: str
+    task: str
+    options: dict[str, Any]
+    settings: dict[str, Any]
+    epochs: list[dict[str, Any]]
+
+
+def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """One curve for each setting, in the order in which they come.
+
+    >>> runs = [Record(f"run {s}", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "seed": s},
+    ...         [{"epoch": 1, "score": float(s)}]) for s in (0, 1)]
+    >>> [(curve["label"], curve["runs"], curve["score"]["mean"]) for curve in curves(runs)]
+    [('empathic 0.9', 2, [0.5])]
+    """
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        same = {key: value for key, value in record.settings.items() if key != "seed"}
+        key = json.dumps([record.task, record.options, same], sort_keys=True, default=str)
+        if record.epochs:
+            groups.setdefault(key, []).append(record)
+    return [_curve(group) for group in groups.values()]
+
+
+def _curve(group: list[Record]) -> dict[str, Any]:
+    length = min(len(record.epochs) for record in group)
+    curve: dict[str, Any] = {
+        "task": group[0].task, "label": _label(group[0]), "runs": len(group),
+        "epochs": [group[0].epochs[k].get("epoch", k + 1) for k in range(length)],
+    }  # fmt: skip
+    for measure in MEASURES:
+        values: list[list[Any]] = [[record.epochs[k].get(measure) for record in group] for k in range(length)]
+        if any(value is None for row in values for value in row):
+            curve[measure] = None
+            continue
+        table = np.array(values, float)  # [epochs, runs]
+        low, high = intervals(table)
+        curve[measure] = {"mean": table.mean(axis=1).tolist(), "low": low.tolist(), "high": high.tolist()}
+    return curve
+
+
+def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`statistics.interval` of every row at once: low and high ends [rows], the same numbers from the same resamples.
+
+    >>> [end.tolist() for end in intervals(np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))]
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
+    runs = values.shape[1]
+    if runs < 2:
+        return values.mean(axis=1), values.mean(axis=1)
+    generator = np.random.default_rng(0)
+    means = [values[:, generator.integers(runs, size=(100, runs))].mean(axis=2) for _ in range(20)]
+    low, high = np.quantile(np.concatenate(means, axis=1), [0.025, 0.975], axis=1)
+    return low, high
+
+
+def _label(record: Record) -> str:
+    settings = record.settings
+    learner = settings.get("learner", "advisors")
+    text = f"{settings['planning'] if learner == 'advisors' else learner} {settings['gamma']:g}"
+    return text + (f", noise {settings['noise']:g}" if settings.get("noise") else "")
+
+
+def sweep_records(folder: Path) -> list[Record]:
+    """The finished runs of a sweep: it keeps their records, one sealed file each, and not the agents."""
+    records = []
+    for path in sorted((folder / "results").glob("[0-9a-f]*.json")):
+        result = _unsealed(path).get("result")
+        try:
+            found = Record(path.stem, result["task"], result["options"], result["settings"], list(result["epochs"]))  # type: ignore[index]
+            float(found.settings["gamma"]), str(found.settings["planning"])
+        except (KeyError, TypeError, ValueError):
+            continue  # another kind of job
+        records.append(found)
+    return records
+
+
+def _unsealed(path: Path) -> dict[str, Any]:
+    try:
+        whole = json.loads(path.read_bytes())
+        given = whole.pop("sha256")
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
+        given, text, whole = "", "torn", {}
+    if hashlib.sha256(text.encode()).hexdigest() != given:
+        raise BadInput(f"{str(path)!r} is torn or was changed: run the sweep again, which makes it anew")
+    return whole

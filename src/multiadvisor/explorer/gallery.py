@@ -1,0 +1,160 @@
+"""The gallery: small worlds that show one trouble each, with exact values, as agents that the page can look at."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.explorer.bundle import game_pack, pack, run_pack
+from multiadvisor.explorer.grid import grid_of
+from multiadvisor.planning import PLANNINGS
+from multiadvisor.runs.trace import record
+from multiadvisor.task import Task, check_gamma
+from multiadvisor.theory.attractors import attractors, critical_gamma
+from multiadvisor.theory.enumerate import enumerate_task
+from multiadvisor.theory.mdp import FiniteMDP
+from multiadvisor.theory.solver import Solution, best_actions, solve
+from multiadvisor.worlds.builtin import make
+
+_LEARNED = 20_000  # transitions of the noisy learner
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One world of the gallery, and what to look for in it."""
+
+    title: str
+    task: str
+    text: str
+    planning: str
+    gamma: float
+    noise: float | None = None
+    """None: exact values; else values learned from rewards with this noise."""
+
+
+EXHIBITS = {
+    "three-fruits": Exhibit(
+        "Three fruits", "three-fruits",
+        "Three fruits, each two steps away. Going South is going nowhere, into the wall. Just above gamma = 0.5 it is "
+        "worth most: each advisor would rather stay near its own fruit than see another one approached.",
+        "egocentric", 0.6,
+    ),
+    "four-fruits": Exhibit(
+        "Four fruits", "four-fruits",
+        "Every step brings one fruit nearer and puts three farther away. Above gamma = 1/3 the middle is an attractor, "
+        "though an unstable one: no action stays.",
+        "egocentric", 0.45,
+    ),
+    "two-goal": Exhibit(
+        "Two goals", "two-goal",
+        "a_0 waits, a_1 and a_2 each end the game with a reward of 1. Each advisor believes that its own goal comes "
+        "next: above gamma = 0.5 waiting promises them more than either goal.",
+        "egocentric", 0.9,
+    ),
+    "bridge": Exhibit(
+        "Bridge", "bridge",
+        "A bridge over water. Agnostic advisors expect a clumsy player and will not set foot on it; egocentric and "
+        "empathic ones cross.",
+        "agnostic", 0.9,
+    ),
+    "noise": Exhibit(
+        "Noise", "four-fruits",
+        "Values learned from rewards with Gaussian noise. A small gamma leaves little of a distant fruit, 0.4^5 = "
+        "0.01, far less than the noise: raise it and the arrows turn at random. The share of cells whose greedy action "
+        "is one of the exact ones says how many are left.",
+        "egocentric", 0.4, 0.3,
+    ),
+}  # fmt: skip
+
+
+def listing() -> list[dict[str, Any]]:
+    """The exhibits, for the page."""
+    return [
+        {"id": name, "title": one.title, "task": one.task, "text": one.text, "planning": one.planning,
+         "gamma": one.gamma, "noise": one.noise}
+        for name, one in EXHIBITS.items()
+    ]  # fmt: skip
+
+
+@functools.cache
+def _mdp(task: str) -> tuple[Task, FiniteMDP, float | None]:
+    made = make(task)
+    mdp = enumerate_task(made)
+    return made, mdp, critical_gamma(mdp)
+
+
+@functools.lru_cache(maxsize=256)
+def _solved(task: str, planning: str, gamma: float) -> Solution:
+    return solve(_mdp(task)[1], planning, gamma)
+
+
+def exact(task: str, planning: str, gamma: float) -> MultiAdvisor:
+    """An agent whose tables hold the exact values of a small task under any planning.
+
+    >>> agent = exact("three-fruits", "egocentric", 0.6)
+    >>> agent.task.actions[agent.act(agent.task.deal())]
+    'S'
+    """
+    made, mdp, _ = _mdp(task)
+    solution = _solved(task, planning, gamma)
+    agent = MultiAdvisor(made, planning=planning, gamma=gamma)
+    layout = made.layout()
+    for k, name in enumerate(mdp.advisors):
+        j = made.names.index(name)
+        speaks = np.flatnonzero(mdp.local[k] >= 0)
+        rows = layout.offset[j] + layout.stride[j] * mdp.local[k, speaks]
+        agent._learner.table[rows] = solution.values[k, speaks]
+    return agent
+
+
+def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
+    """One exhibit: a run, its greedy game, and what the solver says of its first state."""
+    if name not in EXHIBITS:
+        raise unknown("exhibit", name, EXHIBITS)
+    if planning not in PLANNINGS:
+        raise unknown("planning", planning, PLANNINGS)
+    check_gamma(gamma)
+    one = EXHIBITS[name]
+    made, mdp, critical = _mdp(one.task)
+    if gamma == 1.0:
+        raise BadInput("gamma is 1, where waiting costs nothing: choose it below 1")
+    solution = _solved(one.task, planning, gamma)
+    agent = exact(one.task, planning, gamma)
+    agreement = None
+    if one.noise is not None:
+        if not 0.0 <= noise <= 10.0:
+            raise BadInput(f"noise is {noise}: choose it between 0 and 10")
+        truth = agent
+        agent = MultiAdvisor(made, planning=planning, gamma=gamma, epsilon=0.2, noise=noise, seed=1)
+        agent.learn(_LEARNED, progress=False)
+        agreement = _agreement(agent, truth)
+    trace = record(agent, 1, 0)
+    first = int(mdp.start.argmax())
+    found = attractors(solution) if planning == "egocentric" else []
+    here = next((at for at in found if at.state == first), None)
+    header = {
+        "id": name, "planning": planning, "gamma": gamma, "noise": noise if one.noise is not None else None,
+        "critical": critical, "attractor": None if here is None else {"stable": here.stable, "margin": here.margin},
+        "converged": solution.converged, "agreement": agreement, "turns": int(trace.turns[0]),
+        "finished": bool(trace.finished[0]), "score": float(trace.score[0]),
+    }  # fmt: skip
+    parts = [run_pack(agent, one.title), game_pack(trace, 0, grid_of(made))]
+    arrays = {name: np.frombuffer(part, np.uint8) for name, part in zip(("run", "game"), parts, strict=True)}
+    return pack(header, arrays)
+
+
+def _agreement(agent: MultiAdvisor, truth: MultiAdvisor) -> float:
+    """The share of cells, all fruit in place, in which the greedy action is one of the exact ones."""
+    x = agent.task.deal()
+    held = {int(cell) for cell in agent.task.board.fruit}
+    right = []
+    for cell in range(len(agent.task.board.place)):
+        if cell not in held:
+            state = [cell, *x[1:]]
+            right.append(bool(best_actions(truth.preferences(state))[agent.act(state)]))
+    return float(np.mean(right))

@@ -1,0 +1,147 @@
+"""The runs that are shown, each under an opaque id; what a page may ask for is here, and nothing else is reachable."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.agent import MultiAdvisor, load_with_record
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
+from multiadvisor.explorer.curves import Record, curves, sweep_records
+from multiadvisor.explorer.grid import grid_of
+from multiadvisor.explorer.playing import TablePlayer
+from multiadvisor.runs.checkpoint import read_header
+from multiadvisor.runs.trace import Trace, record
+
+_LONGEST = 2000  # turns of a game: more than anybody would watch
+
+
+@dataclass
+class Entry:
+    """One run: loaded when it is first looked at, its games played when they are first asked for."""
+
+    name: str
+    folder: Path | None
+    settings: dict[str, Any]
+    task: dict[str, Any]
+    epochs: list[dict[str, Any]]
+    loaded: MultiAdvisor | None = None
+    traces: list[tuple[Trace, int]] = field(default_factory=list)
+    """Games of trace files, before those that are played here."""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    games: dict[int, tuple[Trace, int]] = field(default_factory=dict)
+
+    @property
+    def agent(self) -> MultiAdvisor:
+        """The agent."""
+        with self.lock:
+            if self.loaded is None:
+                assert self.folder is not None
+                self.loaded = load_with_record(self.folder)[0]
+            return self.loaded
+
+
+class Library:
+    """All runs of one explorer, in the order given."""
+
+    def __init__(self, games: int = 5, seed: int = 0) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.games, self.seed = games, seed
+        self.records: list[Record] = []
+        """Of sweeps, which keep no agents."""
+
+    # ---- adding --------------------------------------------------------------------------------------------------
+    def add_folder(self, folder: Path, name: str | None = None) -> None:
+        """A saved run, a folder of saved runs, or a sweep."""
+        if not (folder / "agent.json").exists() and folder.is_dir():
+            self.records += (found := sweep_records(folder))
+            below = sorted(path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/agent.json"))
+            for path in below:
+                self.add_folder(path, str(path))
+            if below or found:
+                return
+        header = read_header(folder)
+        try:
+            entry = Entry(name or str(folder), folder, header["settings"], header["task"],
+                          header["record"].get("epochs", []))  # fmt: skip
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+        if name is None:
+            entry.agent  # noqa: B018  what was named must be whole; what lies in a folder is loaded when looked at
+        self.entries[entry.id] = entry
+
+    def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:
+        """An agent that is not saved anywhere."""
+        task = {"name": agent.task.name, "options": agent.task.options, "fingerprint": agent.task.fingerprint()}
+        entry = Entry(name, None, dataclasses.asdict(agent.settings), task, epochs or [], agent)
+        self.entries[entry.id] = entry
+        return entry
+
+    def add_trace(self, trace: Trace, name: str) -> None:
+        """Games that were recorded: they join the run that played them."""
+        for entry in self.entries.values():
+            if trace.header["settings"] == entry.settings and trace.header["task"] == entry.task:
+                entry.traces += [(trace, game) for game in range(len(trace))]
+                return
+        raise BadInput(f"the trace {name!r} was played by none of these runs: name the run it was recorded from")
+
+    # ---- asking --------------------------------------------------------------------------------------------------
+    def entry(self, name: str) -> Entry:
+        """A run by its id."""
+        if name not in self.entries:
+            raise BadInput("there is no such run here: reload the page")
+        return self.entries[name]
+
+    def listing(self) -> dict[str, Any]:
+        """What there is."""
+        runs = [
+            {
+                "id": entry.id, "name": entry.name, "task": entry.task["name"], "planning": entry.settings["planning"],
+                "gamma": entry.settings["gamma"],
+                "games": [f"game {k + 1} of a trace" for k in range(len(entry.traces))]
+                + [f"seed {self.seed + k}" for k in range(self.games)],
+            }
+            for entry in self.entries.values()
+        ]  # fmt: skip
+        return {"runs": runs}
+
+    def run(self, name: str) -> bytes:
+        """A run's descriptor and values."""
+        entry = self.entry(name)
+        return run_pack(entry.agent, entry.name)
+
+    def recorded(self, name: str, game: int) -> tuple[Trace, int]:
+        """A game of a run; all runs play the same games, from the first run's random numbers."""
+        entry = self.entry(name)
+        if not 0 <= game < len(entry.traces) + self.games:
+            raise BadInput(f"{entry.name} has {len(entry.traces) + self.games} games here, and so no game {game + 1}")
+        if game < len(entry.traces):
+            return entry.traces[game]
+        agent = entry.agent
+        with entry.lock:
+            if game not in entry.games:
+                draws = next(iter(self.entries.values())).settings["seed"]
+                tables = sends_table(agent)
+                player: Any = TablePlayer(agent) if tables else agent
+                number = self.seed + game - len(entry.traces)
+                entry.games[game] = record(player, 1, number, advice=not tables, draws=draws, longest=_LONGEST), 0
+            return entry.games[game]
+
+    def game(self, name: str, number: int) -> bytes:
+        """A game, packed."""
+        trace, game = self.recorded(name, number)
+        return game_pack(trace, game, grid_of(self.entry(name).agent.task))
+
+    def curves(self) -> list[dict[str, Any]]:
+        """The learning curves of all runs, and of the sweeps."""
+        own = [
+            Record(entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs)
+            for entry in self.entries.values()
+        ]
+        return curves([*own, *self.records])

@@ -1,0 +1,111 @@
+"""One file that plays anywhere: the page, its style, its modules and the games of one or two runs, all inside."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.answers import exact_layer
+from multiadvisor.explorer.bundle import run_pack
+from multiadvisor.explorer.library import Library
+from multiadvisor.worlds.maze import MazeConstants
+
+STATIC = Path(__file__).parent / "static"
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
+_NAME = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
+
+
+def modules(first: str = "app.js") -> list[str]:
+    """The page's modules, each after those that it imports."""
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in order:
+            return
+        for imported in _IMPORT.findall((STATIC / name).read_text("utf-8")):
+            visit(imported)
+        order.append(name)
+
+    visit(first)
+    return order
+
+
+def one_script() -> str:
+    """All modules as one: imports fall away, as top-level names are unique."""
+    parts: list[str] = []
+    seen: dict[str, str] = {}
+    for name in modules():
+        text = (STATIC / name).read_text("utf-8")
+        for found in _NAME.findall(text):
+            if found in seen:
+                raise AssertionError(f"{name} and {seen[found]} both have a {found}")
+            seen[found] = name
+        parts.append(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', text))}")
+    return "\n".join(parts)
+
+
+def html(library: Library, names: list[str], game: int) -> str:
+    """A page that needs no server: up to two runs in one game."""
+    inside = json.dumps(_inside(library, names, game), allow_nan=False).replace("<", "\\u003c")
+    page = (STATIC / "index.html").read_text("utf-8").replace("<!-- modules -->\n", "")
+    style, script = (STATIC / "style.css").read_text("utf-8"), one_script()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{style}</style>", page)
+    page = re.sub(r'<link rel="icon"[^>]*>', "", page)
+    page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
+    embedded = (
+        f'<script type="application/json" id="embedded">{inside}</script>\n<script type="module">{script}</script>'
+    )
+    return re.sub(r'<script type="module"[^>]*></script>', lambda _: embedded, page)
+
+
+def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
+    """All that the page would ask a server for; the runs are numbered, so that the same game makes the same file."""
+    if not names:
+        raise BadInput("no run was named to export")
+    listing = library.listing()
+    known = {one["id"]: one for one in listing["runs"]}
+    runs, packs, layers = [], {}, {}
+    for number, name in enumerate(names):
+        entry = library.entry(name)
+        titles = known[name]["games"]
+        if not 0 <= game < len(titles):
+            raise BadInput(f"{entry.name} has {len(titles)} games here, and so no game {game + 1}")
+        title = entry.name if entry.folder is None else entry.folder.name  # where it lay is nobody's business
+        runs.append({**known[name], "id": str(number), "name": title, "games": [titles[game]]})
+        packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
+        packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
+        layers[str(number)] = _layers(library, name, game)
+    return {"curves": library.curves(), "gallery": [], "runs": runs, "packs": packs, "layers": layers}
+
+
+def _layers(library: Library, name: str, game: int) -> dict[str, object]:
+    """The exact attractors of every board of the game, by the turn in which it is new."""
+    agent, (trace, number) = library.entry(name).agent, library.recorded(name, game)
+    found: dict[str, object] = {}
+    if trace.x is None or not agent.task.world or not isinstance(agent.task.world.constants, MazeConstants):
+        return found
+    last = b""
+    for turn, x in enumerate(trace.states(number)):
+        board = x[1 + len(agent.task.world.constants.ghost_start) :].tobytes()
+        if board != last:
+            found[str(turn)] = exact_layer(agent, x)
+            last = board
+    return found
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

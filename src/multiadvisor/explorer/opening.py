@@ -1,0 +1,70 @@
+"""Opening the explorer: on a port of this machine, in the browser where there is a screen, or into one file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.library import Library
+from multiadvisor.runs.files import write_atomically
+
+
+def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> None:
+    """Print the address, open it, and serve until Ctrl-C."""
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "websockets")):
+        raise BadInput("the explorer needs starlette, uvicorn and websockets: pip install 'multiadvisor[explorer]'")
+    from multiadvisor.explorer.server import Explorer, address, serving
+
+    explorer = Explorer(library)
+    shown: list[str] = []
+
+    def tell(used: str = "") -> None:
+        if not shown or used == shown[-1]:
+            shown.append(explorer.keys.ticket())
+            page = address(taken, shown[-1])
+            print(json.dumps({"address": page, "port": taken}) if as_json else page, flush=True)
+
+    explorer.on_enter = tell
+    # the server has a thread of its own, so that this works inside a notebook's event loop as well
+    with contextlib.suppress(KeyboardInterrupt), serving(explorer, port) as taken:
+        if port not in (0, taken):
+            print(f"port {port} is in use: took {taken}", file=sys.stderr)
+        tell()
+        explorer.warm()
+        print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
+        if browser and has_display():
+            _open(address(taken, explorer.keys.ticket()))
+        while True:
+            time.sleep(0.5)
+
+
+def has_display() -> bool:
+    """Whether there is a screen to open a browser on."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(page: str) -> None:
+    import webbrowser
+
+    # some browsers only return when they are closed
+    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+
+
+def write_page(library: Library, file: Path) -> int:
+    """The first game of the first two runs of one task as one file; its size in bytes."""
+    from multiadvisor.explorer.onefile import html
+
+    entries = list(library.entries.values())
+    if not entries:
+        raise BadInput("no run to export: name one or two folders of saved runs")
+    names = [entry.id for entry in entries[:2] if entry.task["name"] == entries[0].task["name"]]
+    content = html(library, names, 0).encode()
+    write_atomically(file, content)
+    return len(content)

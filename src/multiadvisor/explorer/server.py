@@ -1,0 +1,302 @@
+"""The server of the explorer: a page, the runs by opaque id, and one socket for what takes the library itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import math
+import socket
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer import answers, gallery, onefile
+from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guarded, Keys
+from multiadvisor.explorer.library import Library
+
+HOST = "127.0.0.1"
+STATIC = Path(__file__).parent / "static"
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_PORTS = 50  # tried one after the other where the first is taken
+_LARGEST_MESSAGE = 1 << 20
+_LARGEST_TICKET = 200
+_PIECES = 50  # of a training, between which the page hears how far it is
+
+
+class Explorer:
+    """A library of runs behind the guards."""
+
+    def __init__(self, library: Library, *, guards: frozenset[str] = GUARDS) -> None:
+        self.library, self.keys, self.guards = library, Keys(), guards
+        self.reached: deque[str] = deque(maxlen=1000)
+        """The paths that reached a handler, the last ones."""
+        self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
+        """(guard, path) of what was turned away, the last ones."""
+        self.on_enter: Callable[[str], None] = lambda ticket: None
+        # read once: a request names one of these, never a path
+        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
+        # told of all modules at once, a browser need not find them one behind the other
+        early = "".join(f'<link rel="modulepreload" href="/static/{name}">\n' for name in onefile.modules())
+        self._files["index.html"] = self._files["index.html"].replace(b"<!-- modules -->\n", early.encode())
+
+    def warm(self) -> None:
+        """Play the first games in the background, so that the page finds them there: the first one compiles."""
+
+        def work() -> None:
+            for name in list(self.library.entries)[:2]:
+                with contextlib.suppress(BadInput):
+                    self.library.recorded(name, 0)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def app(self, port: int) -> Guarded:
+        """The application as it listens on this port."""
+        routes = [
+            Route("/", self._page),
+            Route("/static/{name}", self._file),
+            Route("/api/enter", self._enter, methods=["POST"]),
+            Route("/api/runs", self._runs),
+            Route("/api/curves", self._curves),
+            Route("/api/runs/{id}", self._run),
+            Route("/api/runs/{id}/games/{game}", self._game),
+            Route("/api/gallery/{id}", self._exhibit),
+            Route("/api/export", self._export),
+            WebSocketRoute("/api/socket", self._socket),
+        ]
+        hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+        turned_away = self.refused
+        return Guarded(Starlette(routes=routes), self.keys, hosts, self.guards, lambda *what: turned_away.append(what))
+
+    # ---- pages ---------------------------------------------------------------------------------------------------
+    async def _page(self, request: Request) -> Response:
+        return await self._send("index.html", request)
+
+    async def _file(self, request: Request) -> Response:
+        return await self._send(request.path_params["name"], request)
+
+    async def _send(self, name: str, request: Request) -> Response:
+        self.reached.append(request.url.path)
+        if name not in self._files:
+            return Response("there is no such file\n", 404, media_type="text/plain")
+        return Response(self._files[name], media_type=_TYPES[Path(name).suffix])
+
+    async def _enter(self, request: Request) -> Response:
+        """A ticket for the token."""
+        self.reached.append(request.url.path)
+        body = b""
+        async for part in request.stream():  # anybody may send something here: no more than a ticket is read
+            body += part
+            if len(body) > _LARGEST_TICKET:
+                return _problem("that is no ticket", 400)
+        ticket = body.decode("utf-8", "replace")
+        token = self.keys.redeem(ticket)
+        if token is None:
+            return _problem("this address was used before: open the newest one that the terminal shows", 401)
+        self.on_enter(ticket)
+        return JSONResponse({"token": token})
+
+    # ---- data ----------------------------------------------------------------------------------------------------
+    async def _answer(self, request: Request, work: Callable[[], bytes | str | dict[str, Any]]) -> Response:
+        self.reached.append(request.url.path)
+        try:
+            result = await run_in_threadpool(work)
+        except BadInput as error:
+            return _problem(str(error), 400)
+        if isinstance(result, dict):
+            return JSONResponse(result)
+        kind = "text/html" if isinstance(result, str) else "application/octet-stream"
+        return Response(result, media_type=kind)
+
+    async def _runs(self, request: Request) -> Response:
+        return await self._answer(request, lambda: {**self.library.listing(), "gallery": gallery.listing()})
+
+    async def _curves(self, request: Request) -> Response:
+        return await self._answer(request, lambda: {"curves": self.library.curves()})
+
+    async def _run(self, request: Request) -> Response:
+        return await self._answer(request, lambda: self.library.run(request.path_params["id"]))
+
+    async def _game(self, request: Request) -> Response:
+        number = _whole(request.path_params["game"])
+        return await self._answer(request, lambda: self.library.game(request.path_params["id"], number))
+
+    async def _exhibit(self, request: Request) -> Response:
+        given = request.query_params
+        return await self._answer(
+            request,
+            lambda: gallery.exhibit(
+                request.path_params["id"], given.get("planning", ""), _real(given.get("gamma")),
+                _real(given.get("noise", "0")),
+            ),
+        )  # fmt: skip
+
+    async def _export(self, request: Request) -> Response:
+        given = request.query_params
+        names, game = [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("game", "0"))
+        return await self._answer(request, lambda: onefile.html(self.library, names, game))
+
+    # ---- the socket ----------------------------------------------------------------------------------------------
+    async def _socket(self, socket: WebSocket) -> None:
+        self.reached.append("/api/socket")
+        await socket.accept(subprotocol=PROTOCOL)
+        gone = threading.Event()
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                text = await socket.receive_text()
+                task = asyncio.create_task(self._reply(socket, text, gone))
+                running.add(task)
+                task.add_done_callback(running.discard)
+        except (WebSocketDisconnect, RuntimeError):
+            gone.set()
+
+    async def _reply(self, socket: WebSocket, text: str, gone: threading.Event) -> None:
+        number: Any = None
+        loop = asyncio.get_running_loop()
+
+        def tell(share: float) -> None:
+            if gone.is_set():
+                raise BadInput("the page is gone")
+            asyncio.run_coroutine_threadsafe(socket.send_json({"id": number, "share": share}), loop)
+
+        try:
+            asked = _message(text)
+            number = asked.get("id")
+            result = await run_in_threadpool(self._do, asked, tell)
+            reply = {"id": number, "result": result}
+        except BadInput as error:
+            reply = {"id": number, "error": str(error)}
+        except Exception:
+            traceback.print_exc()  # a fault of ours: the page must not wait for ever, and somebody should hear of it
+            reply = {"id": number, "error": "the explorer stumbled: the terminal says over what"}
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await socket.send_json(reply)
+
+    def _do(self, asked: dict[str, Any], tell: Callable[[float], None]) -> dict[str, Any]:
+        entry = self.library.entry(str(asked.get("run")))
+        weights = asked.get("weights")
+        if weights is not None:
+            weights = [_real(one) for one in weights] if isinstance(weights, list) else [math.nan]
+        if asked.get("do") == "retrain":
+            return {"id": self._retrain(entry.agent, entry.name, weights, tell)}
+        trace, game = self.library.recorded(entry.id, _whole(asked.get("game")))
+        turn = _whole(asked.get("turn"))
+        if trace.x is None:
+            raise BadInput("this task is a Python environment: it cannot be put back into an earlier state")
+        states = trace.states(game)
+        if not 0 <= turn < len(states):
+            raise BadInput(f"the game has {len(states) - 1} turns, and so no turn {turn}")
+        if asked.get("do") == "attractors":
+            return answers.attractor_layer(entry.agent, states[turn], weights)
+        if asked.get("do") == "what-if":
+            actions = asked.get("actions")
+            if not isinstance(actions, list) or not 1 <= len(actions) <= 100:
+                raise BadInput("no action was named to try")
+            return answers.what_if(entry.agent, states[turn], turn, tuple(_whole(a) for a in actions), weights)
+        raise BadInput("that is nothing the explorer can do")
+
+    def _retrain(
+        self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]
+    ) -> str:
+        """The same agent from the start, under other weights."""
+        task = answers.reweighted(agent.task, weights)
+        own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
+        again = MultiAdvisor(task, **own)
+        total = max(agent.turns, 1)
+        for piece in range(_PIECES):
+            again.learn((piece + 1) * total // _PIECES - again.turns, progress=False)
+            tell((piece + 1) / _PIECES)
+        return self.library.add_agent(again, f"{name}, trained again").id
+
+
+def _message(text: str) -> dict[str, Any]:
+    try:
+        asked = json.loads(text) if len(text) < _LARGEST_MESSAGE else None
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise BadInput("that is no message of this page")
+    return asked
+
+
+def _problem(sentence: str, status: int) -> Response:
+    return JSONResponse({"error": sentence}, status)
+
+
+def _whole(value: Any) -> int:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        return int(value)
+    return -1
+
+
+def _real(value: Any) -> float:
+    with contextlib.suppress(TypeError, ValueError):
+        if math.isfinite(float(value)):
+            return float(value)
+    raise BadInput(f"{str(value)[:40]!r} is no number")
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+def listen(port: int) -> socket.socket:
+    """A socket on the loopback address: this port or, where it is taken, the next one that is free."""
+    last = min(port + _PORTS, 65536)
+    for number in range(port, last):
+        # named TCP, or asyncio would not switch off the delay that waits 40 ms for more to send
+        taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind((HOST, number))
+            taken.listen(128)
+            return taken
+        except OSError:
+            taken.close()
+    raise BadInput(f"no port from {port} to {last - 1} is free: choose another one with --port")
+
+
+def address(port: int, ticket: str) -> str:
+    """What to open: the ticket is in the fragment, which no browser sends anywhere."""
+    scheme = "http"
+    return f"{scheme}://{HOST}:{port}/#ticket={ticket}"
+
+
+def server_on(explorer: Explorer, listening: socket.socket) -> uvicorn.Server:
+    """uvicorn, quiet."""
+    config = uvicorn.Config(
+        explorer.app(listening.getsockname()[1]), log_level="error", access_log=False, lifespan="off",
+        ws="websockets-sansio", ws_max_size=_LARGEST_MESSAGE, server_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+@contextlib.contextmanager
+def serving(explorer: Explorer, port: int = 0) -> Iterator[int]:
+    """Serve in a thread of its own while the block runs; the port."""
+    listening = listen(port)
+    server = server_on(explorer, listening)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()
+
+
+__all__ = ["HOST", "Explorer", "address", "listen", "server_on", "serving"]

@@ -1,0 +1,394 @@
+// The page: loads what is asked for, puts the views together, and draws one frame at a time.
+
+import { byId, el, onWidth, option, setText } from "./dom.js";
+import { Store } from "./state.js";
+import { openSource } from "./source.js";
+import { Game, Run } from "./data.js";
+import { Player } from "./player.js";
+import { KEYS, listenToKeys } from "./keys.js";
+import { GameView } from "./gameview.js";
+import { CompareView } from "./compareview.js";
+import { Gallery } from "./gallery.js";
+import { Curves } from "./curves.js";
+import { isDark, paletteOf } from "./colours.js";
+import { exportCsv, exportHtml, exportPng } from "./exporting.js";
+import { weightsNow } from "./weights.js";
+
+const VIEWS = { game: "Game", compare: "Compare", gallery: "Gallery", learning: "Learning" };
+
+class App {
+  constructor(source, listing) {
+    Object.assign(this, { source, listing, runs: new Map(), games: new Map(), problems: new Map(), waiting: false });
+    this.measured = [];
+    this.store = new Store();
+    this.redraw = () => this.schedule();
+    this.player = new Player(this.store, this.redraw);
+    this.player.place = () => el("div", { class: "playerbox" });
+    this.runPick = this.picker("run", "Run");
+    this.firstPick = this.picker("run", "First run");
+    this.otherPick = this.picker("other", "Second run");
+    this.gamePick = el("select", { onchange: () => this.store.set({ game: Number(this.gamePick.value), turn: 0 }) });
+    this.game = new GameView({
+      store: this.store,
+      source,
+      player: this.player,
+      redraw: this.redraw,
+      retrain: () => this.retrain(),
+    });
+    this.compare = new CompareView({
+      store: this.store,
+      player: this.player,
+      selects: [this.firstPick, this.otherPick],
+    });
+    this.gallery = new Gallery(this.store, source, this.player, listing.gallery, this.redraw);
+    this.curves = new Curves(this.store, source, this.redraw);
+    this.bar = el(
+      "div",
+      { class: "toolbar" },
+      el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
+      el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick),
+      this.game.facts,
+    );
+    this.main = byId("view");
+    this.message = byId("message");
+    this.live = byId("live");
+    this.buildHeader();
+    this.store.listen(this.redraw);
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
+      window.matchMedia(query).addEventListener("change", this.redraw);
+    window.addEventListener("resize", this.redraw);
+    onWidth(this.redraw);
+    listenToKeys({
+      player: this.player,
+      view: (view) => this.store.set({ view }),
+      help: () => this.dialog.showModal(),
+      dialog: this.dialog,
+    });
+    this.schedule();
+  }
+
+  picker(name, label) {
+    const pick = el("select", {
+      "aria-label": label,
+      onchange: () =>
+        this.store.set({
+          [name]: Number(pick.value),
+          turn: 0,
+          map: -1,
+          cell: -1,
+          against: -1,
+          weights: {},
+          muted: [],
+          solo: [],
+        }),
+    });
+    return pick;
+  }
+
+  fillPickers() {
+    const { runs } = this.listing;
+    for (const pick of [this.runPick, this.firstPick, this.otherPick])
+      if (pick.children.length !== runs.length)
+        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.planning} ${run.gamma})`)));
+    const { state } = this.store;
+    this.runPick.value = String(state.run);
+    this.firstPick.value = String(state.run);
+    this.otherPick.value = String(state.other);
+    const games = runs[state.run]?.games || [];
+    if (this.gamesShown !== games) {
+      this.gamesShown = games;
+      this.gamePick.replaceChildren(...games.map((name, k) => option(k, name)));
+    }
+    this.gamePick.value = String(state.game);
+  }
+
+  buildHeader() {
+    this.nav = byId("views");
+    this.nav.replaceChildren(
+      ...Object.entries(VIEWS).map(([view, text]) =>
+        el("button", { type: "button", "data-view": view, onclick: () => this.store.set({ view }) }, text),
+      ),
+    );
+    const themes = { auto: "\u25d0", light: "\u2600", dark: "\u263e" };
+    const next = { auto: "light", light: "dark", dark: "auto" };
+    this.theme = el("button", {
+      type: "button",
+      class: "icon",
+      onclick: () => this.store.set({ theme: next[this.store.state.theme] }),
+    });
+    this.themeText = () => {
+      const { theme } = this.store.state;
+      setText(this.theme, themes[theme]);
+      this.theme.setAttribute("aria-label", `Colours: ${theme}`);
+      this.theme.title = `Colours: ${theme}`;
+    };
+    const close = el("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
+    this.dialog = el(
+      "dialog",
+      { "aria-labelledby": "help-title" },
+      el("h2", { id: "help-title" }, "Keys"),
+      el(
+        "dl",
+        {},
+        KEYS.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)]),
+      ),
+      close,
+    );
+    document.body.append(this.dialog);
+    const help = el(
+      "button",
+      {
+        type: "button",
+        class: "icon",
+        "aria-label": "Help: keys",
+        title: "Keys",
+        onclick: () => this.dialog.showModal(),
+      },
+      "?",
+    );
+    const item = (text, act) =>
+      el(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            menu.open = false;
+            act();
+          },
+        },
+        text,
+      );
+    const menu = el(
+      "details",
+      { class: "menu" },
+      el("summary", {}, "Export"),
+      el(
+        "div",
+        {},
+        item("Board as PNG", () => this.exportBoard()),
+        item(
+          "Game as CSV",
+          () => this.shown && exportCsv(this.shown.game, weightsNow(this.shown.run, this.store.state)),
+        ),
+        this.source.live ? item("Page as HTML", () => this.exportPage()) : null,
+      ),
+    );
+    this.menu = menu;
+    byId("tools").replaceChildren(menu, this.theme, help);
+  }
+
+  exportBoard() {
+    if (this.shown && this.shown.run.grid) exportPng(this.game.board.canvas, this.shown.run, this.store.state.turn);
+  }
+
+  async exportPage() {
+    if (!this.shown) return;
+    const { state } = this.store;
+    const ids = [state.run, state.other]
+      .map((k) => this.listing.runs[k]?.id)
+      .filter((id, k, all) => id && all.indexOf(id) === k);
+    try {
+      await exportHtml(this.source, this.shown.run, ids, state.game);
+    } catch (error) {
+      this.say(error.message);
+    }
+  }
+
+  async retrain() {
+    const { state } = this.store;
+    const entry = this.listing.runs[state.run];
+    const { progress } = this.game.weights;
+    progress.hidden = false;
+    progress.value = 0;
+    this.schedule();
+    try {
+      const weights = Array.from(weightsNow(this.shown.run, state));
+      const { id } = await this.source.ask({ do: "retrain", run: entry.id, weights }, (share) => {
+        progress.value = share;
+      });
+      this.listing = await this.source.listing();
+      const run = this.listing.runs.findIndex((one) => one.id === id);
+      progress.hidden = true;
+      this.store.set({ run, other: state.run, weights: {}, muted: [], solo: [], turn: 0 });
+    } catch (error) {
+      progress.hidden = true;
+      this.say(error.message);
+    }
+    this.schedule();
+  }
+
+  // A run and one of its games, or null while they are on their way.
+  get(index, number) {
+    const entry = this.listing.runs[index];
+    if (!entry) return null;
+    const key = `${entry.id} ${number}`;
+    const known = this.games.get(key);
+    if (known === undefined) {
+      this.games.set(key, null);
+      this.load(entry, number, key);
+    }
+    return known ? { ...known, id: entry.id, number } : null;
+  }
+
+  async load(entry, number, key) {
+    try {
+      const game = this.source.pack(`runs/${entry.id}/games/${number}`);
+      game.catch(() => {});
+      if (!this.runs.has(entry.id))
+        this.runs.set(
+          entry.id,
+          this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
+        );
+      const run = await this.runs.get(entry.id);
+      this.games.set(key, { run, game: new Game(run, await game) });
+    } catch (error) {
+      this.runs.delete(entry.id);
+      this.problems.set(key, error.message);
+    }
+    this.schedule();
+  }
+
+  say(text) {
+    this.message.hidden = !text;
+    setText(this.message, text);
+  }
+
+  schedule() {
+    if (this.waiting) return;
+    this.waiting = true;
+    window.requestAnimationFrame(() => {
+      this.waiting = false;
+      const start = performance.now();
+      try {
+        this.draw();
+      } catch (error) {
+        this.main.hidden = true;
+        this.say(`This cannot be shown: ${error.message}`);
+        throw error;
+      }
+      this.measured.push(performance.now() - start);
+      if (this.measured.length > 5000) this.measured.splice(0, 2500);
+    });
+  }
+
+  draw() {
+    const { state } = this.store;
+    document.documentElement.dataset.theme = isDark(state.theme) ? "dark" : "light";
+    const palette = paletteOf(state.theme);
+    this.themeText();
+    for (const button of this.nav.children) {
+      if (button.dataset.view === state.view) button.setAttribute("aria-current", "page");
+      else button.removeAttribute("aria-current");
+    }
+    if (this.view !== state.view) {
+      this.view = state.view;
+      if (this.player.playing) this.player.pause();
+      this.player.field = state.view === "gallery" ? "step" : "turn";
+      const roots = {
+        game: [this.bar, this.game.root],
+        compare: [this.compare.root],
+        gallery: [this.gallery.root],
+        learning: [this.curves.root],
+      };
+      this.main.replaceChildren(...roots[state.view]);
+    }
+    this.fillPickers();
+    const sentence = {
+      game: () => this.drawGame(state, palette),
+      compare: () => this.drawCompare(state, palette),
+      gallery: () => this.drawGallery(state, palette),
+      learning: () => this.drawLearning(state, palette),
+    }[state.view]();
+    if (!this.player.playing && sentence !== undefined)
+      setText(this.live, sentence ? `Turn ${this.player.turn}. ${sentence}` : "");
+    // what stands on the page now, for tests and for anyone who watches it
+    const waiting =
+      (state.view === "game" && !this.shown) ||
+      (state.view === "gallery" && this.gallery.busy) ||
+      (state.view === "learning" && !this.curves.curves);
+    document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
+  }
+
+  adopt(view) {
+    const box = view.root.querySelector(".playerbox");
+    if (this.player.root.parentNode !== box) box.append(this.player.root);
+  }
+
+  drawGame(state, palette) {
+    this.adopt(this.game);
+    if (!this.listing.runs.length) {
+      this.main.hidden = true;
+      this.say("No run was given: `multiadvisor explore RUN` shows one. The gallery is here all the same.");
+      return undefined;
+    }
+    const shown = this.get(state.run, state.game);
+    const entry = this.listing.runs[state.run];
+    const problem = entry
+      ? this.problems.get(`${entry.id} ${state.game}`)
+      : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
+    this.bar.hidden = false;
+    this.main.hidden = false;
+    this.game.root.hidden = !shown;
+    this.shown = shown;
+    if (!shown) {
+      this.say(problem || "Loading \u2026");
+      return undefined;
+    }
+    this.say("");
+    const sentence = this.game.render(shown, state, palette);
+    if (!this.first) this.first = performance.now();
+    return sentence;
+  }
+
+  drawCompare(state, palette) {
+    this.adopt(this.compare);
+    this.main.hidden = false;
+    this.say("");
+    const { runs } = this.listing;
+    const [one, two] = [runs[state.run], runs[state.other]];
+    if (!one || !two) {
+      this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
+      return undefined;
+    }
+    if (one.task !== two.task) {
+      this.compare.say(`${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`);
+      return undefined;
+    }
+    const pair = [this.get(state.run, state.game), this.get(state.other, state.game)];
+    if (!pair[0] || !pair[1]) {
+      const problem = [one, two].map((entry) => this.problems.get(`${entry.id} ${state.game}`)).find(Boolean);
+      this.compare.say(problem || "Loading \u2026");
+      return undefined;
+    }
+    this.compare.say("");
+    [this.shown] = pair;
+    return this.compare.render(pair, state, palette);
+  }
+
+  drawGallery(state, palette) {
+    this.main.hidden = false;
+    this.say("");
+    if (this.listing.gallery.length) this.adopt(this.gallery);
+    return this.gallery.render(state, palette);
+  }
+
+  drawLearning(state, palette) {
+    this.main.hidden = false;
+    this.say("");
+    this.curves.load(this.listing.runs.length);
+    this.curves.render(state.measure, palette, isDark(state.theme));
+    return undefined;
+  }
+}
+
+async function start() {
+  try {
+    const source = await openSource();
+    window.explorer = new App(source, await source.listing());
+  } catch (error) {
+    byId("message").hidden = false;
+    setText(byId("message"), error.message || "The page could not be opened.");
+  }
+}
+
+start();

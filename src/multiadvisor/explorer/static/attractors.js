@@ -1,0 +1,84 @@
+// The attractor layer: the theory lab is asked about the board as it lies in this turn.
+
+import { plural } from "./dom.js";
+
+export class Attractors {
+  constructor(source, redraw) {
+    Object.assign(this, { source, redraw, known: new Map(), wish: null, busy: false });
+  }
+
+  // What is known of this turn, or null while the answer is awaited.
+  look(kind, { id, number, game, turn, weights, changed }) {
+    if (kind === "off" || !game.run.grid || !game.run.grid.items.length) return null;
+    if (!this.source.live) return this.source.layer(id, turn);
+    const mask = game.arrays.items.subarray(turn * game.bytes, (turn + 1) * game.bytes).join(".");
+    const others = kind === "learned" ? game.cells(turn).subarray(1).join(".") : "";
+    const key = `${id} ${number} ${mask} ${others} ${kind} ${changed ? weights.join(" ") : ""}`;
+    if (!this.known.has(key)) {
+      this.wish = {
+        key,
+        question: { do: "attractors", run: id, game: number, turn, weights: changed ? Array.from(weights) : null },
+      };
+      this.ask();
+      return this.last && this.last.key.startsWith(`${id} `) ? { ...this.last.answer, late: true } : null;
+    }
+    const answer = this.known.get(key);
+    this.last = { key, answer };
+    return answer;
+  }
+
+  // One question at a time, the latest wish first.
+  async ask() {
+    if (this.busy) return;
+    this.busy = true;
+    while (this.wish) {
+      const { key, question } = this.wish;
+      this.wish = null;
+      let answer;
+      try {
+        answer = await this.source.ask(question);
+      } catch (error) {
+        answer = { error: error.message };
+      }
+      if (this.known.size > 500) this.known.clear();
+      this.known.set(key, answer);
+      this.redraw();
+    }
+    this.busy = false;
+  }
+}
+
+// Which rings to draw.
+export function ringsOf(kind, answer) {
+  if (!answer || answer.error) return [];
+  return (kind === "learned" ? answer.learned : answer.exact) || [];
+}
+
+// The layer in words, beginning with where the player stands.
+export function attractorText(kind, answer, game, turn) {
+  if (kind === "off") return "";
+  if (!game.run.grid || !game.run.grid.items.length) return "Attractors are looked for on boards of fruit only.";
+  if (!answer) return "";
+  if (answer.error) return answer.error;
+  if (kind === "learned" && answer.learned === null && answer.planning === "egocentric")
+    return "Attractors of learned values need the library: open the run with `multiadvisor explore`.";
+  if (kind === "learned" && answer.learned === null)
+    return `Attractors are defined for egocentric values, and these are ${answer.planning}: choose "exact".`;
+  const rings = ringsOf(kind, answer);
+  const name = (cell) => `(${game.run.grid.cells[cell].join(", ")})`;
+  const stable = rings.filter((one) => one.stable).map((one) => name(one.cell));
+  const here = rings.find((one) => one.cell === game.cells(turn)[0]);
+  const values = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
+  const parts = [];
+  if (here) {
+    const kindOf = here.stable ? "a stable" : "an unstable";
+    parts.push(`The player stands at ${name(here.cell)}, which the solver calls ${kindOf} attractor.`);
+  }
+  const count = plural(rings.length, "attractor");
+  if (!rings.length) parts.push(`By ${values}: ${count}.`);
+  else {
+    const which = stable.length ? `stable at ${stable.join(", ")}` : "none of them stable";
+    parts.push(`By ${values}: ${count}, ${which}.`, "Double rings are stable, dashed ones are not.");
+  }
+  return parts.join(" ");
+}

@@ -1,0 +1,231 @@
+// The board on a canvas: walls, values as colours, greedy arrows, who is where. It draws what it is given.
+
+import { bestActions } from "./maths.js";
+import { heatColour, scaleOf } from "./colours.js";
+
+function roundedCell(context, x, y, size, radius) {
+  context.beginPath();
+  context.roundRect(x, y, size, size, radius);
+}
+
+function drawTiles(context, run, size, palette) {
+  for (const tile of run.grid.tiles) {
+    const x = tile.column * size;
+    const y = tile.row * size;
+    if (tile.kind === "wall") {
+      context.fillStyle = palette.wall;
+      roundedCell(context, x + 1, y + 1, size - 2, size * 0.18);
+      context.fill();
+    } else if (tile.kind === "water") {
+      context.fillStyle = palette.water;
+      roundedCell(context, x + 1, y + 1, size - 2, size * 0.18);
+      context.fill();
+      context.strokeStyle = palette.page;
+      context.lineWidth = Math.max(1, size / 30);
+      for (const down of [0.38, 0.62]) {
+        context.beginPath();
+        context.moveTo(x + size * 0.25, y + size * down);
+        context.quadraticCurveTo(x + size * 0.375, y + size * (down - 0.12), x + size * 0.5, y + size * down);
+        context.quadraticCurveTo(x + size * 0.625, y + size * (down + 0.12), x + size * 0.75, y + size * down);
+        context.stroke();
+      }
+    } else {
+      context.strokeStyle = palette.ink;
+      context.lineWidth = 2;
+      context.setLineDash([4, 4]);
+      roundedCell(context, x + 4, y + 4, size - 8, size * 0.18);
+      context.stroke();
+      context.setLineDash([]);
+      context.fillStyle = palette.ink;
+      context.font = `600 ${Math.round(size * 0.28)}px system-ui, sans-serif`;
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.fillText(tile.label, x + size / 2, y + size / 2);
+    }
+  }
+}
+
+function drawChevron(context, x, y, [down, right], size, reach, palette, strong) {
+  context.save();
+  context.translate(x, y);
+  context.strokeStyle = palette.ink;
+  context.globalAlpha = strong ? 0.95 : 0.62;
+  context.lineWidth = Math.max(1.25, size * (strong ? 0.075 : 0.05));
+  context.lineCap = "round";
+  context.lineJoin = "round";
+  context.beginPath();
+  if (down === 0 && right === 0) context.arc(0, 0, size * 0.3, 0, 2 * Math.PI);
+  else {
+    context.rotate(Math.atan2(down, right));
+    const tip = size * reach;
+    const wing = size * 0.1;
+    context.moveTo(tip - wing, -wing);
+    context.lineTo(tip, 0);
+    context.lineTo(tip - wing, wing);
+  }
+  context.stroke();
+  context.restore();
+}
+
+function drawFruit(context, x, y, size, palette) {
+  context.beginPath();
+  context.arc(x, y, Math.max(1.6, size * 0.13), 0, 2 * Math.PI);
+  context.fillStyle = palette.fruit;
+  context.fill();
+  context.lineWidth = Math.max(1, size * 0.035);
+  context.strokeStyle = palette.ring;
+  context.stroke();
+}
+
+function drawPlayer(context, x, y, size, palette, angle) {
+  context.save();
+  context.translate(x, y);
+  if (angle !== null) context.rotate(angle);
+  const mouth = angle === null ? 0 : 0.58;
+  context.beginPath();
+  if (mouth) context.moveTo(-size * 0.04, 0);
+  context.arc(0, 0, size * 0.34, mouth, 2 * Math.PI - mouth);
+  context.closePath();
+  context.fillStyle = palette.player;
+  context.fill();
+  context.lineWidth = Math.max(1.25, size * 0.045);
+  context.lineJoin = "round";
+  context.strokeStyle = palette.edge;
+  context.stroke();
+  context.restore();
+}
+
+function drawGhost(context, x, y, size, palette, number, seeThrough) {
+  context.save();
+  context.translate(x, y);
+  context.globalAlpha = seeThrough ? 0.7 : 1;
+  const half = size * 0.29;
+  context.beginPath();
+  context.arc(0, -size * 0.03, half, Math.PI, 0);
+  context.lineTo(half, size * 0.29);
+  for (let k = 0; k < 3; k += 1) {
+    const right = half - (2 * half * (k + 0.5)) / 3;
+    const left = half - (2 * half * (k + 1)) / 3;
+    context.lineTo(right, size * 0.2);
+    context.lineTo(left, size * 0.29);
+  }
+  context.closePath();
+  context.fillStyle = palette.ghost;
+  context.fill();
+  context.lineWidth = Math.max(1, size * 0.03);
+  context.strokeStyle = palette.ring;
+  context.stroke();
+  context.fillStyle = palette.eye;
+  context.font = `700 ${Math.round(size * 0.32)}px system-ui, sans-serif`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(String(number), 0, size * 0.01);
+  context.restore();
+}
+
+function drawRing(context, x, y, size, palette, stable) {
+  context.save();
+  context.strokeStyle = palette.ink;
+  context.lineWidth = Math.max(1.5, size * 0.05);
+  if (!stable) context.setLineDash([size * 0.1, size * 0.09]);
+  context.beginPath();
+  context.arc(x, y, size * 0.44, 0, 2 * Math.PI);
+  context.stroke();
+  if (stable) {
+    context.lineWidth = Math.max(1, size * 0.03);
+    context.beginPath();
+    context.arc(x, y, size * 0.37, 0, 2 * Math.PI);
+    context.stroke();
+  }
+  context.restore();
+}
+
+function drawWays(context, centre, ways, size, palette) {
+  context.save();
+  context.lineWidth = Math.max(1, size * 0.035);
+  context.lineJoin = "round";
+  context.strokeStyle = palette.trail;
+  context.globalAlpha = 0.4;
+  ways.forEach((way, k) => {
+    const aside = ((k + 0.5) / ways.length - 0.5) * size * 0.5;
+    context.beginPath();
+    way.forEach((cell, step) => {
+      const [x, y] = centre(cell);
+      if (step === 0) context.moveTo(x + aside, y + aside);
+      else context.lineTo(x + aside, y + aside);
+    });
+    context.stroke();
+  });
+  context.restore();
+}
+
+function angleOf(vector) {
+  return vector && (vector[0] || vector[1]) ? Math.atan2(vector[0], vector[1]) : null;
+}
+
+// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, ways, cell, pinned, palette }.
+export function drawBoard(context, size, what) {
+  const { run, game, turn, palette } = what;
+  const { grid, A } = run;
+  context.fillStyle = palette.page;
+  context.fillRect(0, 0, grid.columns * size, grid.rows * size);
+  const centre = (cell) => [(grid.cells[cell][1] + 0.5) * size, (grid.cells[cell][0] + 0.5) * size];
+  const scale = scaleOf(what.heights);
+  grid.cells.forEach(([row, column], cell) => {
+    context.fillStyle = what.heat ? heatColour(what.heights[cell], scale, palette) : palette.floor;
+    roundedCell(context, column * size + 0.75, row * size + 0.75, size - 1.5, size * 0.1);
+    context.fill();
+  });
+  drawTiles(context, run, size, palette);
+  if (what.heat && size >= 18) {
+    context.fillStyle = palette.ink;
+    context.font = `600 ${Math.round(size * 0.24)}px system-ui, sans-serif`;
+    context.textAlign = "left";
+    context.textBaseline = "top";
+    grid.cells.forEach(([row, column], cell) => {
+      if (what.heights[cell] < 0 || palette.plain)
+        context.fillText(
+          what.heights[cell] < 0 ? "\u2212" : "+",
+          column * size + size * 0.08,
+          row * size + size * 0.04,
+        );
+    });
+  }
+  if (what.ways) drawWays(context, centre, what.ways, size, palette);
+  if (what.arrows) {
+    grid.cells.forEach((_, cell) => {
+      const best = bestActions(what.landscape, cell * A, A);
+      if (best.length === A && A > 1 && what.heights[cell] === 0) return; // nobody has anything to say here
+      const [x, y] = centre(cell);
+      for (const a of best) drawChevron(context, x, y, grid.vectors[a], size, 0.42, palette, best.length === 1);
+    });
+  }
+  grid.items.forEach((item, k) => {
+    if (game.hasItem(turn, k)) drawFruit(context, ...centre(item.cell), size, palette);
+  });
+  for (const one of what.attractors || []) drawRing(context, ...centre(one.cell), size, palette, one.stable);
+  const cells = game.cells(turn);
+  const next = what.fraction > 0 && turn < game.turns ? game.cells(turn + 1) : null;
+  const between = (k) => {
+    const [x, y] = centre(cells[k]);
+    if (!next) return [x, y];
+    const [toX, toY] = centre(next[k]);
+    return [x + (toX - x) * what.fraction, y + (toY - y) * what.fraction];
+  };
+  const last = turn < game.turns ? game.action[turn] : game.action[turn - 1];
+  const seen = Math.max(size, 12); // on a large board what moves must still be found
+  drawPlayer(context, ...between(0), seen, palette, angleOf(grid.vectors[last]));
+  for (let k = 1; k < cells.length; k += 1) drawGhost(context, ...between(k), seen, palette, k, cells[k] === cells[0]);
+  for (const [cell, strong] of [
+    [what.pinned, true],
+    [what.cell, false],
+  ]) {
+    if (cell === null || cell === undefined || cell < 0 || cell >= grid.cells.length) continue;
+    const [row, column] = grid.cells[cell];
+    context.strokeStyle = palette.accent;
+    context.lineWidth = strong ? 3 : 2;
+    roundedCell(context, column * size + 1.5, row * size + 1.5, size - 3, size * 0.12);
+    context.stroke();
+  }
+  return scale;
+}

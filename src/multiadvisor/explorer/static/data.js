@@ -1,0 +1,192 @@
+// Packs from the server as runs and games: who speaks in which turn, from which rows of the table.
+
+import { weightedSum, weightedAdvice, largest } from "./maths.js";
+
+const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
+
+// A header and its arrays out of one message.
+export function unpack(buffer, start = 0) {
+  if (buffer.byteLength < start + 8) throw new Error("This game is torn: load the page again.");
+  const length = new DataView(buffer, start).getUint32(0, true);
+  if (start + 8 + length > buffer.byteLength) throw new Error("This game is torn: load the page again.");
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
+  const arrays = {};
+  for (const { name, type, shape, offset } of header.arrays) {
+    const count = shape.reduce((product, size) => product * size, 1);
+    const bytes = count * ARRAYS[type].BYTES_PER_ELEMENT;
+    if (start + 8 + length + offset + bytes > buffer.byteLength)
+      throw new Error("This game is torn: load the page again.");
+    arrays[name] = new ARRAYS[type](buffer, start + 8 + length + offset, count);
+  }
+  return { header, arrays };
+}
+
+export class Run {
+  constructor(buffer, start = 0) {
+    const { header, arrays } = unpack(buffer, start);
+    Object.assign(this, header);
+    this.table = arrays.table || null;
+    this.n = header.advisors.length;
+    this.A = header.actions.length;
+    this.names = header.advisors.map((advisor) => advisor.name);
+    this.weights = Float64Array.from(header.advisors, (advisor) => advisor.weight);
+    this.groups = groupsOf(header.advisors);
+    if (!this.grid) return;
+    if (this.table) {
+      this.offset = arrays.layout.subarray(0, this.n);
+      this.stride = arrays.layout.subarray(this.n);
+    }
+    const mover = new Map(this.grid.sprites.map((sprite, k) => [sprite.place, k]));
+    this.terms = this.grid.terms.map((terms) => terms.map(([place, factor]) => [mover.get(place), factor]));
+    this.itemOf = new Int32Array(this.n).fill(-1);
+    this.grid.items.forEach((item, k) => {
+      this.itemOf[item.advisor] = k;
+    });
+    this.cellAt = new Int32Array(this.grid.rows * this.grid.columns).fill(-1);
+    this.grid.cells.forEach(([row, column], cell) => {
+      this.cellAt[row * this.grid.columns + column] = cell;
+    });
+  }
+
+  // The row of advisor j where the player stands on `cell` and the others where they are.
+  rowOf(j, cells, cell) {
+    let local = 0;
+    for (const [k, factor] of this.terms[j]) local += factor * (k === 0 ? cell : cells[k]);
+    return this.offset[j] + this.stride[j] * local;
+  }
+}
+
+// Advisors of one group together; an advisor without a group is one by itself.
+function groupsOf(advisors) {
+  const groups = new Map();
+  advisors.forEach(({ name, group }, j) => {
+    const key = group || name;
+    if (!groups.has(key)) groups.set(key, { name: key, members: [] });
+    groups.get(key).members.push(j);
+  });
+  return [...groups.values()];
+}
+
+export class Game {
+  constructor(run, buffer, start = 0) {
+    const { header, arrays } = unpack(buffer, start);
+    Object.assign(this, { run, turns: header.turns, finished: header.finished, seed: header.seed, arrays });
+    this.action = arrays.action;
+    this.explored = arrays.explored;
+    this.table = run.table || arrays.table || new Float64Array(0);
+    this.movers = run.grid ? run.grid.sprites.length : 0;
+    this.bytes = run.grid ? Math.ceil(run.grid.items.length / 8) : 0;
+    this.earned = new Float64Array(this.turns);
+    this.paid = Array.from({ length: this.turns }, () => []);
+    for (let k = 0; k < arrays.reward.length; k += 1) {
+      const turn = arrays.reward_turn[k];
+      const j = arrays.reward_advisor[k];
+      this.paid[turn].push({ advisor: j, value: arrays.reward[k] });
+      this.earned[turn] += run.weights[j] * arrays.reward[k];
+    }
+    this.spoken = new Map();
+  }
+
+  // The cells of everything that moves.
+  cells(turn) {
+    return this.arrays.cells.subarray(turn * this.movers, (turn + 1) * this.movers);
+  }
+
+  hasItem(turn, k) {
+    return ((this.arrays.items[turn * this.bytes + (k >> 3)] >> (k & 7)) & 1) === 1;
+  }
+
+  // Where the game is in this turn: a cell, or the number of a state; -1 where nobody knows.
+  place(turn) {
+    if (this.run.grid) return this.arrays.cells[turn * this.movers];
+    if (this.arrays.state && turn < this.turns) return this.arrays.state[turn];
+    return -1;
+  }
+
+  // Who speaks in this turn, and from which rows.
+  speaking(turn) {
+    const known = this.spoken.get(turn);
+    if (known) return known;
+    const advisors = [];
+    const rows = [];
+    if (this.run.table) {
+      const cells = this.cells(turn);
+      for (let j = 0; j < this.run.n; j += 1) {
+        if (this.run.itemOf[j] >= 0 && !this.hasItem(turn, this.run.itemOf[j])) continue;
+        advisors.push(j);
+        rows.push(this.run.rowOf(j, cells, cells[0]));
+      }
+    } else if (turn < this.turns) {
+      for (let j = 0; j < this.run.n; j += 1) {
+        const row = this.arrays.rows[turn * this.run.n + j];
+        if (row >= 0) {
+          advisors.push(j);
+          rows.push(row);
+        }
+      }
+    }
+    const found = { advisors, rows };
+    this.spoken.set(turn, found);
+    return found;
+  }
+
+  // Q_Sigma in this turn, or where the player would stand on another cell.
+  preferences(turn, weights, cell = null) {
+    const { advisors, rows } = this.speaking(turn);
+    const out = new Float64Array(this.run.A);
+    if (cell === null || !this.run.table) return weightedSum(this.table, this.run.A, advisors, rows, weights, out);
+    const cells = this.cells(turn);
+    const moved = advisors.map((j) => this.run.rowOf(j, cells, cell));
+    return weightedSum(this.table, this.run.A, advisors, moved, weights, out);
+  }
+
+  // The weighted advice of everyone who speaks.
+  advice(turn, weights, cell = null) {
+    const { advisors, rows } = this.speaking(turn);
+    let used = rows;
+    if (cell !== null && this.run.table) {
+      const cells = this.cells(turn);
+      used = advisors.map((j) => this.run.rowOf(j, cells, cell));
+    }
+    return { advisors, advice: weightedAdvice(this.table, this.run.A, advisors, used, weights) };
+  }
+
+  // Q_Sigma of every cell [cells * A]; with `only`, one advisor's own values.
+  landscape(turn, weights, only = null) {
+    const { run } = this;
+    const count = run.grid.cells.length;
+    const { A } = run;
+    const out = new Float64Array(count * A);
+    const cells = this.cells(turn);
+    if (!run.table) {
+      // without tables only what was said where the player stood is known
+      out.set(this.preferences(turn, weights), cells[0] * A);
+      return out;
+    }
+    const advisors = only === null ? this.speaking(turn).advisors : [only];
+    for (const j of advisors) {
+      const weight = only === null ? weights[j] : 1;
+      if (weight === 0) continue;
+      let base = 0;
+      let factor = 0;
+      for (const [k, times] of run.terms[j]) {
+        if (k === 0) factor += times;
+        else base += times * cells[k];
+      }
+      const step = run.stride[j] * factor * A;
+      let at = (run.offset[j] + run.stride[j] * base) * A;
+      for (let c = 0; c < count; c += 1) {
+        for (let a = 0; a < A; a += 1) out[c * A + a] += weight * this.table[at + a];
+        at += step;
+      }
+    }
+    return out;
+  }
+}
+
+// max_a of a landscape, cell by cell.
+export function heights(landscape, A) {
+  const out = new Float64Array(landscape.length / A);
+  for (let c = 0; c < out.length; c += 1) out[c] = largest(landscape, c * A, A);
+  return out;
+}

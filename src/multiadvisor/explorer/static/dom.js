@@ -1,0 +1,114 @@
+// Building elements: text is always text, so that a name with markup in it is shown and never run.
+
+export function el(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "class") node.className = value;
+    else if (name in node && !name.startsWith("aria") && name !== "list" && name !== "role") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function option(value, text, selected = false) {
+  return el("option", { value: String(value), textContent: text, selected });
+}
+
+const MINUS = "\u2212";
+
+// A signed number, so that the sign is never told by colour alone.
+export function signed(value, digits = 2) {
+  if (!Number.isFinite(value)) return "";
+  const text = Math.abs(value).toFixed(digits);
+  return (value < 0 && Number(text) !== 0 ? MINUS : value > 0 && Number(text) !== 0 ? "+" : "") + text;
+}
+
+// A small difference: two decimals, or as many as it takes to see it.
+export function gapText(value) {
+  const size = Math.abs(value);
+  return size === 0 || size >= 0.005 ? signed(value) : `${value < 0 ? MINUS : "+"}${Number(size.toPrecision(1))}`;
+}
+
+// Seven decimals: what the library would print.
+export function precise(value) {
+  return Number.isFinite(value) ? value.toFixed(7).replace("-", MINUS) : "";
+}
+
+export function plural(count, word) {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+export function listed(names, most = 3) {
+  const shown = names.slice(0, most);
+  const more = names.length - shown.length;
+  if (more > 0) return `${shown.join(", ")} and ${more} more`;
+  return shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}` : shown[0] || "";
+}
+
+// A canvas that fills its box at the screen's own resolution.
+export function fitCanvas(canvas, width, height) {
+  const ratio = Math.min(window.devicePixelRatio || 1, 3);
+  const wide = Math.round(width * ratio);
+  const high = Math.round(height * ratio);
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+const SHAPES = {
+  play: "M8 5v14l11-7z",
+  pause: "M7 5h3.5v14H7zM13.5 5H17v14h-3.5z",
+  first: "M6 5h2.5v14H6zM19 5v14L9.5 12z",
+  last: "M15.5 5H18v14h-2.5zM5 5v14l9.5-7z",
+  back: "M15.5 5v14L7 12z",
+  on: "M8.5 5v14L17 12z",
+  loop: "M12 5V1.8L7.3 6.3 12 10.8V7.5a4.9 4.9 0 1 1-4.9 4.9H4.6A7.4 7.4 0 1 0 12 5z",
+};
+
+// A small picture in the colour of the text.
+export function icon(name) {
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  picture.setAttribute("viewBox", "0 0 24 24");
+  picture.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", SHAPES[name]);
+  picture.append(path);
+  return picture;
+}
+
+const widths = new WeakMap();
+let changed = () => {};
+const observer = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) widths.set(target, contentRect.width);
+  changed();
+});
+
+// The width of a box, told by the browser when it changes: asking in every frame would lay out the page again each time.
+export function widthOf(node, least) {
+  if (!widths.has(node)) {
+    widths.set(node, node.clientWidth);
+    observer.observe(node);
+  }
+  return Math.max(least, widths.get(node));
+}
+
+export function onWidth(listener) {
+  changed = listener;
+}

@@ -1,0 +1,213 @@
+// The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
+
+import { el, listed, option, setText, signed, widthOf } from "./dom.js";
+import { Game, Run, heights, unpack } from "./data.js";
+import { Bars, actionPhrase, actionWord } from "./bars.js";
+import { BoardView } from "./boardview.js";
+import { bestActions } from "./maths.js";
+import { frameOf } from "./frame.js";
+import { reasonText } from "./reason.js";
+
+export class Gallery {
+  constructor(store, source, player, exhibits, redraw) {
+    Object.assign(this, { store, source, player, exhibits, redraw });
+    this.tabs = el(
+      "div",
+      { class: "exhibits", role: "group", "aria-label": "Exhibits" },
+      exhibits.map((one) =>
+        el(
+          "button",
+          {
+            type: "button",
+            "data-id": one.id,
+            onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, step: 0 }),
+          },
+          one.title,
+        ),
+      ),
+    );
+    this.text = el("p", { class: "prose" });
+    this.gamma = el("input", {
+      type: "range",
+      min: 0.01,
+      max: 0.99,
+      step: 0.01,
+      id: "gamma",
+      oninput: () => store.set({ gamma: Number(this.gamma.value), step: 0 }),
+    });
+    this.gammaText = el("input", {
+      type: "number",
+      min: 0,
+      max: 0.9999,
+      step: 0.0001,
+      "aria-label": "Gamma, exactly",
+      class: "number small",
+      onchange: () => store.set({ gamma: Number(this.gammaText.value), step: 0 }),
+    });
+    this.planning = el(
+      "select",
+      { id: "planning", onchange: () => store.set({ planning: this.planning.value, step: 0 }) },
+      ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)),
+    );
+    this.noise = el("input", {
+      type: "range",
+      min: 0,
+      max: 1,
+      step: 0.05,
+      id: "noise",
+      oninput: () => store.set({ noise: Number(this.noise.value), step: 0 }),
+    });
+    this.noiseText = el("output", { class: "number" });
+    this.noiseField = el("div", { class: "field" }, el("label", { for: "noise" }, "noise"), this.noise, this.noiseText);
+    this.board = new BoardView("Board of the exhibit");
+    this.bars = new Bars();
+    this.verdict = el("p", { class: "sentence", id: "verdict" });
+    this.now = el("h3");
+    this.box = el("div", { class: "boardbox" }, this.board.root);
+    const controls = el(
+      "div",
+      { class: "controls" },
+      el("div", { class: "field" }, el("label", { for: "gamma" }, "gamma"), this.gamma, this.gammaText),
+      el("div", { class: "field" }, el("label", { for: "planning" }, "planning"), this.planning),
+      this.noiseField,
+    );
+    this.root = exhibits.length
+      ? el(
+          "div",
+          { class: "columns" },
+          el(
+            "section",
+            { class: "card" },
+            el("h2", {}, "Gallery"),
+            this.tabs,
+            this.text,
+            controls,
+            this.box,
+            this.board.legend,
+            player.place(),
+          ),
+          el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.now, this.bars.root),
+        )
+      : el(
+          "section",
+          { class: "card wide" },
+          el("h2", {}, "Gallery"),
+          el("p", { class: "empty" }, "The gallery needs the library: `multiadvisor explore` shows it."),
+        );
+    this.asked = "";
+    this.shown = null;
+  }
+
+  settings(state) {
+    const one = this.exhibits.find((entry) => entry.id === state.exhibit) || this.exhibits[0];
+    return {
+      one,
+      planning: state.planning || one.planning,
+      gamma: state.gamma > 0 && state.gamma < 1 ? state.gamma : one.gamma,
+      noise: state.noise >= 0 ? state.noise : (one.noise ?? 0),
+    };
+  }
+
+  // Asks for what is wanted; while an answer is awaited only the latest wish is kept.
+  async load(state) {
+    const { one, planning, gamma, noise } = this.settings(state);
+    const wish = `gallery/${one.id}?planning=${planning}&gamma=${gamma}&noise=${noise}`;
+    this.wish = wish;
+    if (this.busy || wish === this.asked) return;
+    this.busy = true;
+    while (this.wish !== this.asked) {
+      this.asked = this.wish;
+      try {
+        const buffer = await this.source.pack(this.asked);
+        const { header, arrays } = unpack(buffer);
+        const copy = (bytes) => bytes.slice().buffer;
+        const run = new Run(copy(arrays.run));
+        this.shown = { header, run, game: new Game(run, copy(arrays.game)) };
+        this.problem = "";
+      } catch (error) {
+        this.shown = null;
+        this.problem = error.message;
+      }
+      this.redraw();
+    }
+    this.busy = false;
+  }
+
+  render(state, palette) {
+    if (!this.exhibits.length) return "";
+    const { one, planning, gamma, noise } = this.settings(state);
+    this.load(state);
+    for (const button of this.tabs.children) button.setAttribute("aria-pressed", String(button.dataset.id === one.id));
+    setText(this.text, one.text);
+    if (Number(this.gamma.value) !== gamma) this.gamma.value = gamma;
+    if (document.activeElement !== this.gammaText) this.gammaText.value = gamma;
+    this.planning.value = planning;
+    this.noiseField.hidden = one.noise === null;
+    if (Number(this.noise.value) !== noise) this.noise.value = noise;
+    setText(this.noiseText, noise.toFixed(2));
+    this.box.hidden = !this.shown;
+    if (!this.shown) {
+      setText(this.verdict, this.problem || "Solving \u2026");
+      return this.problem || "";
+    }
+    const { header, run, game } = this.shown;
+    const turn = Math.min(state.step, game.turns);
+    this.player.render(game.turns);
+    const first = frameOf(run, game, 0, run.weights);
+    const frame = frameOf(run, game, turn, run.weights);
+    const landscape = game.landscape(turn, run.weights);
+    const untouched = run.grid.items.every((_, k) => game.hasItem(turn, k) === game.hasItem(0, k));
+    const attractors =
+      header.attractor && untouched ? [{ cell: game.cells(0)[0], stable: header.attractor.stable }] : [];
+    this.board.render(
+      {
+        run,
+        game,
+        turn,
+        fraction: this.player.between,
+        landscape,
+        heights: heights(landscape, run.A),
+        heat: true,
+        arrows: true,
+        attractors,
+        palette,
+      },
+      { width: Math.min(widthOf(this.box, 160), 460), height: 360 },
+    );
+    this.bars.render(turn === 0 ? { ...frame, action: -1 } : frame);
+    setText(this.now, turn === 0 ? "What the actions are worth there" : `In turn ${turn}`);
+    setText(this.verdict, verdictText(header, run, first));
+    this.verdict.dataset.best = bestActions(first.total)
+      .map((a) => run.actions[a])
+      .join(" ");
+    this.verdict.dataset.gamma = String(header.gamma);
+    this.verdict.dataset.exhibit = header.id;
+    return turn === 0 ? this.verdict.textContent : reasonText(frame);
+  }
+}
+
+function verdictText(header, run, frame) {
+  const best = bestActions(frame.total);
+  const words = best.map((a) => actionWord(run.actions[a]));
+  const parts = [
+    best.length > 1
+      ? `A tie between ${listed(words, 9)}.`
+      : `The aggregator ${actionPhrase(run.actions[best[0]])}, ${signed(frame.total[best[0]], 4)}.`,
+  ];
+  if (header.attractor) {
+    const kind = header.attractor.stable ? "a stable" : "an unstable";
+    const margin = header.attractor.margin.toPrecision(3);
+    parts.push(`The solver calls this state ${kind} attractor, by a margin of ${margin}.`);
+  } else if (header.planning === "egocentric" && header.noise === null) parts.push("No attractor.");
+  if (header.critical !== null && header.planning === "egocentric" && header.noise === null)
+    parts.push(`Attractors begin at gamma = ${header.critical.toFixed(4)}.`);
+  if (header.agreement !== null)
+    parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
+  parts.push(
+    header.finished
+      ? `The greedy game ends after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`
+      : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`,
+  );
+  if (!header.converged) parts.push("The values did not settle: nothing follows from them.");
+  return parts.join(" ");
+}

@@ -1,0 +1,184 @@
+// The main view: one agent plays, and every advisor's wish is visible.
+
+import { el, option, setText, signed, widthOf } from "./dom.js";
+import { heights } from "./data.js";
+import { frameOf } from "./frame.js";
+import { Bars } from "./bars.js";
+import { BoardView } from "./boardview.js";
+import { Reason, reasonText } from "./reason.js";
+import { Inspector } from "./inspector.js";
+import { Timeline, seriesOf } from "./timeline.js";
+import { Weights, weightsChanged, weightsNow } from "./weights.js";
+import { WhatIf } from "./whatif.js";
+import { Attractors, attractorText, ringsOf } from "./attractors.js";
+
+export function card(title, ...content) {
+  return el("section", { class: "card" }, title ? el("h2", {}, title) : null, ...content);
+}
+
+export class GameView {
+  constructor({ store, source, player, redraw, retrain }) {
+    Object.assign(this, { store, source, player, redraw });
+    this.hovered = -1;
+    this.board = new BoardView("Board", {
+      hover: (cell) => {
+        if (cell === this.hovered) return;
+        this.hovered = cell;
+        redraw();
+      },
+      pin: (cell) => store.set({ cell: store.state.cell === cell ? -1 : cell }),
+    });
+    this.bars = new Bars();
+    this.bars.open.addEventListener("toggle", () => store.set({ all: this.bars.open.open }));
+    this.reason = new Reason(store);
+    this.reason.open.addEventListener("toggle", redraw);
+    this.inspector = new Inspector(store);
+    this.timeline = new Timeline(store);
+    this.weights = new Weights(store, retrain);
+    this.whatIf = new WhatIf(source, redraw);
+    this.attractors = new Attractors(source, redraw);
+    const check = (name, text) => {
+      const box = el("input", { type: "checkbox", onchange: () => store.set({ [name]: box.checked }) });
+      this[`${name}Box`] = box;
+      return el("label", { class: "check" }, box, text);
+    };
+    this.layer = el(
+      "select",
+      { id: "attractors", onchange: () => store.set({ attractors: this.layer.value }) },
+      option("off", "none"),
+      option("exact", "exact"),
+      option("learned", "learned"),
+    );
+    this.map = el("select", { id: "map", onchange: () => store.set({ map: Number(this.map.value) }) });
+    this.layers = el(
+      "div",
+      { class: "controls" },
+      check("heat", "Values"),
+      check("arrows", "Arrows"),
+      el("label", { class: "field" }, el("span", {}, "Map of"), this.map),
+      el("label", { class: "field" }, el("span", {}, "Attractors"), this.layer),
+    );
+    this.box = el("div", { class: "boardbox" }, this.board.root);
+    this.state = el("p", { class: "prose" });
+    this.layerText = el("p", { class: "hint", id: "layer-text" });
+    this.facts = el("p", { class: "facts" });
+    this.boardCard = card("Board", this.layers, this.box, this.state, this.board.legend, this.layerText);
+    this.timeCard = card(null, this.player.place(), this.timeline.root);
+    this.root = el(
+      "div",
+      { class: "columns" },
+      el("div", { class: "stack" }, this.boardCard, this.timeCard, card(null, this.inspector.root)),
+      el(
+        "div",
+        { class: "stack" },
+        card("Why this action", this.bars.root),
+        card("The shortest reason", this.reason.root),
+        el(
+          "section",
+          { class: "card" },
+          el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
+          this.weights.root,
+        ),
+        card("What if", this.whatIf.root),
+      ),
+    );
+    this.memo = {};
+  }
+
+  // The landscape and the series are kept until something they depend on changes.
+  remember(name, key, make) {
+    const known = this.memo[name];
+    if (known && known.key.length === key.length && known.key.every((part, k) => part === key[k])) return known.value;
+    const value = make();
+    this.memo[name] = { key, value };
+    return value;
+  }
+
+  render({ run, game, id, number }, state, palette) {
+    const weights = this.remember("weights", [run, state.weights, state.muted, state.solo], () =>
+      weightsNow(run, state),
+    );
+    const changed = weightsChanged(run, state);
+    const turn = Math.min(state.turn, game.turns);
+    const frame = this.remember("frame", [run, game, turn, weights], () => frameOf(run, game, turn, weights));
+    const series = this.remember("series", [game, weights], () => seriesOf(game, weights));
+    this.player.render(game.turns);
+    if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
+    this.renderBoard({ run, game, id, number, turn, weights, changed }, state, palette);
+    this.bars.render(frame);
+    this.reason.render(frame, state.against);
+    this.weights.render(run, state, this.source.live);
+    this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
+    this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
+    const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
+    this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
+    const { planning, learner, gamma } = run.settings;
+    const how = learner === "linear" ? "linear Q-learning" : planning;
+    const score = signed(series.score[game.turns], 0) || "0";
+    const end = game.finished ? "finished" : "cut off";
+    setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
+    return reasonText(frame, state.against);
+  }
+
+  cellShown(run, game, turn, state) {
+    if (!run.table) return game.cells(turn)[0];
+    if (this.hovered >= 0) return this.hovered;
+    return state.cell >= 0 && state.cell < run.grid.cells.length ? state.cell : game.cells(turn)[0];
+  }
+
+  renderBoard({ run, game, id, number, turn, weights, changed }, state, palette) {
+    this.box.hidden = run.grid === null;
+    this.layers.hidden = run.grid === null;
+    this.board.legend.hidden = run.grid === null;
+    this.state.hidden = run.grid !== null;
+    setText(this.boardCard.firstChild, run.grid === null ? "State" : "Board");
+    if (run.grid === null) {
+      const place = game.place(turn);
+      const label = place >= 0 ? run.labels[place] || `state ${place}` : "";
+      setText(
+        this.state,
+        `This task has no board.${label ? ` Turn ${turn} is in ${label}.` : ""} The bars show what its advisors want.`,
+      );
+      setText(this.layerText, "");
+      return;
+    }
+    if (this.mapRun !== run) {
+      this.mapRun = run;
+      this.map.replaceChildren(option(-1, "all advisors"), ...run.names.map((name, j) => option(j, name)));
+    }
+    this.map.disabled = !run.table;
+    const only = run.table && state.map >= 0 && state.map < run.n ? state.map : null;
+    this.heatBox.checked = state.heat;
+    this.arrowsBox.checked = state.arrows;
+    this.layer.value = state.attractors;
+    this.map.value = String(only ?? -1);
+    const landscape = this.remember("landscape", [game, turn, weights, only], () =>
+      game.landscape(turn, weights, only),
+    );
+    const tops = this.remember("heights", [landscape], () => heights(landscape, run.A));
+    const answer = this.attractors.look(state.attractors, { id, number, game, turn, weights, changed });
+    const rings = answer && answer.late ? [] : ringsOf(state.attractors, answer);
+    const width = widthOf(this.box, 160);
+    this.board.render(
+      {
+        run,
+        game,
+        turn,
+        fraction: this.player.between,
+        landscape,
+        heights: tops,
+        heat: state.heat,
+        arrows: state.arrows,
+        attractors: rings,
+        ways: this.whatIf.ways,
+        cell: this.hovered,
+        pinned: state.cell,
+        palette,
+      },
+      { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) },
+    );
+    const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
+    const found = answer && answer.late ? "" : attractorText(state.attractors, answer, game, turn);
+    setText(this.layerText, mapText + found);
+  }
+}

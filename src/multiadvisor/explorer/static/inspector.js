@@ -1,0 +1,87 @@
+// One cell in exact numbers: Q_Sigma of every action, and the five advisors that weigh most.
+
+import { el, precise, setText } from "./dom.js";
+import { bestActions } from "./maths.js";
+import { actionText } from "./bars.js";
+
+const TOP_FIVE = 5;
+
+export class Inspector {
+  constructor(store) {
+    this.title = el("h3");
+    this.pin = el(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-pressed": "false",
+        onclick: () => store.set({ cell: this.pinned ? -1 : this.cell }),
+      },
+      "Pin",
+    );
+    this.body = el("tbody");
+    this.table = el("table", { class: "numbers exact" }, el("thead", {}, el("tr")), this.body);
+    this.root = el(
+      "div",
+      { class: "inspector" },
+      el("div", { class: "line" }, this.title, this.pin),
+      el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Values of the cell" }, this.table),
+    );
+    this.run = null;
+  }
+
+  render(frame, cell, pinned) {
+    const { run, game, turn, weights } = frame;
+    if (run !== this.run) {
+      this.run = run;
+      this.table.tHead.rows[0].replaceChildren(
+        el("th", { scope: "col" }, "value of"),
+        ...run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
+      );
+      this.lines = Array.from({ length: TOP_FIVE + 1 }, () =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }),
+          run.actions.map(() => el("td")),
+        ),
+      );
+      this.body.replaceChildren(...this.lines);
+      this.lines[0].className = "sum";
+    }
+    this.cell = cell;
+    this.pinned = pinned;
+    const place = run.grid ? run.grid.cells[cell] : null;
+    const own = run.grid && cell === game.cells(turn)[0];
+    setText(this.title, place ? `Cell (${place[0]}, ${place[1]})${own ? ", here" : ""}` : "This state");
+    this.pin.hidden = !place;
+    this.pin.setAttribute("aria-pressed", String(pinned));
+    setText(this.pin, pinned ? "Unpin" : "Pin");
+    this.table.dataset.cell = String(cell);
+    this.table.dataset.turn = String(turn);
+    const total = game.preferences(turn, weights, place ? cell : null);
+    const { advisors, advice } = game.advice(turn, weights, place ? cell : null);
+    const best = advisors.length ? bestActions(total) : [];
+    const size = advice.map((values) => Math.max(...values.map(Math.abs)));
+    const order = advisors
+      .map((_, i) => i)
+      .sort((p, q) => size[q] - size[p])
+      .slice(0, TOP_FIVE);
+    this.fill(this.lines[0], advisors.length ? "all, Q\u03a3" : "nobody speaks", advisors.length ? total : null, best);
+    for (let k = 0; k < TOP_FIVE; k += 1) {
+      const i = order[k];
+      this.lines[k + 1].hidden = i === undefined;
+      if (i !== undefined)
+        this.fill(this.lines[k + 1], run.names[advisors[i]], advice[i], size[i] > 0 ? bestActions(advice[i]) : []);
+    }
+  }
+
+  fill(line, name, values, best) {
+    setText(line.children[0], name);
+    for (let a = 0; a < this.run.A; a += 1) {
+      const cell = line.children[a + 1];
+      setText(cell, values ? precise(values[a]) : "");
+      cell.classList.toggle("best", best.includes(a));
+    }
+  }
+}

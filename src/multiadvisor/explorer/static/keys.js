@@ -1,0 +1,45 @@
+// The keyboard: the same everywhere on the page, except where a control needs the key itself.
+
+export const KEYS = [
+  ["Space", "play or pause"],
+  ["\u2190 \u2192", "one turn back or on"],
+  [", .", "one turn back or on, on the board as well"],
+  ["\u2191 \u2193", "faster or slower"],
+  ["Home End", "first or last turn"],
+  ["Tab, arrows, Enter", "on the board: go from cell to cell, pin one"],
+  ["1 2 3 4", "game, compare, gallery, learning"],
+  ["?", "this list"],
+];
+
+function taken(target, key) {
+  const tag = target.tagName;
+  if (tag === "SELECT" || tag === "TEXTAREA") return true;
+  if (tag === "INPUT") return target.type !== "range" || /^(Arrow|Home|End)/.test(key);
+  if (tag === "BUTTON" || tag === "SUMMARY" || tag === "A") return key === " " || key === "Enter";
+  if (target.getAttribute("role") === "gridcell") return /^(Arrow|Enter)/.test(key);
+  if (target.getAttribute("role") === "region") return /^(Arrow|Home|End| )/.test(key);
+  return false;
+}
+
+export function listenToKeys({ player, view, help, dialog }) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || dialog.open || taken(event.target, event.key)) return;
+    const views = { 1: "game", 2: "compare", 3: "gallery", 4: "learning" };
+    const actions = {
+      " ": () => player.switch(),
+      ArrowLeft: () => player.step(-1),
+      ArrowRight: () => player.step(1),
+      ",": () => player.step(-1),
+      ".": () => player.step(1),
+      ArrowUp: () => player.faster(1),
+      ArrowDown: () => player.faster(-1),
+      Home: () => player.go(0),
+      End: () => player.go(player.turns),
+      "?": help,
+    };
+    if (views[event.key]) view(views[event.key]);
+    else if (actions[event.key]) actions[event.key]();
+    else return;
+    event.preventDefault();
+  });
+}

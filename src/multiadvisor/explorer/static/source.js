@@ -1,0 +1,147 @@
+// Where the data comes from: the local server, or, in an exported file, the page itself.
+
+const KEY = "multiadvisor-explorer";
+
+function embedded() {
+  const node = document.getElementById("embedded");
+  return node ? JSON.parse(node.textContent) : null;
+}
+
+// Bytes that were packed with gzip and written as text.
+async function bytesOf(text) {
+  const raw = window.atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let k = 0; k < raw.length; k += 1) bytes[k] = raw.charCodeAt(k);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+class EmbeddedSource {
+  constructor(data) {
+    this.data = data;
+    this.live = false;
+  }
+
+  async listing() {
+    return this.data;
+  }
+
+  async curves() {
+    return this.data.curves;
+  }
+
+  async pack(path) {
+    if (!this.data.packs[path]) throw new Error("This game is not in the file.");
+    return bytesOf(this.data.packs[path]);
+  }
+
+  // The attractors of the board that lay there in this turn.
+  layer(id, turn) {
+    const turns = Object.keys(this.data.layers[id]).map(Number);
+    const last = Math.max(...turns.filter((at) => at <= turn));
+    return this.data.layers[id][last] ?? null;
+  }
+}
+
+class ServerSource {
+  constructor(token) {
+    this.token = token;
+    this.live = true;
+    this.waiting = new Map();
+    this.number = 0;
+    this.socket = null;
+  }
+
+  async fetch(path) {
+    let response;
+    try {
+      response = await window.fetch(`/api/${path}`, { headers: { authorization: `Bearer ${this.token}` } });
+    } catch {
+      throw new Error("The explorer does not answer: is it still running in the terminal?");
+    }
+    if (response.status === 401) throw new Error(CLOSED);
+    if (!response.ok) throw new Error(await problemOf(response));
+    return response;
+  }
+
+  async listing() {
+    return (await this.fetch("runs")).json();
+  }
+
+  async curves() {
+    return (await (await this.fetch("curves")).json()).curves;
+  }
+
+  async pack(path) {
+    return (await this.fetch(path)).arrayBuffer();
+  }
+
+  async text(path) {
+    return (await this.fetch(path)).text();
+  }
+
+  // A question to the library; `progress` hears how far it is.
+  ask(question, progress = () => {}) {
+    return new Promise((resolve, reject) => {
+      this.number += 1;
+      const message = JSON.stringify({ id: this.number, ...question });
+      this.waiting.set(this.number, { resolve, reject, progress });
+      const socket = this.open();
+      if (socket.readyState === WebSocket.OPEN) socket.send(message);
+      else socket.addEventListener("open", () => socket.send(message), { once: true });
+    });
+  }
+
+  open() {
+    if (this.socket && this.socket.readyState <= WebSocket.OPEN) return this.socket;
+    this.socket = new WebSocket(`ws://${window.location.host}/api/socket`, ["multiadvisor", this.token]);
+    this.socket.addEventListener("message", (event) => {
+      const { id, result, error, share } = JSON.parse(event.data);
+      const asked = this.waiting.get(id);
+      if (!asked) return;
+      if (share !== undefined) {
+        asked.progress(share);
+        return;
+      }
+      this.waiting.delete(id);
+      if (error) asked.reject(new Error(sentence(error)));
+      else asked.resolve(result);
+    });
+    this.socket.addEventListener("close", () => {
+      for (const { reject } of this.waiting.values()) reject(new Error("The explorer in the terminal has ended."));
+      this.waiting.clear();
+    });
+    return this.socket;
+  }
+}
+
+const CLOSED = "This page needs the address that the terminal shows: open the newest one.";
+
+async function problemOf(response) {
+  try {
+    return sentence((await response.json()).error);
+  } catch {
+    return "The explorer stumbled: the terminal says over what.";
+  }
+}
+
+function sentence(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".") : "Something went wrong.";
+}
+
+// A ticket in the fragment is exchanged for the token, once, and leaves the address before anything else happens.
+export async function openSource() {
+  const data = embedded();
+  if (data) return new EmbeddedSource(data);
+  const parts = window.location.hash.replace(/^#/, "").split("&");
+  const ticket = parts.find((part) => part.startsWith("ticket="));
+  if (ticket) {
+    const rest = parts.filter((part) => !part.startsWith("ticket=")).join("&");
+    window.history.replaceState(null, "", `/${rest ? `#${rest}` : ""}`);
+    const response = await window.fetch("/api/enter", { method: "POST", body: ticket.slice("ticket=".length) });
+    if (response.ok) window.localStorage.setItem(KEY, (await response.json()).token);
+    else if (!window.localStorage.getItem(KEY)) throw new Error(await problemOf(response));
+  }
+  const token = window.localStorage.getItem(KEY);
+  if (!token) throw new Error(CLOSED);
+  return new ServerSource(token);
+}

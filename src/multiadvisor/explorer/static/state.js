@@ -1,0 +1,159 @@
+// All that the page shows, in the URL's fragment: a link to exactly this view. The secret of the server never is in it.
+
+const DEFAULTS = {
+  view: "game",
+  run: 0,
+  other: 1,
+  game: 0,
+  turn: 0,
+  speed: 1,
+  loop: false,
+  heat: true,
+  arrows: true,
+  attractors: "off",
+  map: -1,
+  cell: -1,
+  against: -1,
+  all: false,
+  weights: {},
+  muted: [],
+  solo: [],
+  exhibit: "three-fruits",
+  planning: "",
+  gamma: -1,
+  noise: -1,
+  step: 0,
+  measure: "score",
+  theme: "auto",
+};
+const CHOICES = {
+  view: ["game", "compare", "gallery", "learning"],
+  attractors: ["off", "exact", "learned"],
+  planning: ["", "egocentric", "agnostic", "empathic"],
+  theme: ["auto", "light", "dark"],
+  measure: ["score", "turns", "finished", "touches"],
+};
+export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
+
+// 1, 2, 3, 7 as "1-3.7"
+export function rangesOf(numbers) {
+  const sorted = [...new Set(numbers)].sort((p, q) => p - q);
+  const parts = [];
+  for (let k = 0; k < sorted.length; k += 1) {
+    const first = sorted[k];
+    while (k + 1 < sorted.length && sorted[k + 1] === sorted[k] + 1) k += 1;
+    parts.push(first === sorted[k] ? `${first}` : `${first}-${sorted[k]}`);
+  }
+  return parts.join(".");
+}
+
+function numbersOf(text) {
+  const found = [];
+  for (const part of text.split(".")) {
+    const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
+    if (!match) continue;
+    const last = Math.min(Number(match[2] ?? match[1]), Number(match[1]) + 100000);
+    for (let j = Number(match[1]); j <= last; j += 1) found.push(j);
+  }
+  return found;
+}
+
+function weightsOf(text) {
+  const found = {};
+  for (const part of text.split("_")) {
+    const match = /^(\d{1,6})~(-?\d+(?:\.\d+)?(?:e-?\d+)?)$/.exec(part);
+    if (match && Number.isFinite(Number(match[2]))) found[match[1]] = Number(match[2]);
+  }
+  return found;
+}
+
+export function encodeState(state) {
+  const parts = [];
+  for (const [name, standard] of Object.entries(DEFAULTS)) {
+    const value = state[name];
+    let text;
+    if (name === "weights") {
+      const changed = Object.keys(value).sort((p, q) => p - q);
+      text = changed.map((j) => `${j}~${value[j]}`).join("_");
+      if (!text) continue;
+    } else if (Array.isArray(standard)) {
+      text = rangesOf(value);
+      if (!text) continue;
+    } else {
+      if (value === standard) continue;
+      text = typeof value === "boolean" ? (value ? "1" : "0") : String(value);
+    }
+    parts.push(`${name}=${encodeURIComponent(text)}`);
+  }
+  return parts.join("&");
+}
+
+export function decodeState(fragment) {
+  const state = { ...DEFAULTS, weights: {}, muted: [], solo: [] };
+  for (const part of fragment.replace(/^#/, "").split("&")) {
+    const [name, ...rest] = part.split("=");
+    if (!Object.hasOwn(DEFAULTS, name)) continue;
+    let text;
+    try {
+      text = decodeURIComponent(rest.join("="));
+    } catch {
+      continue;
+    }
+    const standard = DEFAULTS[name];
+    if (name === "weights") state.weights = weightsOf(text);
+    else if (Array.isArray(standard)) state[name] = numbersOf(text);
+    else if (typeof standard === "boolean") state[name] = text === "1";
+    else if (typeof standard === "number") {
+      const number = Number(text);
+      if (text !== "" && Number.isFinite(number)) state[name] = number;
+    } else if (!CHOICES[name] || CHOICES[name].includes(text)) state[name] = text.slice(0, 40);
+  }
+  for (const name of ["run", "other", "game", "turn", "step"]) state[name] = Math.max(0, Math.floor(state[name]));
+  if (!SPEEDS.includes(state.speed)) state.speed = 1;
+  return state;
+}
+
+// The state of the page: read it, change it, hear of changes.
+export class Store {
+  constructor() {
+    this.state = decodeState(window.location.hash);
+    this.listeners = [];
+    this.writing = 0;
+    window.addEventListener("hashchange", () => {
+      const found = decodeState(window.location.hash);
+      if (encodeState(found) !== encodeState(this.state)) {
+        const before = this.state;
+        this.state = found;
+        this.tell(before);
+      }
+    });
+  }
+
+  set(changes) {
+    const before = this.state;
+    this.state = { ...before, ...changes };
+    this.tell(before);
+    if (!this.writing) this.writing = window.setTimeout(() => this.write(), 150);
+  }
+
+  // Written at most a few times a second: browsers refuse more.
+  write() {
+    window.clearTimeout(this.writing);
+    this.writing = 0;
+    const fragment = encodeState(this.state);
+    const address = `${window.location.pathname}${window.location.search}${fragment ? `#${fragment}` : ""}`;
+    try {
+      window.history.replaceState(null, "", address);
+    } catch {
+      // a page from a file may not be allowed to; then its address stays as it is
+    }
+  }
+
+  tell(before) {
+    for (const listener of this.listeners) listener(this.state, before);
+  }
+
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+}

@@ -1,0 +1,203 @@
+// Who has a say: weights of groups and advisors, mute and solo. The agent itself is never changed.
+
+import { el, setText } from "./dom.js";
+
+const LISTED = 120; // advisors that are listed at once
+
+// w [n] as it is set on the page.
+export function weightsNow(run, state) {
+  const weights = Float64Array.from(run.weights);
+  for (const [j, value] of Object.entries(state.weights)) if (Number(j) < run.n) weights[j] = value;
+  const solo = state.solo.filter((j) => j < run.n);
+  if (solo.length) {
+    const heard = new Set(solo);
+    for (let j = 0; j < run.n; j += 1) if (!heard.has(j)) weights[j] = 0;
+  }
+  for (const j of state.muted) if (j < run.n) weights[j] = 0;
+  return weights;
+}
+
+export function weightsChanged(run, state) {
+  const weights = weightsNow(run, state);
+  return run.weights.some((value, j) => value !== weights[j]);
+}
+
+// What other weights mean to values that were learned under the old ones.
+function trainingText({ planning, learner }) {
+  if (learner === "linear") return "Linear Q-learning has learned one value for all, under the old weights.";
+  if (planning === "empathic")
+    return "Empathic advisors were trained under the old weights: they expect the aggregator to act as it did then.";
+  const who = `${planning[0].toUpperCase()}${planning.slice(1)}`;
+  return `${who} advisors learn values that do not depend on the weights; only which states they saw does.`;
+}
+
+function toggled(list, members, on) {
+  const set = new Set(list);
+  for (const j of members)
+    if (on) set.add(j);
+    else set.delete(j);
+  return [...set].sort((p, q) => p - q);
+}
+
+export class Weights {
+  constructor(store, retrain) {
+    this.store = store;
+    this.badge = el("span", { class: "badge", hidden: true }, "changed");
+    this.reset = el(
+      "button",
+      { type: "button", class: "quiet", hidden: true, onclick: () => store.set({ weights: {}, muted: [], solo: [] }) },
+      "Reset",
+    );
+    this.note = el("p", { class: "note", hidden: true });
+    this.retrain = el("button", { type: "button", hidden: true, onclick: retrain }, "Train again with these weights");
+    this.progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Training" });
+    this.groups = el("div", { class: "weights" });
+    this.find = el("input", {
+      type: "search",
+      placeholder: "Find an advisor",
+      "aria-label": "Find an advisor",
+      oninput: () => this.list(),
+    });
+    this.each = el("div", { class: "weights scroll", tabIndex: 0, role: "region", "aria-label": "Single advisors" });
+    this.open = el(
+      "details",
+      { class: "more", ontoggle: () => this.list() },
+      el("summary", {}, "Single advisors"),
+      this.find,
+      this.each,
+    );
+    this.root = el(
+      "div",
+      {},
+      this.note,
+      el("div", { class: "line" }, this.retrain, this.progress),
+      this.groups,
+      this.open,
+    );
+    this.controls = [];
+    this.run = null;
+  }
+
+  build(run) {
+    this.run = run;
+    this.controls = [];
+    this.groups.replaceChildren(...run.groups.slice(0, 30).map((group) => this.control(group.name, group.members)));
+    this.fixed = this.controls.length;
+    this.open.hidden = run.groups.every((group) => group.members.length === 1) && run.groups.length <= 30;
+    this.list();
+  }
+
+  list() {
+    if (!this.run || !this.open.open) return;
+    this.controls.length = this.fixed;
+    const wanted = this.find.value.trim().toLowerCase();
+    const found = this.run.names.map((name, j) => [name, j]).filter(([name]) => name.toLowerCase().includes(wanted));
+    const more =
+      found.length > LISTED
+        ? [el("p", { class: "hint" }, `and ${found.length - LISTED} more: type a part of the name`)]
+        : [];
+    this.each.replaceChildren(...found.slice(0, LISTED).map(([name, j]) => this.control(name, [j])), ...more);
+    this.update();
+  }
+
+  control(name, members) {
+    const { store } = this;
+    const change = (value) => {
+      const weights = { ...store.state.weights };
+      for (const j of members) {
+        if (value === this.run.weights[j]) delete weights[j];
+        else weights[j] = value;
+      }
+      store.set({ weights });
+    };
+    const number = el("output", { class: "number" });
+    const slider = el("input", {
+      type: "range",
+      min: -2,
+      max: 4,
+      step: 0.05,
+      "aria-label": `Weight of ${name}`,
+      oninput: () => change(Number(slider.value)),
+    });
+    const mute = el(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        "aria-pressed": "false",
+        "aria-label": `Mute ${name}`,
+        onclick: () =>
+          store.set({ muted: toggled(store.state.muted, members, mute.getAttribute("aria-pressed") !== "true") }),
+      },
+      "Mute",
+    );
+    const solo = el(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        "aria-pressed": "false",
+        "aria-label": `Solo ${name}`,
+        onclick: () =>
+          store.set({ solo: toggled(store.state.solo, members, solo.getAttribute("aria-pressed") !== "true") }),
+      },
+      "Solo",
+    );
+    const map =
+      members.length === 1 && this.run.grid
+        ? el(
+            "button",
+            {
+              type: "button",
+              class: "toggle",
+              "aria-pressed": "false",
+              "aria-label": `Map of ${name}`,
+              onclick: () => store.set({ map: store.state.map === members[0] ? -1 : members[0] }),
+            },
+            "Map",
+          )
+        : null;
+    const label = members.length > 1 ? `${name} (${members.length})` : name;
+    this.controls.push({ members, number, slider, mute, solo, map });
+    return el(
+      "div",
+      { class: "weight" },
+      el("span", { class: "name", title: name }, label),
+      slider,
+      number,
+      el("span", { class: "buttons" }, mute, solo, map),
+    );
+  }
+
+  update() {
+    const { run } = this;
+    const { state } = this.store;
+    const muted = new Set(state.muted);
+    const solo = new Set(state.solo);
+    for (const control of this.controls) {
+      const values = control.members.map((j) => state.weights[j] ?? run.weights[j]);
+      const same = values.every((value) => value === values[0]);
+      if (document.activeElement !== control.slider || Number(control.slider.value) !== values[0])
+        control.slider.value = values[0];
+      setText(control.number, same ? values[0].toFixed(2) : "mixed");
+      control.mute.setAttribute("aria-pressed", String(control.members.every((j) => muted.has(j))));
+      control.solo.setAttribute("aria-pressed", String(control.members.every((j) => solo.has(j))));
+      if (control.map) control.map.setAttribute("aria-pressed", String(state.map === control.members[0]));
+    }
+  }
+
+  render(run, state, live) {
+    if (run !== this.run) this.build(run);
+    const changed = weightsChanged(run, state);
+    this.badge.hidden = !changed;
+    this.reset.hidden = !changed;
+    this.note.hidden = !changed;
+    const learned = trainingText(run.settings);
+    setText(
+      this.note,
+      `${learned} The game itself was played with the old weights.${live ? "" : " This file cannot train again."}`,
+    );
+    this.retrain.hidden = !changed || !live || !this.progress.hidden;
+    this.update();
+  }
+}

@@ -1,0 +1,268 @@
+"""`multiadvisor explore` as it is typed: the address, the port, and one line for whatever cannot be shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.explorer.answers import what_if
+from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.opening import has_display
+from multiadvisor.explorer.server import listen
+from multiadvisor.runs.trace import record
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "a"
+    mad.MultiAdvisor(mad.make("three-fruits")).learn(2_000, progress=False).save(folder)
+    return folder
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["explore", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("multiadvisor explore: ")
+    assert told.count("\n") == 1
+    return told
+
+
+def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no run in" in refused(capsys, str(tmp_path / "nothing"))
+    assert "is no trace" in refused(capsys, str(run), "--trace", __file__)
+    assert "port is 70000" in refused(capsys, str(run), "--port", "70000")
+    assert "games is 0" in refused(capsys, str(run), "--games", "0")
+    assert "no run to export" in refused(capsys, "--export", str(tmp_path / "x.html"))
+    assert "unknown flag" in refused(capsys, str(run), "--prot", "1")
+
+
+def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = mad.load(run)
+    whole = tmp_path / "games.trace"
+    record(agent, 2, 5).save(whole)
+    torn = tmp_path / "torn.trace"
+    torn.write_bytes(whole.read_bytes()[:-9])
+    assert "torn or was changed" in refused(capsys, str(run), "--trace", str(torn))
+    other = tmp_path / "other"
+    mad.MultiAdvisor(mad.make("four-fruits")).save(other)
+    assert "played by none of these runs" in refused(capsys, str(other), "--trace", str(whole))
+
+
+def test_the_games_of_the_page_are_those_of_the_library() -> None:
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.9, seed=2).learn(20_000, progress=False)
+    library = Library(games=2, seed=4)
+    name = library.add_agent(agent, "a").id
+    for number in range(2):
+        shown, same = library.recorded(name, number)[0], record(agent, 1, 4 + number)
+        assert np.array_equal(shown.x, same.x)
+        assert np.array_equal(shown.action, same.action)
+        assert shown.score.tolist() == agent.evaluate(1, seeds=(4 + number,)).played.score.tolist()
+
+
+def test_games_of_a_trace_come_first(run: Path) -> None:
+    library = Library(games=2)
+    library.add_folder(run)
+    trace = record(library.entry(next(iter(library.entries))).agent, 2, 5)
+    library.add_trace(trace, "x")
+    name = next(iter(library.entries))
+    assert library.recorded(name, 1) == (trace, 1)
+    assert len(library.listing()["runs"][0]["games"]) == 4
+
+
+def test_an_agent_of_a_task_that_is_not_installed_gets_one_line(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+
+    header, tensors = read_checkpoint(run)
+    for name in ("gymnasium:NoSuchGame-v7", "somebody's own"):
+        header["task"] = {"name": name, "options": {}, "fingerprint": "x"}
+        kept = {key: value for key, value in header.items() if key not in ("values", "format", "kind")}
+        write_checkpoint(tmp_path / "foreign", kept, tensors)
+        assert name.removeprefix("gymnasium:") in refused(capsys, str(tmp_path / "foreign"))
+
+
+def test_a_torn_run_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "torn"
+    folder.mkdir()
+    for file in run.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes()[: -40 if file.suffix == ".safetensors" else None])
+    assert "torn or was changed" in refused(capsys, str(folder))
+
+
+def test_a_taken_port_gives_way_to_the_next(run: Path) -> None:
+    with listen(0) as first:
+        port = first.getsockname()[1]
+        with listen(port) as second:
+            assert port < second.getsockname()[1] < port + 50
+
+
+def test_there_is_no_screen_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert not has_display()
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert has_display()
+
+
+def start(run: Path, *flags: str, **extra: str) -> tuple[subprocess.Popen[str], str, float]:
+    """The command as a process of its own, its first line, and the processor seconds until then."""
+    environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "PYTHONUNBUFFERED": "1", **extra}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "multiadvisor", "explore", str(run), *flags], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    spent = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return process, line, sum(int(ticks) for ticks in spent) / os.sysconf("SC_CLK_TCK")
+
+
+def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=15)
+    return process.returncode, told
+
+
+def test_it_starts_in_under_2_s_says_which_port_it_took_and_ends_by_ctrl_c(run: Path) -> None:
+    with listen(0) as taken:
+        port = taken.getsockname()[1]
+        process, line, seconds = start(run, "--port", str(port))
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#ticket=[\w-]{20,}\n", line)
+        code, told = stop(process)
+    assert found
+    assert int(found[1]) > port
+    assert code == 0
+    assert f"port {port} is in use: took {found[1]}" in told
+    assert "Traceback" not in told
+    print(f"address after {seconds:.2f} s of the processor's time")
+    assert seconds < 2
+
+
+def test_with_a_screen_it_opens_the_browser_on_an_address_of_its_own(run: Path, tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o755)
+    process, line, _ = start(run, "--port", "0", "--json", DISPLAY=":7", BROWSER=f"{browser} %s")
+    deadline = time.monotonic() + 20
+    while not opened.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    shown = json.loads(line)
+    assert opened.read_text().startswith(f"http://127.0.0.1:{shown['port']}/#ticket=")
+    assert opened.read_text().strip() != shown["address"]
+    assert stop(process)[0] == 0
+
+
+def test_a_used_address_is_followed_by_a_new_one(run: Path) -> None:
+    import http.client
+
+    process, line, _ = start(run, "--port", "0")
+    port, ticket = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#ticket=(\S+)\n", line).groups()
+    origin = {"origin": f"http://127.0.0.1:{port}"}
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+            connection.request("POST", "/api/enter", ticket, origin)
+            answer = connection.getresponse()
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    token = json.loads(answer.read())["token"]
+    connection.close()
+    assert process.stdout.readline().startswith(f"http://127.0.0.1:{port}/#ticket=")
+    with socket.create_connection(("127.0.0.1", int(port))) as raw:
+        raw.sendall(
+            f"GET /api/runs HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+        )
+        assert raw.recv(100).startswith(b"HTTP/1.1 200")
+    assert stop(process)[0] == 0
+
+
+def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
+    for seed in range(3):
+        agent = mad.MultiAdvisor(mad.make("three-fruits"), seed=seed)
+        epochs = [
+            {"epoch": e + 1, "score": float(seed + e), "turns": 1.0, "finished": 1.0, "touches": None} for e in range(4)
+        ]
+        agent.save(tmp_path / "sweep" / f"run-{seed}", {"epochs": epochs})
+    library = Library()
+    library.add_folder(tmp_path / "sweep")
+    assert len(library.entries) == 3
+    (curve,) = library.curves()
+    assert curve["runs"] == 3
+    assert curve["score"]["mean"] == [1.0, 2.0, 3.0, 4.0]
+    assert all(
+        low < mean < high for low, mean, high in zip(*(curve["score"][k] for k in ("low", "mean", "high")), strict=True)
+    )
+    assert curve["touches"] is None
+
+
+def test_intervals_of_curves_are_those_of_the_statistics() -> None:
+    from multiadvisor.explorer.curves import intervals
+    from multiadvisor.statistics import interval
+
+    values = np.random.default_rng(4).normal(size=(6, 5))
+    assert [tuple(ends) for ends in np.stack(intervals(values), axis=1)] == [interval(row) for row in values]
+
+
+def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import hashlib
+
+    folder = tmp_path / "sweep"
+    (folder / "results").mkdir(parents=True)
+    for seed in range(2):
+        epoch = {"epoch": 1, "score": 2.0 * seed, "turns": 5.0, "finished": 1.0, "touches": 0.0}
+        settings = {"planning": "agnostic", "gamma": 0.9, "seed": seed}
+        run = {"task": "pac-boy", "options": {}, "settings": settings, "epochs": [epoch]}
+        body = {"id": f"{seed:x}", "job": {}, "result": run, "kind": "multiadvisor result", "format": 1, "version": "0"}
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        sealed = {**body, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        (folder / "results" / f"{seed:x}.json").write_text(json.dumps(sealed, sort_keys=True, separators=(",", ":")))
+    library = Library()
+    library.add_folder(folder)
+    (curve,) = library.curves()
+    assert (curve["runs"], curve["score"]["mean"], curve["label"]) == (2, [1.0], "agnostic 0.9")
+    torn = folder / "results" / "0.json"
+    torn.write_text(torn.read_text().replace('"score":0.0', '"score":9.0'))
+    assert "torn or was changed" in refused(capsys, str(folder))
+
+
+# ---- continuations ---------------------------------------------------------------------------------------------------
+def test_continuations_have_common_random_numbers_and_follow_the_greedy_policy() -> None:
+    task = mad.make("pac-boy")
+    agent = mad.MultiAdvisor(task, gamma=0.9).learn(100_000, progress=False)
+    x = task.deal(2)
+    twice = what_if(agent, x, 0, (1, 1, 3))
+    first, second, other = twice["actions"]
+    assert first["score"] == second["score"]
+    assert first["ways"] == second["ways"]
+    assert len(first["score"]) == 20
+    assert {way[1] for way in other["ways"]} == {int(task.world.constants.neighbour[x[0], 3])}
+    assert len({tuple(way) for way in first["ways"]}) > 1  # each with random numbers of its own
+
+
+def test_a_continuation_without_chance_is_the_game_itself() -> None:
+    agent: Any = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.4)
+    trace = record(agent, 1, 0)
+    turn = 3
+    found = what_if(agent, trace.states(0)[turn], turn, (int(trace.action[turn]),))["actions"][0]
+    left = int(trace.turns[0]) - turn
+    assert np.mean(found["finished"]) == 1.0
+    assert set(found["score"]) == {float(trace.reward[trace.reward_turn >= turn].sum())}
+    assert min(found["turns"]) <= left

@@ -1,0 +1,136 @@
+"""Taking something away: PNG, CSV, and one file that plays without a server."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import multiadvisor as mad
+from explorer.pages import DRAWN, Site, site
+from multiadvisor.cli import main
+from multiadvisor.explorer import export
+from multiadvisor.explorer.onefile import html, modules, one_script
+
+pytestmark = pytest.mark.xdist_group("browser")
+STATIC = Path(mad.__file__).parent / "explorer" / "static"
+
+
+@pytest.fixture(scope="module")
+def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
+    with site(browser, agents, games=1) as one:
+        yield one
+
+
+def take(page: Any, item: str) -> bytes:
+    page.get_by_text("Export", exact=True).click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=item).click()
+    return Path(waiting.value.path()).read_bytes()
+
+
+def test_png_csv_and_html_from_the_page(served: Site, browser: Any, tmp_path: Path) -> None:
+    with served.tab("run=1&turn=7") as page:
+        picture, sheet, file = (take(page, name) for name in ("Board as PNG", "Game as CSV", "Page as HTML"))
+        size = page.evaluate("[explorer.game.board.canvas.width, explorer.game.board.canvas.height]")
+    assert picture.startswith(b"\x89PNG")
+    assert [int.from_bytes(picture[at : at + 4], "big") for at in (16, 20)] == size
+    entry = list(served.explorer.library.entries.values())[1]
+    trace, game = served.explorer.library.recorded(entry.id, 0)
+    rows = list(csv.DictReader(io.StringIO(sheet.decode())))
+    assert len(rows) == trace.turns[game]
+    for turn in range(0, len(rows), 17):
+        shown = [float(rows[turn][f"Q {name}"]) for name in entry.agent.task.actions]
+        assert shown == pytest.approx(entry.agent.preferences(trace.states(game)[turn]).tolist(), abs=1e-9)
+        assert rows[turn]["action"] == entry.agent.task.actions[int(trace.action[turn])]
+    check_it_plays(browser, tmp_path, file, served)
+
+
+def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> None:
+    """Opened from the disc, with everything else out of reach."""
+    path = folder / "game.html"
+    path.write_bytes(content)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(f"{path.as_uri()}#turn=3&speed=16")
+    page.wait_for_selector(DRAWN, state="attached")
+    assert served.explorer.keys.token not in content.decode()
+    page.keyboard.press("Space")
+    page.wait_for_timeout(500)
+    page.keyboard.press("Space")
+    assert page.evaluate("explorer.store.state.turn") > 8
+    page.get_by_label("Attractors").select_option("exact")
+    page.locator("#layer-text").filter(has_text="exact egocentric values").wait_for()
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("2")
+    page.locator("main").filter(has_text="part").or_(page.locator("main").filter(has_text="Two runs")).first.wait_for()
+    page.keyboard.press("3")
+    page.locator("main").filter(has_text="needs the library").wait_for()
+    page.keyboard.press("1")
+    page.get_by_role("heading", name="Why this action").wait_for()
+    assert page.locator("#sentence").inner_text().endswith(".")
+    context.close()
+    assert complaints == []
+
+
+def test_the_command_exports_a_file_that_plays(
+    served: Site, browser: Any, tmp_path: Path, agents: dict[str, mad.MultiAdvisor], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("egocentric", "empathic"):
+        agents[name].save(tmp_path / name)
+    folders = [str(tmp_path / name) for name in ("egocentric", "empathic")]
+    assert main(["explore", *folders, "--export", str(tmp_path / "out.html")]) == 0
+    assert "plays in any browser" in capsys.readouterr().out
+    file = (tmp_path / "out.html").read_bytes()
+    assert str(tmp_path).encode() not in file
+    inside = json.loads(re.search(rb'id="embedded">(.*?)</script>', file)[1])
+    assert [one["name"] for one in inside["runs"]] == ["egocentric", "empathic"]
+    assert not any(
+        str(tmp_path).encode() in gzip.decompress(base64.b64decode(text)) for text in inside["packs"].values()
+    )
+    check_it_plays(browser, tmp_path, file, served)
+
+
+def test_the_file_of_the_documents_plays(served: Site, browser: Any, tmp_path: Path) -> None:
+    document = Path(__file__).resolve().parents[2] / "docs" / "pac-boy.html"
+    check_it_plays(browser, tmp_path, document.read_bytes(), served)
+
+
+def test_modules_are_small_and_fit_into_one(served: Site) -> None:
+    assert set(modules()) == {path.name for path in STATIC.glob("*.js")}
+    for path in STATIC.glob("*.js"):
+        text = path.read_text("utf-8")
+        assert len(text.splitlines()) <= 400
+        assert text.startswith("// "), f"{path.name} does not say what it is for"
+        for banned in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+            assert banned not in text, f"{path.name} uses {banned}"
+    assert "import " not in one_script()
+
+
+def test_the_same_game_makes_the_same_file(agents: dict[str, mad.MultiAdvisor], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        export({"jobs": agents["jobs"]}, tmp_path / f"{name}.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_data_in_the_file_cannot_end_its_script(served: Site) -> None:
+    entry = next(iter(served.explorer.library.entries.values()))
+    name, entry.name = entry.name, "</script><script>alert(1)</script>"
+    try:
+        file = html(served.explorer.library, [entry.id], 0)
+    finally:
+        entry.name = name
+    assert "</script><script>alert" not in file
+    assert file.count("<script") == 2

@@ -1,0 +1,275 @@
+"""Hostile pages, strangers on the same machine, and ways out of the folder: nothing reaches what it should not."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import multiadvisor as mad
+from explorer.pages import DRAWN, Site, site
+from multiadvisor.explorer.guards import GUARDS, Keys
+from multiadvisor.explorer.library import Library
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+# A page of another site that tries everything a browser lets it try.
+ATTACK = (Path(__file__).parent / "hostile.html").read_text("utf-8")
+
+# what a page that holds the address but not the secret could ask for
+FROM_WITHIN = """(paths) => Promise.allSettled([
+  ...paths.map((path) => fetch(path)),
+  ...[[], ["multiadvisor", "guess"]].map((protocols) => new Promise((end) => {
+    const socket = new WebSocket(`ws://${location.host}/api/socket`, protocols);
+    socket.onopen = socket.onerror = socket.onclose = end;
+  })),
+])"""
+
+
+@contextlib.contextmanager
+def hostile_server(port: int) -> Iterator[int]:
+    page = ATTACK.replace("PORT", str(port)).replace("SCHEME", "http").encode()
+
+    class Hostile(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def from_another_site(served: Site) -> list[str]:
+    """What a page of another site, or of another port of this machine, reaches while the explorer is open."""
+    with hostile_server(served.port) as port, served.tab() as own:
+        for host in ("evil.test", "127.0.0.1"):
+            served.explorer.reached.clear()
+            page = own.context.new_page()
+            page.goto(f"http://{host}:{port}/")
+            page.wait_for_selector("body[data-done]", timeout=20_000)
+            page.close()
+            if served.explorer.reached:
+                break
+    return list(served.explorer.reached)
+
+
+def by_rebinding(served: Site) -> list[str]:
+    """What a foreign name that was made to point here reaches."""
+    context = served.browser.new_context()
+    page = context.new_page()
+    served.explorer.reached.clear()
+    page.goto(f"http://rebind.test:{served.port}/")
+    page.evaluate(FROM_WITHIN, ["/static/app.js", "/api/runs", "/api/enter"])
+    context.close()
+    return list(served.explorer.reached)
+
+
+def by_a_stranger(served: Site) -> list[str]:
+    """What another program or user of this machine reaches without the secret, the empty page aside."""
+    served.explorer.reached.clear()
+    for headers in (
+        {},
+        {"authorization": "Bearer guess"},
+        {"authorization": served.explorer.keys.token},
+        {"cookie": "token=x"},
+    ):
+        for path in ("/api/runs", "/api/export?runs=x", "/api/gallery/bridge"):
+            ask(served.port, path, headers)
+    context = served.browser.new_context()
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{served.port}/")
+    page.evaluate(FROM_WITHIN, ["/api/runs"])
+    context.close()
+    return [path for path in served.explorer.reached if path.startswith("/api/")]
+
+
+def ask(port: int, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.putrequest("GET", path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
+    with site(browser, agents, games=1) as one:
+        yield one
+
+
+KNOCKED = {  # what must have been tried, and by which guard it was turned away
+    from_another_site: {("origin", path) for path in ("/", "/static/app.js", "/api/runs", "/api/enter", "/api/socket")},
+    by_rebinding: {("host", path) for path in ("/", "/static/app.js", "/api/runs", "/api/enter", "/api/socket")},
+    by_a_stranger: {("token", path) for path in ("/api/runs", "/api/export", "/api/gallery/bridge")},
+}
+
+
+@pytest.mark.parametrize("attack", list(KNOCKED))
+def test_no_hostile_request_reaches_a_handler(served: Site, attack: Any) -> None:
+    served.explorer.refused.clear()
+    assert attack(served) == []
+    assert set(served.explorer.refused) >= KNOCKED[attack]
+
+
+@pytest.mark.parametrize(
+    ("guard", "attack"), [("origin", from_another_site), ("host", by_rebinding), ("token", by_a_stranger)]
+)
+def test_without_its_guard_each_attack_gets_through(
+    browser: Any, agents: dict[str, mad.MultiAdvisor], guard: str, attack: Any
+) -> None:
+    with site(browser, agents, games=1, guards=GUARDS - {guard}) as unguarded:
+        assert attack(unguarded) != []
+
+
+def test_it_listens_on_loopback_only(served: Site) -> None:
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = [line[1] for line in lines if line[3] == "0A" and int(line[1].split(":")[1], 16) == served.port]
+    assert listening == [f"0100007F:{served.port:04X}"]
+
+
+def test_every_answer_forbids_framing_sniffing_and_inline_code(served: Site) -> None:
+    for path in ("/", "/static/app.js", "/api/runs", "/nothing"):
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        connection.close()
+
+
+def test_a_ticket_is_good_once() -> None:
+    keys = Keys()
+    ticket = keys.ticket()
+    assert keys.redeem("guess") is None
+    assert keys.redeem(ticket) == keys.token
+    assert keys.redeem(ticket) is None
+    assert not keys.knows(ticket)
+
+
+def test_nonsense_on_the_socket_is_answered_with_a_sentence(served: Site) -> None:
+    from websockets.sync.client import connect
+
+    name = next(iter(served.explorer.library.entries))
+    good = {"id": 1, "do": "what-if", "run": name, "game": 0, "turn": 0, "actions": [0]}
+    bad: list[Any] = [None, [], 7, "x", {}, {"do": "retrain"}, {"do": "attractors", "run": "../.."}]
+    for key, values in {
+        "do": ["", None, "exec", 3], "run": [None, 5, "x" * 1000, {"a": 1}], "game": [-1, 9, "x", None, 1e99],
+        "turn": [-1, 10**9, None, "3; drop"], "actions": [None, [], [99], ["x"], [0] * 1000, "N"],
+        "weights": [[], [1.0], "x", [None] * 77, ["nan"] * 77, [1e400] * 77],
+    }.items():  # fmt: skip
+        bad += [{**good, key: value} for value in values]
+    texts = [json.dumps(one) for one in bad] + ["", "{", "[" * 5000, "\x00", '{"id": NaN}']
+    host = f"127.0.0.1:{served.port}"
+    with connect(
+        f"ws://{host}/api/socket", origin=f"http://{host}", subprotocols=["multiadvisor", served.explorer.keys.token]
+    ) as socket:
+        for text in texts:
+            socket.send(text)
+            reply = json.loads(socket.recv(timeout=20))
+            assert set(reply) == {"id", "error"}, text
+            assert "stumbled" not in reply["error"], text
+        socket.send(json.dumps(good))
+        assert len(json.loads(socket.recv(timeout=20))["result"]["actions"][0]["score"]) == 20
+
+
+# ---- out of the folder -----------------------------------------------------------------------------------------------
+def traversals() -> list[str]:
+    """500 and more ways to write a path that leaves the folder."""
+    ups = [
+        "../", "..%2f", "..%2F", "%2e%2e/", "%2e%2e%2f", "..%5c", "..\\", "....//", "..;/", "%252e%252e%252f", ".%2e/",
+        "..%c0%af", "..%00/", "%uff0e%uff0e/", "..//", "./../", "..%09/",
+    ]  # fmt: skip
+    targets = ["server.py", "planted.txt", "agent.json", "etc/passwd", "proc/self/environ"]
+    starts = ["/static/", "/api/runs/", "/api/runs/ID/games/", "/api/gallery/", "/"]
+    forms = [
+        start + up * depth + target
+        for start, up, depth, target in itertools.product(starts, ups, (1, 2, 7), targets[:2])
+    ]
+    for target in targets:
+        absolute = f"/{target}"
+        forms += [start + form for start in starts for form in (
+            absolute, quote(absolute, safe=""), f"file://{absolute}", f"C:{absolute}", f"//{target}", f"{target}%00.js",
+            base64.urlsafe_b64encode(absolute.encode()).decode(), f"~/{target}", f"\\\\{target}",
+        )]  # fmt: skip
+    return forms
+
+
+def test_500_ways_out_of_the_folder_lead_nowhere(
+    browser: Any, tmp_path: Path, agents: dict[str, mad.MultiAdvisor]
+) -> None:
+    secret = "planted-5f1d"
+    run = tmp_path / "runs" / "a"
+    agents["jobs"].save(run, {"note": secret})
+    (tmp_path / "planted.txt").write_text(secret)
+    (run.parent / "planted.txt").write_text(secret)
+    library = Library(games=1)
+    library.add_folder(run, "a")
+    forms = traversals()
+    assert len(forms) >= 500
+    forbidden = [secret.encode(), b"root:", b"class Explorer", os.fsencode(str(tmp_path)), b"PATH="]
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        with site(browser, {}, library=library) as served:
+            bearer = {"authorization": f"Bearer {served.explorer.keys.token}"}
+            name = next(iter(library.entries))
+            for form in forms:
+                path = "".join(c if 32 < ord(c) < 127 else quote(c) for c in form.replace("ID", name))
+                status, body = ask(served.port, path, bearer)
+                assert status in (400, 404), f"{path}: {status}"
+                assert not any(word in body for word in forbidden), path
+            assert ask(served.port, "/api/runs", bearer)[0] == 200
+            assert name not in str(run)
+    finally:
+        os.chdir(before)
+
+
+# ---- nothing leaves the machine --------------------------------------------------------------------------------------
+def test_the_page_asks_nobody_but_its_own_server(served: Site) -> None:
+    asked: set[str] = set()
+    context = served.browser.new_context()
+    page = context.new_page()
+    page.on("request", lambda request: asked.add(request.url))
+    page.route(lambda url: not url.startswith(f"http://127.0.0.1:{served.port}/"), lambda route: route.abort())
+    page.goto(served.address("attractors=exact"))
+    page.wait_for_selector(DRAWN, state="attached")
+    for key in "2341":
+        page.keyboard.press(key)
+        page.wait_for_timeout(200)
+    context.close()
+    outside = {url for url in asked if not url.startswith((f"http://127.0.0.1:{served.port}/", "data:"))}
+    assert outside == set()
+    assert len(asked) > 20
