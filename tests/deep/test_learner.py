@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 from games import Counter, Flaky, Spoiled
+from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
 
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
@@ -208,6 +209,35 @@ def test_exploration_falls_and_stays():
     assert noise.mean() == pytest.approx(0.0, abs=0.03)
     assert noise.std() == pytest.approx(0.5, abs=0.02)
     assert abs(np.corrcoef(noise.T)[0, 1]) < 0.06
+
+
+def always(agent, action):
+    """An agent that prefers one action everywhere."""
+    learner = agent._learner
+    last = learner.state.network.last
+    bias = np.zeros(last.bias.shape, np.float32)
+    bias[..., action] = 1.0
+    constant = dataclasses.replace(last, weight=last.weight * 0, bias=bias)
+    learner.state = learner.state._replace(network=dataclasses.replace(learner.state.network, last=constant))
+    learner._see()
+    return agent
+
+
+def test_evaluations_are_greedy():
+    deep = mad.DeepSettings(hidden=(4,), split="none")
+    foci = [mad.Focus("turn", reward=0), mad.Focus("cost", reward=1)]
+    vector = MOSyncVectorEnv([lambda: Counter(vector=True)] * 2)
+    for env in (Counter(vector=True), gymnasium.make("tests/Counter-v0", vector=True), vector):
+        agent = always(mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci), epsilon=1.0, deep=deep), 1)
+        played = agent.evaluate(8).played
+        assert set(played.turns) == {3, 5}
+        assert played.returns[:, 1].tolist() == (-played.turns).tolist()
+    task = mad.make("two-goal", r1=2.0, r2=3.0)
+    for action, score, turns in ((0, 0.0, 50), (1, 2.0, 1), (2, 3.0, 1)):
+        played = always(mad.MultiAdvisor(task, epsilon=1.0, deep=deep), action).evaluate(5).played
+        assert played.score.tolist() == [score] * 5
+        assert played.turns.tolist() == [turns] * 5
+        assert played.finished.tolist() == [int(turns == 1)] * 5
 
 
 # ---- several runs in one program -------------------------------------------------------------------------------------

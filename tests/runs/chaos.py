@@ -71,7 +71,16 @@ def looked_at(folder):
     }
 
 
-def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 1.5) -> dict:
+def begun(folder):
+    """How often each run was begun, and which are under way, as the ledger knows it."""
+    try:
+        rows = read_rows(folder)
+    except mad.BadInput:
+        return {}, set()  # not begun yet
+    return {row.id: row.starts for row in rows}, {(row.id, row.starts) for row in rows if row.state == "running"}
+
+
+def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 1.0) -> dict:
     """A sweep whose driver and workers are killed at random moments, against one that is left alone."""
     generator = random.Random(seed)
     (home / "grid.toml").write_text(grid)
@@ -84,16 +93,24 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
     while True:
         last = killed["drivers"] >= drivers
         quota = -(-(workers - killed["workers"]) // (drivers - killed["drivers"] + 1))
+        before, _ = begun(folder)
         process = sweep(home / "grid.toml", folder)
-        moment = time.monotonic() + generator.uniform(0.2, longest)
-        while process.poll() is None and (quota or last or time.monotonic() < moment):
-            if quota and time.monotonic() > moment and (found := children(process.pid)):
+        while process.poll() is None and (quota or not last):
+            # anywhere, also while everything starts; or, more often, in the middle of the work
+            at_work = generator.random() < 0.7
+            while at_work and process.poll() is None:
+                if any(starts > before.get(name, 0) for name, starts in begun(folder)[1]):
+                    break
+                time.sleep(0.02)
+            time.sleep(generator.uniform(0.0, longest))
+            if not quota:
+                break
+            if found := children(process.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(generator.choice(found), signal.SIGKILL)
                     killed["workers"] += 1
+                    killed["workers at work"] += at_work
                     quota -= 1
-                moment = time.monotonic() + generator.uniform(0.05, longest / 2)
-            time.sleep(0.003)
         if not last and process.poll() is None:
             process.kill()
             killed["drivers"] += 1
