@@ -160,7 +160,7 @@ def test_figures_say_what_was_shortened(written):
     out, _ = written
     assert "value-function experiment has 1 seeds" in (out / "report.html").read_text()
     assert "2 seeds are few" in (out / "report.html").read_text()
-    assert "without DQN-clipped" in (out / "report.md").read_text()
+    assert "Without DQN-clipped" in (out / "report.md").read_text()
 
 
 # ---- kills -----------------------------------------------------------------------------------------------------------
