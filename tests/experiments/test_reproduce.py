@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 import pytest
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments import dqn, report, reproduce
+from multiadvisor.experiments import dqn_clipped, report, reproduce
 from multiadvisor.experiments.claims import judge_all
 from multiadvisor.experiments.parts import Plan, parts, unique
 
@@ -39,7 +39,7 @@ def contents(folder):
 def _shallow():
     """Without the deep baseline, which takes seconds per epoch."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dqn, "available", lambda: False)
+        patch.setattr(dqn_clipped, "available", lambda: False)
         yield
 
 
@@ -167,9 +167,9 @@ def test_figures_say_what_was_shortened(written):
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from multiadvisor.experiments import dqn, reproduce
+from multiadvisor.experiments import dqn_clipped, reproduce
 from multiadvisor.experiments.parts import Plan
-dqn.available = lambda: False
+dqn_clipped.available = lambda: False
 reproduce.reproduce(Plan(**{asdict(SMALL)!r}), Path(sys.argv[1]), workers=2)
 """
 
@@ -197,7 +197,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_no_trace(small, tmp_path, monkey
     (out / ".report.md.abc.part").write_text("half a pa")
     (out / "figures" / ".x.svg.abc.part").write_text("<svg")
     monkeypatch.undo()
-    monkeypatch.setattr(dqn, "available", lambda: False)
+    monkeypatch.setattr(dqn_clipped, "available", lambda: False)
     reproduce.reproduce(SMALL, out, workers=0)
     assert contents(out) == contents(whole)
 

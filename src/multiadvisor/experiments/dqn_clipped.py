@@ -7,12 +7,20 @@ no figures; those below are ours.
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.jobs import Tell
+from multiadvisor.runs.training import Training, begin
 from multiadvisor.settings import DeepSettings, Schedule, Settings
+from multiadvisor.task import Task
 from multiadvisor.worlds.builtin import make
 
 SETTINGS = Settings(
@@ -49,3 +57,30 @@ def train(
             })  # fmt: skip
         tell(cohort.turns - before, epoch, float(np.mean([curve[-1]["score"] for curve in curves])))
     return curves
+
+
+# ---- one seed as a job -----------------------------------------------------------------------------------------------
+def available() -> bool:
+    """Whether networks can be trained here: JAX is an extra."""
+    return all(importlib.util.find_spec(name) is not None for name in ("jax", "equinox", "optax"))
+
+
+def work(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+    """Train one seed, resumed from its folder where it was stopped; its epochs, and its first game after the last."""
+    from multiadvisor.experiments.watching import recorded
+
+    schedule = Schedule(config["epochs"], config["transitions"], config["games"])
+    settings = replace(SETTINGS, seed=config["seed"])
+    training = _resumed(make("pac-boy", rules=config["rules"]), settings, schedule, folder)
+    training.run(lambda turns, epoch: tell(len(training.epochs) / schedule.epochs))
+    return {"epochs": training.epochs, "game": recorded(training.agent, schedule.epochs)}
+
+
+def _resumed(task: Task, settings: Settings, schedule: Schedule, folder: Path | None) -> Training:
+    try:
+        return begin(task, settings, schedule, folder, resume=True)
+    except BadInput:
+        if folder is None or not folder.exists():
+            raise
+        shutil.rmtree(folder)  # what is left of a crash and cannot be used: the run begins again
+        return begin(task, settings, schedule, folder, resume=True)

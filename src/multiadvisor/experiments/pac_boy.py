@@ -11,7 +11,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
-from multiadvisor.experiments import dqn
+from multiadvisor.experiments import dqn_clipped
 from multiadvisor.experiments.parts import LAST, Evidence, Figure, Missing, Part, Plan
 from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.runs.training import RunConfig
@@ -132,8 +132,8 @@ def final(evidence: Evidence, setting: Setting, measure: str = "score") -> np.nd
 
 
 def dqn_jobs(plan: Plan) -> list[Job]:
-    """The runs of DQN-clipped; none where this version cannot run it."""
-    if not dqn.available():
+    """The runs of DQN-clipped; none where JAX is not installed."""
+    if not dqn_clipped.available():
         return []
     length = {"epochs": plan.dqn_epochs, "transitions": plan.transitions, "games": plan.games, "rules": plan.rules}
     return [Job("dqn-clipped", {"seed": seed, **length}) for seed in range(plan.dqn_seeds)]
@@ -143,7 +143,7 @@ def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
     """The epochs of every seed of DQN-clipped."""
     jobs = dqn_jobs(evidence.plan)
     if not jobs:
-        raise Missing("DQN-clipped is not in this report: this version cannot run it")
+        raise Missing("DQN-clipped is not in this report: networks need an extra, pip install 'multiadvisor[deep]'")
     return [evidence.result(one)["epochs"] for one in jobs]
 
 
@@ -176,7 +176,8 @@ def table(evidence: Evidence, settings: tuple[Setting, ...]) -> list[dict[str, A
     for setting in settings:
         here = with_rules(setting, evidence.plan)
         rows.append(row(setting.name, {key: final(evidence, here, key) for key in MEASURES}))
-        if setting == LINEAR and dqn_jobs(evidence.plan):
+        deep = dqn_jobs(evidence.plan) if setting == LINEAR else []
+        if deep and all(one.id in evidence.results for one in deep):
             rows.append(row(DQN, {key: dqn_final(evidence, key) for key in MEASURES}))
     return rows
 

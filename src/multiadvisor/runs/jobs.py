@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
-    "dqn-clipped": Kind("multiadvisor.experiments.dqn", "work", lease=1800.0),
+    "dqn-clipped": Kind("multiadvisor.experiments.dqn_clipped", "work", lease=1800.0),
     "random-player": Kind("multiadvisor.experiments.pac_boy", "random_work"),
     "perception": Kind("multiadvisor.experiments.noise", "radius_work"),
     "trace": Kind("multiadvisor.experiments.watching", "trace_work"),
