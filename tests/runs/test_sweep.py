@@ -30,7 +30,7 @@ epochs = 3
 transitions = 300
 games = 4
 """
-FIXTURE = ["28aa44fe", "a3ada88c"]  # of the tables in fixtures/sweep-format-1
+FIXTURE = ["28aa44fe", "a3ada88c"]  # of the tables in sweeps/format-1
 
 
 def write(path, seeds="2", gammas="[0.4, 0.9]"):
@@ -307,7 +307,7 @@ def test_a_disk_that_fills_up(original, tmp_path, capsys, kilobytes):
 
 def test_a_sweep_of_format_1_is_read_and_extended(tmp_path, capsys):
     """Kept in the repository since the format began; its runs are still those of its grid."""
-    shutil.copytree(Path(__file__).parent / "fixtures" / "sweep-format-1", tmp_path / "s")
+    shutil.copytree(Path(__file__).parent / "sweeps" / "format-1", tmp_path / "s")
     kept = contents(tmp_path / "s")
     code, out, _ = command(capsys, "results", tmp_path / "s", "--json")
     assert code == 0
