@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multiadvisor.experiments import attractors, claims, dqn, pac_boy, theory_checks, value_function
+from multiadvisor.experiments import attractors, claims, dqn_clipped, pac_boy, theory_checks, value_function
 from multiadvisor.experiments.parts import Evidence, Missing, Plan, parts
 from multiadvisor.theory.report import PAPER
 from multiadvisor.worlds.builtin import make
@@ -229,7 +229,7 @@ def result_told(world, job):
 @pytest.fixture(autouse=True)
 def _deep(monkeypatch):
     """The claims about DQN-clipped are judged here whether or not it can be run."""
-    monkeypatch.setattr(dqn, "available", lambda: True)
+    monkeypatch.setattr(dqn_clipped, "available", lambda: True)
 
 
 def evidence_of(changes=None, plan=PLAN):
@@ -295,7 +295,7 @@ def test_a_row_of_the_file_has_what_was_promised():
 
 
 def test_what_was_not_run_is_not_judged(monkeypatch):
-    monkeypatch.setattr(dqn, "available", lambda: False)
+    monkeypatch.setattr(dqn_clipped, "available", lambda: False)
     found = judged(evidence_of())
     assert found["dqn-is-hit"].judgement is None
     assert "DQN" in found["dqn-is-hit"].reason
