@@ -89,7 +89,7 @@ class Settings:
     planning: str = option("empathic", "how advisors plan: egocentric, agnostic or empathic")
     learner: str = option("advisors", "advisors, or linear: one Q-function, linear in the same features (a baseline)")
     gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without one of its own")
-    alpha: float = option(0.1, "step size of the updates, above 0 and at most 1")
+    alpha: float = option(0.1, "step size of tables, above 0 and at most 1 (networks have a learning rate)")
     alpha_half: int = option(0, "transitions after which the step size has halved, then a third, ...; 0: constant")
     epsilon: float = option(0.05, "probability of a random action while learning")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")

@@ -73,7 +73,7 @@ def test_dictionaries_are_laid_flat():
 
 def test_state_functions_add_their_numbers():
     def both(observation):
-        return observation[0] + observation[1], observation[0]
+        return int(observation[0]) + int(observation[1]), observation[0]
 
     def one(observation):
         return observation[1]

@@ -260,7 +260,7 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         for _ in range(4):
             press("ArrowRight")
         assert state()["weights"] == {"0": 1.2, "1": 1.2}
-        assert page.locator(".badge").is_visible()
+        page.locator(".badge").wait_for(state="visible")
         press("Tab")
         press("Space")
         assert state()["muted"] == [0, 1]

@@ -348,6 +348,8 @@ class DeepLearner:
             place += turn.over
             if (place >= len(rounds)).all():
                 break
+        else:
+            raise BadInput(f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: give it a limit")
         parts = [tracked.played(slice(None)) for tracked in rounds]
         self.source.open()
         self._begin_again()

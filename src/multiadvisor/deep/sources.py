@@ -6,6 +6,7 @@ it led to, what each of the task's advisors was paid, and whose part is over.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -127,7 +128,9 @@ def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
         raise BadInput("a focus with a state function cannot look at an image: name the channels it sees, or none")
     parts = [shape[0]]
     if functions:
-        sample = space.sample()
+        own = copy.deepcopy(space)  # whoever draws from the environment's own space goes on undisturbed
+        own.seed(0)
+        sample = own.sample()
         for function in functions:
             parts.append(_numbers(function, sample).size)
     starts = np.concatenate([[0], np.cumsum(parts)])

@@ -84,6 +84,7 @@ class Adapter:
         from gymnasium import spaces
 
         self.env, self.foci, self.discretise = env, tuple(foci), discretise
+        self.made_here = False  # from its name alone, so that another one made from it is the same
         self.user: object = None  # who stepped the environment last: nobody else knows where it is
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         choice = env.single_action_space if self.vector else env.action_space
@@ -232,9 +233,11 @@ class Adapter:
         return Adapter(self.env, self.foci, self.discretise)
 
     def copies(self, count: int) -> list[Any]:
-        """So many environments like this one; where it cannot be made again, itself, if one is enough."""
+        """So many environments like this one; a single one of the user's is taken as it is."""
         import gymnasium
 
+        if count == 1 and not self.made_here:
+            return [self.env]
         try:
             if self.env.spec is None:
                 raise ValueError("it is not registered")
@@ -476,4 +479,7 @@ def make_gymnasium(name: str, **options: Any) -> Task:
             kind = f"a vector of {count}" if count else "a number"
             raise BadInput(f"{len(components)} components were named, but the reward of {identifier!r} is {kind}")
         foci = [Focus(str(component), reward=k) for k, component in enumerate(components)]
-    return replace(task_from_gymnasium(env, foci, name, None), options=kept)
+    task = replace(task_from_gymnasium(env, foci, name, None), options=kept)
+    assert task.adapter is not None
+    task.adapter.made_here = True
+    return task
