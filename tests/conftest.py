@@ -2,11 +2,22 @@
 
 import os
 
+import pytest
 from hypothesis import settings
+
+from multiadvisor import compiling
 
 # The first example of a test may have to compile, hence no deadline; in CI the examples are the same each time.
 settings.register_profile("multiadvisor", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("multiadvisor")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_said_of_compiling():
+    """Which test comes first and has to compile is chance: what is said then is no part of any test's output."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "_is_cached", lambda dispatcher: True)
+        yield
 
 
 def pytest_terminal_summary(terminalreporter):
