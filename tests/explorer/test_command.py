@@ -222,25 +222,23 @@ def test_intervals_of_curves_are_those_of_the_statistics() -> None:
 
 
 def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import hashlib
+    from multiadvisor.runs.driver import run_jobs
+    from multiadvisor.runs.jobs import Job
 
-    folder = tmp_path / "sweep"
-    (folder / "results").mkdir(parents=True)
-    for seed in range(2):
-        epoch = {"epoch": 1, "score": 2.0 * seed, "turns": 5.0, "finished": 1.0, "touches": 0.0}
-        settings = {"planning": "agnostic", "gamma": 0.9, "seed": seed}
-        run = {"task": "pac-boy", "options": {}, "settings": settings, "epochs": [epoch]}
-        body = {"id": f"{seed:x}", "job": {}, "result": run, "kind": "multiadvisor result", "format": 1, "version": "0"}
-        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        sealed = {**body, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-        (folder / "results" / f"{seed:x}.json").write_text(json.dumps(sealed, sort_keys=True, separators=(",", ":")))
+    folder, schedule = tmp_path / "sweep", {"epochs": 2, "transitions": 100, "games": 4}
+    jobs = [
+        Job("train", {"task": "two-goal", "settings": {"planning": "agnostic", "seed": seed}, "schedule": schedule})
+        for seed in range(2)
+    ]
+    results = run_jobs(folder, jobs, workers=0)
     library = Library()
     library.add_folder(folder)
     (curve,) = library.curves()
-    assert (curve["runs"], curve["score"]["mean"], curve["label"]) == (2, [1.0], "agnostic 0.9")
-    torn = folder / "results" / "0.json"
-    torn.write_text(torn.read_text().replace('"score":0.0', '"score":9.0'))
-    assert "torn or was changed" in refused(capsys, str(folder))
+    means = [sum(results[job]["epochs"][k]["score"] for job in jobs) / 2 for k in range(2)]
+    assert (curve["runs"], curve["score"]["mean"], curve["label"]) == (2, means, "agnostic 0.9")
+    torn = folder / "results" / f"{jobs[0].id}.json"
+    torn.write_text(torn.read_text().replace('"score":', '"score":9', 1))
+    assert "was changed" in refused(capsys, str(folder))
 
 
 # ---- continuations ---------------------------------------------------------------------------------------------------

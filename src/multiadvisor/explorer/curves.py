@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.runs.ledger import read_result
 
 MEASURES = ("score", "turns", "finished", "touches")
 
@@ -85,23 +84,11 @@ def sweep_records(folder: Path) -> list[Record]:
     """The finished runs of a sweep: it keeps their records, one sealed file each, and not the agents."""
     records = []
     for path in sorted((folder / "results").glob("[0-9a-f]*.json")):
-        result = _unsealed(path).get("result")
+        result = read_result(folder, path.stem)
         try:
-            found = Record(path.stem, result["task"], result["options"], result["settings"], list(result["epochs"]))  # type: ignore[index]
+            found = Record(path.stem, result["task"], result["options"], result["settings"], list(result["epochs"]))
             float(found.settings["gamma"]), str(found.settings["planning"])
         except (KeyError, TypeError, ValueError):
             continue  # another kind of job
         records.append(found)
     return records
-
-
-def _unsealed(path: Path) -> dict[str, Any]:
-    try:
-        whole = json.loads(path.read_bytes())
-        given = whole.pop("sha256")
-        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
-        given, text, whole = "", "torn", {}
-    if hashlib.sha256(text.encode()).hexdigest() != given:
-        raise BadInput(f"{str(path)!r} is torn or was changed: run the sweep again, which makes it anew")
-    return whole

@@ -16,6 +16,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.sealed import strict_json
 
 FORMAT = 1
 KIND = "multiadvisor agent"
@@ -56,17 +57,6 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
                 old.unlink()
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise ValueError("a key stands twice")
-    return result
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
-
-
 def read_header(folder: Path) -> dict[str, Any]:
     """agent.json, checked."""
     path = folder / "agent.json"
@@ -79,8 +69,8 @@ def read_header(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
     try:
-        header = json.loads(content, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        header = strict_json(content)
+    except ValueError:
         raise BadInput(f"{str(path)!r} is torn or was changed: it is no valid JSON, restore it from a copy") from None
     if not isinstance(header, dict) or header.get("kind") != KIND:
         raise BadInput(f"{str(path)!r} is not the checkpoint of an agent")
