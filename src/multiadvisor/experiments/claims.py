@@ -7,7 +7,7 @@ ever written down: `judge_all` computes them from the evidence of a report.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from multiadvisor.experiments.parts import Evidence, Missing
@@ -53,13 +53,9 @@ class Judged:
     def as_dict(self) -> dict[str, Any]:
         """A row of claims.json."""
         assert self.judgement is not None
-        words = {key: value for key, value in asdict(replace(self.claim, judge=_none)).items() if key != "judge"}
+        words = {item.name: getattr(self.claim, item.name) for item in fields(self.claim) if item.name != "judge"}
         found = asdict(self.judgement)
         return {**words, **found, "interval": list(found["interval"]) if found["interval"] else None}
-
-
-def _none(evidence: Evidence) -> Judgement:
-    raise NotImplementedError
 
 
 CLAIMS: list[Claim] = []

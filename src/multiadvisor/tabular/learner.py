@@ -7,6 +7,7 @@ the same bytes.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ class Consulted(NamedTuple):
     weights: np.ndarray  # [m]
 
 
-class _Tables:
+class _Tables(ABC):
     """What the learners with tables answer alike."""
 
     task: Task
@@ -69,9 +70,9 @@ class _Tables:
         """The scores of those games together."""
         return float(self.tally[kernel.SCORE_SUM])
 
+    @abstractmethod
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] in a state."""
-        raise NotImplementedError
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
