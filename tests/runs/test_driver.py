@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 import multiadvisor as mad
+from multiadvisor.runs import driver
 from multiadvisor.runs import ledger as ledgers
 from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.engine import Event
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import driver_of, open_ledger, read_rows
 
@@ -109,6 +111,42 @@ def test_a_slow_job_that_gives_signs_of_life_is_left_alone(tmp_path):
     jobs = rehearsals(1, seconds=4.5, steps=15)
     assert len(run_jobs(tmp_path / "a", jobs, workers=1, lease=3.0)) == 1
     assert read_rows(tmp_path / "a")[0].tries == 1
+
+
+class LosesNodes:
+    """An engine whose machine dies as often as it is told to, with the job begun; the one after that works."""
+
+    def __init__(self, losses):
+        self.losses, self.orders, self.killed = losses, [], []
+
+    def take(self, waiting, draw):
+        self.orders += [draw() for _ in range(waiting)]
+
+    def poll(self, seconds):
+        if not self.orders:
+            return []
+        order = self.orders.pop(0)
+        self.losses -= 1
+        time.sleep(0.05)
+        last = Event("done", order.id, result={"square": 0}) if self.losses < 0 else Event("returned", order.id)
+        return [Event("begun", order.id), last]
+
+    def kill(self, job):
+        self.killed.append(job)
+
+    def stop(self):
+        pass
+
+
+def test_a_job_whose_machine_died_has_not_been_tried_and_is_not_watched_while_it_waits(tmp_path, monkeypatch):
+    engine = LosesNodes(8)
+    monkeypatch.setattr(driver, "_engine", lambda *_: engine)
+    jobs = rehearsals(3)
+    assert len(run_jobs(tmp_path / "a", jobs, lease=0.12)) == 3
+    rows = read_rows(tmp_path / "a")
+    assert {row.tries for row in rows} == {1}
+    assert sum(row.starts for row in rows) == 11
+    assert engine.killed == [], "nobody is silent who does not run"
 
 
 def test_numbers_that_are_not_finite_are_no_result(tmp_path, monkeypatch):

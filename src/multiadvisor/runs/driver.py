@@ -184,6 +184,8 @@ class _Drive:
             self.silent[event.id] = 0.0
             self.ledger.change(event.id, fraction=event.fraction)
         elif event.what == "returned":
+            if self.silent.pop(event.id, None) is not None:
+                self.ledger.change(event.id, state="waiting", tries=row.tries - 1, fraction=0.0)
             self.waiting.append(event.id)
         else:
             self.silent.pop(event.id, None)

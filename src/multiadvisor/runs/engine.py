@@ -24,8 +24,8 @@ class Event(NamedTuple):
     """What became of a job.
 
     begun: a worker works on it now. beat: it is alive, `fraction` is done. done: `result`, after `seconds`.
-    error: it failed, or took its worker with it; `error` says how. returned: it was never begun and may be ordered
-    again, as its worker is gone.
+    error: it failed, or took its worker with it; `error` says how. returned: its worker is gone by no fault of its own,
+    begun or not; it may be ordered again, and that costs no try.
     """
 
     what: str
