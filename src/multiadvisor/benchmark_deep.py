@@ -1,13 +1,15 @@
 """The deep learner with a single advisor, which is DQN, against Stable-Baselines3's: speed and returns.
 
-Both learn with the same network, batch, update frequency and optimiser, on one thread each, in one process.
+Both learn with the same network, batch, update frequency and optimiser, on one thread each, in one process, and make
+as many updates in a row.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,28 +46,28 @@ def _missing(environment: str) -> str | None:
     return None
 
 
-def _own(environment: str, seed: int, **changes: Any) -> MultiAdvisor:
-    deep = DeepSettings(**{**_SPEED, **changes})
-    return MultiAdvisor(make(f"gymnasium:{environment}"), gamma=_GAMMA, epsilon=0.05, seed=seed, deep=deep)
+def _own(environment: str, seed: int, deep: DeepSettings, epsilon: float = 0.05) -> MultiAdvisor:
+    return MultiAdvisor(make(f"gymnasium:{environment}"), gamma=_GAMMA, epsilon=epsilon, seed=seed, deep=deep)
 
 
-def _other(kind: Any, environment: str, seed: int, turns: int, deep: DeepSettings) -> Any:
+def _other(kind: Any, environment: str, seed: int, turns: int, deep: DeepSettings, epsilon: float = 0.05) -> Any:
     """Stable-Baselines3 with the same figures; its target network is copied after transitions, not updates."""
     return kind(
         "MlpPolicy", environment, learning_rate=deep.learning_rate, buffer_size=deep.replay,
-        learning_starts=deep.starts, batch_size=deep.batch, gamma=_GAMMA, train_freq=deep.update_every,
-        gradient_steps=1, target_update_interval=deep.target_every * deep.update_every,
-        exploration_fraction=min(deep.epsilon_turns / turns, 1.0), exploration_final_eps=0.05,
+        learning_starts=deep.starts, batch_size=deep.batch, gamma=_GAMMA,
+        train_freq=deep.update_every * deep.updates_at_once, gradient_steps=deep.updates_at_once,
+        target_update_interval=deep.target_every * deep.update_every,
+        exploration_fraction=min(deep.epsilon_turns / turns, 1.0), exploration_final_eps=epsilon,
         exploration_initial_eps=deep.epsilon_start, max_grad_norm=deep.clip_norm,
         policy_kwargs={"net_arch": list(deep.hidden)}, seed=seed, device="cpu", verbose=0,
     )  # fmt: skip
 
 
 # Stable-Baselines3 has no double Q-learning; everything else is the same in both.
-_SPEED = {
-    "hidden": (64, 64), "batch": 32, "update_every": 4, "starts": 1_000, "double": False, "target_every": 250,
-    "learning_rate": 1e-3, "replay": 50_000, "epsilon_turns": 5_000,
-}  # fmt: skip
+_SPEED = DeepSettings(
+    hidden=(64, 64), batch=32, update_every=4, updates_at_once=8, starts=1_000, double=False, target_every=250,
+    learning_rate=1e-3, replay=50_000, epsilon_turns=5_000,
+)  # fmt: skip
 
 
 def _cpu(work: Callable[..., Any], *arguments: Any, **options: Any) -> float:
@@ -88,10 +90,10 @@ def deep(rounds: int) -> dict[str, Any]:
         if why := _missing(environment):
             result["notes"].append(f"{environment} was left out: {why}")
             continue
-        agent = _own(environment, 0).learn(_BLOCK, progress=False)
+        agent = _own(environment, 0, _SPEED).learn(_BLOCK, progress=False)
         peer = None
         if other is not None:
-            peer = _other(other, environment, 0, 10 * _BLOCK * (rounds + 1), agent.settings.deep)  # type: ignore[arg-type]
+            peer = _other(other, environment, 0, 10 * _BLOCK * (rounds + 1), _SPEED)
             peer.learn(_BLOCK)
         ours, theirs = [], []
         for _ in range(rounds):
@@ -105,21 +107,58 @@ def deep(rounds: int) -> dict[str, Any]:
     return result
 
 
-_RETURNS: dict[str, dict[str, Any]] = {
-    "CartPole-v1": {"turns": 50_000, "deep": {"learning_rate": 1e-3, "batch": 64, "update_every": 2,
-                                              "target_every": 100}},
-    "LunarLander-v3": {"turns": 100_000, "deep": {"learning_rate": 6e-4, "batch": 64, "hidden": (128, 128),
-                                                  "update_every": 2, "target_every": 250, "epsilon_turns": 12_000}},
+class _Case(NamedTuple):
+    """What a comparison of returns is made with."""
+
+    turns: int
+    epsilon: float
+    deep: DeepSettings
+
+
+# What Stable-Baselines3's own collection of tuned settings has for its DQN, so that the peer is at its best. There the
+# target network of CartPole is copied every 10 transitions, that is once before each round of 128 updates.
+_RETURNS = {
+    "CartPole-v1": _Case(50_000, 0.04, DeepSettings(
+        hidden=(256, 256), learning_rate=2.3e-3, batch=64, replay=100_000, starts=1_000, update_every=2,
+        updates_at_once=128, target_every=128, epsilon_turns=8_000, double=False)),
+    "LunarLander-v3": _Case(100_000, 0.1, DeepSettings(
+        hidden=(256, 256), learning_rate=6.3e-4, batch=128, replay=50_000, starts=0, update_every=1,
+        updates_at_once=4, target_every=250, epsilon_turns=12_000, double=False)),
 }  # fmt: skip
-_GAMES = 20
+_GAMES = 20  # in an evaluation
+_LOOKS = 10  # evaluations while it learns; the last one is the final return
 
 
-def _peer_returns(peer: Any, environment: str, seed: int) -> float:
+def _own_curve(environment: str, seed: int, case: _Case, double: bool) -> list[float]:
+    agent = _own(environment, seed, replace(case.deep, double=double), case.epsilon)
+    return [
+        agent.learn(case.turns // _LOOKS, progress=False).evaluate(_GAMES, seeds=(look,)).score
+        for look in range(_LOOKS)
+    ]
+
+
+def _other_curve(kind: Any, environment: str, seed: int, case: _Case) -> list[float]:
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    scores: list[float] = []
+
+    class Look(BaseCallback):
+        def _on_step(self) -> bool:
+            if self.num_timesteps % (case.turns // _LOOKS) == 0:
+                scores.append(_peer_returns(self.model, environment, 10_000 * (1 + seed) + _GAMES * len(scores)))
+            return True
+
+    _other(kind, environment, seed, case.turns, case.deep, case.epsilon).learn(case.turns, callback=Look())
+    return scores
+
+
+def _peer_returns(peer: Any, environment: str, first: int) -> float:
+    """The mean return of greedy games with the seeds `first` and on."""
     import gymnasium
 
     env, scores = gymnasium.make(environment), []
     for game in range(_GAMES):
-        seen, _ = env.reset(seed=10_000 * (1 + seed) + game)
+        seen, _ = env.reset(seed=first + game)
         total, over = 0.0, False
         while not over:
             action, _ = peer.predict(seen, deterministic=True)
@@ -129,8 +168,18 @@ def _peer_returns(peer: Any, environment: str, seed: int) -> float:
     return float(np.mean(scores))
 
 
+def _summary(curves: list[list[float]]) -> dict[str, Any]:
+    """The final returns and the means over the second half of the curves, with intervals over seeds."""
+    table = np.array(curves)  # [seeds, looks]
+    final, half = table[:, -1], table[:, _LOOKS // 2 :].mean(axis=1)
+    return {
+        "mean": float(final.mean()), "interval": interval(final), "second_half": float(half.mean()),
+        "second_half_interval": interval(half), "seeds": final.tolist(), "curves": curves,
+    }  # fmt: skip
+
+
 def deep_returns(rounds: int) -> dict[str, Any]:
-    """The return of greedy games at the end of training, over as many seeds as rounds; some minutes each."""
+    """Greedy games while it learns and at the end, over as many seeds as rounds; some minutes each."""
     other = _baselines()
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "environments": {}, "notes": []}
     if other is None:
@@ -139,21 +188,11 @@ def deep_returns(rounds: int) -> dict[str, Any]:
         if why := _missing(environment):
             result["notes"].append(f"{environment} was left out: {why}")
             continue
-        entry: dict[str, Any] = {"transitions": case["turns"]}
-        for double in (False, True):
-            scores = []
-            for seed in range(rounds):
-                agent = _own(environment, seed, **case["deep"], double=double).learn(case["turns"], progress=False)
-                scores.append(agent.evaluate(_GAMES).score)
-            name = "multiadvisor_double" if double else "multiadvisor"
-            entry[name] = {"mean": float(np.mean(scores)), "interval": interval(np.array(scores)), "seeds": scores}
+        entry: dict[str, Any] = {"transitions": case.turns}
+        for name, double in (("multiadvisor", False), ("multiadvisor_double", True)):
+            entry[name] = _summary([_own_curve(environment, seed, case, double) for seed in range(rounds)])
         if other is not None:
-            scores = []
-            for seed in range(rounds):
-                settings = DeepSettings(**{**_SPEED, **case["deep"]})
-                peer = _other(other, environment, seed, case["turns"], settings).learn(case["turns"])
-                scores.append(_peer_returns(peer, environment, seed))
-            entry["sb3"] = {"mean": float(np.mean(scores)), "interval": interval(np.array(scores)), "seeds": scores}
+            entry["sb3"] = _summary([_other_curve(other, environment, seed, case) for seed in range(rounds)])
         result["environments"][environment] = entry
     return result
 
@@ -176,6 +215,9 @@ def describe(what: str, result: dict[str, Any]) -> str:
             lines.append(f"  {name}, {entry['transitions']:,} transitions, {result['rounds']} seeds")
             for who in ("multiadvisor", "multiadvisor_double", "sb3"):
                 if who in entry:
-                    low, high = entry[who]["interval"]
-                    lines.append(f"    {who.replace('_', ', '):22} {entry[who]['mean']:8.1f} [{low:.1f}, {high:.1f}]")
+                    (low, high), (least, most) = entry[who]["interval"], entry[who]["second_half_interval"]
+                    lines.append(
+                        f"    {who.replace('_', ', '):22} at the end {entry[who]['mean']:7.1f} [{low:.1f}, {high:.1f}]"
+                        f", over the second half {entry[who]['second_half']:7.1f} [{least:.1f}, {most:.1f}]"
+                    )
     return "\n".join([*lines, *(f"  {note}" for note in result["notes"])])

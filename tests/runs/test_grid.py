@@ -2,6 +2,8 @@
 
 import hashlib
 import itertools
+import json
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor.runs.grid import Grid, parse_grid, read_grid
+from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.training import RunConfig
 
 GRID = """
 title = "a grid"
@@ -55,6 +59,42 @@ def test_the_frozen_copy_is_the_grid():
     again = Grid.from_data(grid.as_data())
     assert again == grid
     assert [run.job.id for run in again.runs()] == [run.job.id for run in grid.runs()]
+
+
+DEEP = """
+task = "bridge"
+seeds = 2
+[settings]
+gamma = 0.9
+[deep]
+hidden = [[8], [16, 16]]
+learning_rate = [0.001, 0.01]
+batch = 8
+strides = []
+"""
+
+
+def test_the_section_of_networks():
+    grid = parse_grid(DEEP)
+    runs = grid.runs()
+    assert len(runs) == 2 * 2 * 2
+    found = [(run.job.config["settings"]["deep"]["hidden"], run.job.config["settings"]["deep"]["learning_rate"])
+             for run in runs if run.seed == 0]  # fmt: skip
+    assert [(list(hidden), rate) for hidden, rate in found] == [
+        ([8], 0.001), ([8], 0.01), ([16, 16], 0.001), ([16, 16], 0.01),
+    ]  # fmt: skip
+    assert {run.job.config["settings"]["deep"]["batch"] for run in runs} == {8}
+    assert runs[-1].labels == {"hidden": "16,16", "learning_rate": 0.01}
+    assert Grid.from_data(json.loads(json.dumps(grid.as_data()))) == grid
+    by_hand = {"task": "bridge", "record": "last", "settings": {"gamma": 0.9, "deep": {
+        "hidden": [16, 16], "learning_rate": 0.01, "batch": 8}, "seed": 1}}  # fmt: skip
+    assert runs[-1].job.id == Job("train", RunConfig.parse(by_hand).as_config()).id
+    [plain] = parse_grid('task = "bridge"').runs()
+    [empty] = parse_grid('task = "bridge"\n[deep]').runs()
+    assert "deep" not in plain.job.config["settings"]
+    assert empty.job.config["settings"]["deep"] == json.loads(json.dumps(asdict(mad.DeepSettings())))
+    [one] = parse_grid('task = "bridge"\n[deep]\nhidden = [32, 32]').runs()
+    assert list(one.job.config["settings"]["deep"]["hidden"]) == [32, 32], "a flat list is one network"
 
 
 def test_runs_keep_their_names_when_a_grid_grows():
@@ -105,6 +145,16 @@ BAD = [
     ('task = "bridge"\n[settings]\ngamma = 1979-05-27', "give numbers"),
     ('task = "bridge"\n[settings]\nseed = 1', "at the top"),
     ('task = "bridge"\n[settings]\nplanning = "os.system"', "unknown planning"),
+    ('task = "bridge"\n[deep]\nhiden = [8]', "unknown setting of a network 'hiden': did you mean 'hidden'"),
+    ('task = "bridge"\n[deep]\nhidden = 8', "give a list of whole numbers"),
+    ('task = "bridge"\n[deep]\nhidden = [[8], 9]', "give a list of whole numbers"),
+    ('task = "bridge"\n[deep]\nhidden = [0.5]', "hidden is 0.5"),
+    ('task = "bridge"\n[deep]\nlearning_rate = 0', "learning_rate is 0"),
+    ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.0001, high = 0.1, log = true}', None),
+    ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.1, high = 7}', "learning_rate is 7"),
+    ('task = "bridge"\n[deep]\nbatch = {low = 1, high = 9}', "cannot be searched"),
+    ('task = "bridge"\n[settings]\ndeep = true', "a table of its own"),
+    ('task = "bridge"\n[settings]\nlearner = "linear"\n[deep]', "choose one of them"),
     ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),
     ('task = "bridge"\n[weights]\nwater = true', "weight of 'water'"),
     ('task = "bridge"\n[schedule]\nepochs = 0', "epochs is 0"),
@@ -127,7 +177,7 @@ def test_what_cannot_be_run_is_refused_by_name(tmp_path, text, words):
     path = tmp_path / "grid.toml"
     path.write_text(text)
     if words is None:
-        with pytest.raises(mad.BadInput, match="gamma is a range: add --search optuna"):
+        with pytest.raises(mad.BadInput, match=r"(gamma|learning_rate) is a range: add --search optuna"):
             read_grid(path)[0].runs()
         return
     with pytest.raises(mad.BadInput, match=words) as caught:

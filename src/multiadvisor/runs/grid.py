@@ -16,17 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
-from multiadvisor.settings import Schedule, Settings, whole_number
+from multiadvisor.settings import DeepSettings, Schedule, Settings, as_arguments, whole_number
 
 FORMAT = 1
-SECTIONS = ("options", "settings", "weights", "schedule")
+SECTIONS = ("options", "settings", "deep", "weights", "schedule")
 _TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 _FILES = ("maze",)  # options that name files
+_LISTS = ("convolutions", "strides", "hidden")  # of [deep]: a list is one value, a list of lists an axis
 
 
 class Axis(NamedTuple):
@@ -93,11 +95,11 @@ class Grid:
                 if axis.section == "task":
                     config["task"] = value
                 else:
-                    config.setdefault(axis.section, {})[axis.name] = value
+                    _section(config, axis.section)[axis.name] = value
                 if axis in varying:
-                    labels[axis.label] = value
+                    labels[axis.label] = shown(value)
             for (section, name), value in (chosen or {}).items():
-                config.setdefault(section, {})[name] = value
+                _section(config, section)[name] = value
             found.append((labels, config))
         return found
 
@@ -125,10 +127,12 @@ class Grid:
         seen = set()
         for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
-            key = repr((run.task, run.options, run.weights))
+            key = repr((run.task, run.options, run.weights, run.settings.deep))
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
+                if run.settings.deep is not None:
+                    MultiAdvisor(task, **as_arguments(run.settings))  # a network that does not fit is refused now
             if task.endless and run.settings.gamma == 1:
                 raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
 
@@ -160,6 +164,16 @@ class Grid:
         ):
             raise broken
         return grid
+
+
+def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
+    """Where a section's values stand in the configuration of a run: those of [deep] are settings too."""
+    return config["settings"].setdefault("deep", {}) if section == "deep" else config.setdefault(section, {})
+
+
+def shown(value: Any) -> Any:
+    """A value as people read it: 64,64 for the layers of a network."""
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else value
 
 
 def _words(labels: dict[str, Any]) -> str:
@@ -216,7 +230,11 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
         table = data.get(section, {})
         if not isinstance(table, dict):
             raise BadInput(f"{section} is {_short(table)}: write it as a table, [{section}]")
+        if section == "deep" and section in data and not table:
+            table = {"split": DeepSettings.split}  # an empty [deep] is a network too, as it comes
         for name, value in table.items():
+            if section == "settings" and name == "deep":
+                raise BadInput("deep stands in [settings]: write a table of its own, [deep]")
             if section == "settings" and name == "seed":
                 raise BadInput("seed stands in [settings]: write `seeds = 5`, or a list of seeds, at the top")
             if isinstance(value, dict):
@@ -236,7 +254,8 @@ def _start(item: Range) -> float | int:
 
 def is_whole(item: Range) -> bool:
     """Whether a range is one of whole numbers."""
-    kinds = {field.name: field.type for kind in (Settings, Schedule) for field in dataclasses.fields(kind)}
+    known = (Settings, DeepSettings, Schedule)
+    kinds = {field.name: field.type for kind in known for field in dataclasses.fields(kind)}
     return kinds.get(item.name) in (int, "int")
 
 
@@ -246,6 +265,12 @@ def _short(value: Any) -> str:
 
 
 def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
+    if section == "deep" and name in _LISTS:
+        several = isinstance(value, list) and any(isinstance(item, list | tuple) for item in value)
+        layers = value if several else [value]
+        if not all(isinstance(item, list | tuple) for item in layers):
+            raise BadInput(f"{name} is {_short(value)}: give a list of whole numbers, or a list of such lists")
+        return Axis(section, name, tuple(tuple(whole_number(name, each, 1) for each in item) for item in layers))
     values = value if isinstance(value, list) else [value]
     if not values:
         raise BadInput(f"{name} is an empty list: give at least one value")
@@ -274,12 +299,13 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return tuple(range(count))
 
 
-_RANGES = ("gamma", "alpha", "alpha_half", "epsilon", "noise")
+_RANGES = {"settings": ("gamma", "alpha", "alpha_half", "epsilon", "noise"), "deep": ("learning_rate", "target_every")}
 
 
 def _range(section: str, name: str, given: dict[str, Any]) -> Range:
-    if section not in ("settings", "weights") or (section == "settings" and name not in _RANGES):
-        raise BadInput(f"{name} cannot be searched: ranges are for {', '.join(_RANGES)} and weights")
+    if section != "weights" and name not in _RANGES.get(section, ()):
+        names = ", ".join(name for names in _RANGES.values() for name in names)
+        raise BadInput(f"{name} cannot be searched: ranges are for {names} and weights")
     for key in given:
         if key not in ("low", "high", "log"):
             raise unknown(f"key of the range {name}", key, ("low", "high", "log"))
@@ -291,7 +317,7 @@ def _range(section: str, name: str, given: dict[str, Any]) -> Range:
     if not isinstance(log, bool) or not low < high or (log and low <= 0):
         raise BadInput(f"the range {name} is {_short(given)}: low must be below high, and above 0 where log is true")
     item = Range(section, name, low, high, log)
-    for value in (low, high) if section == "settings" else ():
-        changes: dict[str, Any] = {name: int(value) if is_whole(item) else value}
-        Settings(**changes)  # refuses what no run could have
+    kind: Any = {"settings": Settings, "deep": DeepSettings}.get(section)
+    for value in (low, high) if kind is not None else ():
+        kind(**{name: int(value) if is_whole(item) else value})  # refuses what no run could have
     return item

@@ -17,7 +17,7 @@ import numpy as np
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, drive
 from multiadvisor.runs.files import write_atomically
-from multiadvisor.runs.grid import Grid, Run
+from multiadvisor.runs.grid import Grid, Run, shown
 from multiadvisor.runs.ledger import Ledger, Row, driver_of, open_ledger, read_result, read_rows
 from multiadvisor.runs.sealed import read_sealed, seal
 from multiadvisor.statistics import interval
@@ -155,7 +155,7 @@ def searched_runs(grid: Grid, rows: Iterable[Row]) -> list[Run]:
     runs = []
     for row in sorted(rows, key=lambda row: row.place):
         config = row.job.config
-        labels = {axis.label: _value(config, axis.section, axis.name) for axis in grid.varying}
+        labels = {axis.label: shown(_value(config, axis.section, axis.name)) for axis in grid.varying}
         labels |= {item.label: _value(config, item.section, item.name) for item in grid.ranges}
         runs.append(Run(row.job, labels, int(_value(config, "settings", "seed"))))
     return runs
@@ -163,7 +163,8 @@ def searched_runs(grid: Grid, rows: Iterable[Row]) -> list[Run]:
 
 def _value(config: dict[str, Any], section: str, name: str) -> Any:
     try:
-        return config["task"] if section == "task" else config[section][name]
+        part = config if section == "task" else config["settings"]["deep"] if section == "deep" else config[section]
+        return part[name]
     except (KeyError, TypeError):
         raise BadInput(f"a job of the search has no {name}: its ledger is not a search's") from None
 
