@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,10 @@ from multiadvisor import compiling
 # The first example of a test may have to compile, hence no deadline; in CI the examples are the same each time.
 settings.register_profile("multiadvisor", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("multiadvisor")
+
+# Started in the background by a shell, these tests would ignore Ctrl-C, and so would every program that they start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.benchmark import machine
+from multiadvisor.progress import JobsBar
 from multiadvisor.settings import DeepSettings
 from multiadvisor.statistics import interval
 from multiadvisor.worlds.builtin import make
@@ -184,16 +186,23 @@ def deep_returns(rounds: int) -> dict[str, Any]:
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "environments": {}, "notes": []}
     if other is None:
         result["notes"].append("stable-baselines3 is not installed: pip install 'multiadvisor[benchmarks]'")
-    for environment, case in _RETURNS.items():
-        if why := _missing(environment):
-            result["notes"].append(f"{environment} was left out: {why}")
-            continue
-        entry: dict[str, Any] = {"transitions": case.turns}
-        for name, double in (("multiadvisor", False), ("multiadvisor_double", True)):
-            entry[name] = _summary([_own_curve(environment, seed, case, double) for seed in range(rounds)])
-        if other is not None:
-            entry["sb3"] = _summary([_other_curve(other, environment, seed, case) for seed in range(rounds)])
-        result["environments"][environment] = entry
+    learners = {
+        "multiadvisor": partial(_own_curve, double=False), "multiadvisor_double": partial(_own_curve, double=True),
+        **({} if other is None else {"sb3": partial(_other_curve, other)}),
+    }  # fmt: skip
+    with JobsBar(len(_RETURNS) * len(learners) * rounds, 0, None, "deep-returns") as bar:
+        for environment, case in _RETURNS.items():
+            if why := _missing(environment):
+                result["notes"].append(f"{environment} was left out: {why}")
+                continue
+            entry: dict[str, Any] = {"transitions": case.turns}
+            for name, curve in learners.items():
+                curves = []
+                for seed in range(rounds):
+                    curves.append(curve(environment, seed, case))
+                    bar.done(1)
+                entry[name] = _summary(curves)
+            result["environments"][environment] = entry
     return result
 
 
