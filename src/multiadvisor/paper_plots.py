@@ -122,20 +122,7 @@ def value_figure(result: dict[str, Any], measure: str, label: str) -> Figure:
     """Networks fitted to four kinds of values against gamma; exact values dashed."""
 
     def draw(axis: Axes) -> Axes:
-        for source, style in (("table", "-"), ("exact", "--")):
-            for target in dict.fromkeys(row["target"] for row in result[source]):
-                rows = [row for row in result[source] if row["target"] == target]
-                gammas = [row["gamma"] for row in rows]
-                if gammas == [None]:  # does not depend on gamma: a level line
-                    gammas, rows = [min(result["gammas"]), max(result["gammas"])], rows * 2
-                colour = plots.TARGET_COLOURS[target]
-                name = target if source == "table" else f"{target}, exact"
-                axis.plot(gammas, [row[measure] for row in rows], style, color=colour, label=name, linewidth=1.6)
-                if source == "table":
-                    band = np.array([row[f"{measure}_interval"] for row in rows])  # [gammas, 2]
-                    axis.fill_between(gammas, band[:, 0], band[:, 1], color=colour, alpha=0.18, linewidth=0)
-        axis.set(xlabel="gamma", ylabel=label)
-        axis.set_ylim(bottom=0)
+        plots.value_lines(result, measure, label, axis)
         axis.set_title(f"{len(result['seeds'])} seeds (--full: 20)", fontsize=9, loc="right", color="#444444")
         return _finish(axis)
 

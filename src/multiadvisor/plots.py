@@ -265,6 +265,25 @@ def both(figure: Figure, name: str) -> tuple[bytes, bytes]:
     return content
 
 
+def value_lines(result: dict[str, Any], measure: str, label: str, axis: Axes) -> Axes:
+    """One measure of the value-function experiment against gamma: networks with their bands, exact values dashed."""
+    for source, style in (("table", "-"), ("exact", "--")):
+        for target in dict.fromkeys(row["target"] for row in result[source]):
+            rows = [row for row in result[source] if row["target"] == target]
+            gammas = [row["gamma"] for row in rows]
+            if gammas == [None]:  # does not depend on gamma: a level line
+                gammas, rows = [min(result["gammas"]), max(result["gammas"])], rows * 2
+            colour = TARGET_COLOURS[target]
+            name = target if source == "table" else f"{target}, exact"
+            axis.plot(gammas, [row[measure] for row in rows], style, color=colour, label=name)
+            if source == "table":
+                band = np.array([row[f"{measure}_interval"] for row in rows])  # [gammas, 2]
+                axis.fill_between(gammas, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
+    axis.set(xlabel="gamma", ylabel=label)
+    axis.set_ylim(bottom=0)
+    return axis
+
+
 def value_function(result: dict[str, Any]) -> Figure:
     """The paper's value-function figure, turns against gamma, and beside it fruits and success; exact values dashed."""
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
@@ -274,21 +293,7 @@ def value_function(result: dict[str, Any]) -> Figure:
         "success": "share of games finished",
     }
     for axis, (key, label) in zip(axes, panels.items(), strict=True):
-        for source, style in (("table", "-"), ("exact", "--")):
-            for target in dict.fromkeys(row["target"] for row in result[source]):
-                rows = [row for row in result[source] if row["target"] == target]
-                gammas = [row["gamma"] for row in rows]
-                if gammas == [None]:  # does not depend on gamma: a level line
-                    gammas, rows = [min(result["gammas"]), max(result["gammas"])], rows * 2
-                colour = TARGET_COLOURS[target]
-                name = target if source == "table" else f"{target}, exact"
-                axis.plot(gammas, [row[key] for row in rows], style, color=colour, label=name)
-                if source == "table":
-                    band = np.array([row[f"{key}_interval"] for row in rows])  # [gammas, 2]
-                    axis.fill_between(gammas, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
-        axis.set(xlabel="gamma", ylabel=label)
-        axis.set_ylim(bottom=0)
-        axis.grid(alpha=0.25)
+        value_lines(result, key, label, axis).grid(alpha=0.25)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, fontsize=8)
     figure.suptitle(
         f"Networks fitted to {result['samples']:,} values on a 5 x 5 grid, {result['reading']} reading: "
