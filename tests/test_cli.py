@@ -155,6 +155,8 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train pac-boy --maze no-such-file.txt", "No such file"),
         ("train pac-boy extra", "one word too many"),
         ("train three-fruits --width 3", "unknown flag '--width'"),
+        ("train bridge --epochs 1 --transitions 1 --games 100000000000000", "more than the memory of this machine"),
+        ("train bridge --deep --envs 100000000000", "at most 100,000 games"),
         ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
         ("train gymnasium:Pendulum-v1", "actions are Box"),
         ("train pac-boy --out .", "holds no run"),

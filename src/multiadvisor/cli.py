@@ -1,4 +1,4 @@
-"""The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, sweep, reproduce, benchmark.
+"""The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, sweep, reproduce, explore, benchmark.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
 used ends in one line on stderr and exit code 2.
@@ -65,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
     except BadInput as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        why = f" ({' '.join(str(error).split())})" if str(error) else ""
+        print(f"{name}: that is more than the memory of this machine{why}: ask for less", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)

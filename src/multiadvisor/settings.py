@@ -23,6 +23,7 @@ def option(default: Any, text: str) -> Any:
 SPLITS = ("advisors", "groups", "none")
 TORSOS = ("shared", "group", "advisor")
 LOSSES = ("huber", "squared")
+_MOST_GAMES = 100_000  # side by side
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class DeepSettings:
         for name in ("double", "clip_rewards"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {getattr(self, name)!r}: give true or false")
+        if self.envs > _MOST_GAMES:
+            raise BadInput(f"envs is {self.envs}: at most {_MOST_GAMES:,} games are played side by side")
         if self.replay < self.batch:
             raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
 

@@ -131,7 +131,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
             add_option(inner, name, hints[name], parameter.default, texts.get(name, ""))
         given, rest = inner.parse_known_args(rest)
         namespace.task_options = vars(given)
-        known = known + inner.flags()
+        known = sorted({*known, *inner.flags()})
     if rest:
         if rest[0].startswith("-"):
             raise unknown("flag", rest[0].partition("=")[0], known)
