@@ -5,6 +5,8 @@ one network speaks for all four. With the weights below their sum is the reward 
 (20,000 transitions are too few to land well: `multiadvisor train --deep` with ten times as many does.)
 """
 
+import mo_gymnasium
+
 import multiadvisor as mad
 
 WEIGHTS = {"landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}
@@ -19,5 +21,5 @@ print(seen)
 for name, value in seen.advisors.items():
     print(f"  {name:12} {value:8.1f} a game, before its weight {WEIGHTS[name]}")
 
-observation, _ = task.adapter.env.reset(seed=1)
+observation, _ = mo_gymnasium.make("mo-lunar-lander-v3").reset(seed=1)
 print(agent.explain(observation))

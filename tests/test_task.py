@@ -221,3 +221,31 @@ def test_defects_are_named_while_learning(focus, message):
     task = mad.Task.from_gymnasium(box(), [mad.Focus("honest"), focus])
     with pytest.raises(mad.BadInput, match=message):
         mad.MultiAdvisor(task, epsilon=1.0).learn(100, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "names"),
+    [
+        ("mo-mountaincar-v0", {}, ("time", "reverse", "forward")),
+        ("mo-mountaincar-3d-v0", {}, ("time", "move", "speed")),
+        ("mo-mountaincar-timemove-v0", {}, ("time", "move")),
+        ("mo-mountaincar-timespeed-v0", {}, ("time", "speed")),
+        ("mo-mountaincar-v0", {"merge_move_penalty": True}, ("reward 0", "reward 1")),
+        ("mo-mountaincar-v0", {"merge_move_penalty": True, "add_speed_objective": True},
+         ("reward 0", "reward 1", "reward 2")),
+        ("deep-sea-treasure-concave-v0", {}, ("treasure", "time")),
+        ("mo-lunar-lander-v3", {"render_mode": "rgb_array"}, ("landing", "shaping", "main engine", "side engine")),
+    ],
+)  # fmt: skip
+def test_names_of_components_are_those_of_this_very_environment(name, options, names):
+    """An option may change what the reward consists of: better no name than a wrong one."""
+    assert mad.make(f"gymnasium:{name}", **options).names == names
+
+
+def test_a_weight_may_have_any_name_but_none():
+    with pytest.raises(mad.BadInput, match="no advisor or group is called 'self'"):
+        mad.make("two-goal").with_weights(self=1.0)
+    with pytest.raises(mad.BadInput, match="no advisor or group is called ''"):
+        mad.make("two-goal", weights={"": 0.0})
+    with pytest.raises(mad.BadInput, match="empty name"):
+        mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), [mad.Focus("")])

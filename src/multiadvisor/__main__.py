@@ -1,7 +1,5 @@
 """`python -m multiadvisor`."""
 
-import sys
+from multiadvisor.cli import command
 
-from multiadvisor.cli import main
-
-sys.exit(main())
+command()

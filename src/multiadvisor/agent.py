@@ -16,7 +16,7 @@ from multiadvisor.planning import Planning
 from multiadvisor.progress import LearningBar
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
-from multiadvisor.settings import DeepSettings, Settings, as_arguments, whole_number
+from multiadvisor.settings import MOST_GAMES, DeepSettings, Settings, as_arguments, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular.learner import Played, tabular_learner
 from multiadvisor.task import Focus, Task
@@ -78,7 +78,7 @@ class MultiAdvisor:
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings)
-        self._piece = 2000
+        self._piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
         return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.turns} turns)"
@@ -170,7 +170,7 @@ class MultiAdvisor:
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
         """Play `games` greedy games for each seed, without learning."""
-        games = whole_number("games", games, 1)
+        games = whole_number("games", games, 1, MOST_GAMES)
         seeds = tuple(whole_number("seed", seed) for seed in seeds)
         if not seeds:
             raise BadInput("no seed to evaluate with: give at least one")

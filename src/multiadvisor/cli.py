@@ -6,9 +6,11 @@ used ends in one line on stderr and exit code 2.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.version import VERSION
@@ -79,5 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def command() -> NoReturn:
+    """The command as a process of its own."""
+    code = main()
+    if code == 130:  # who presses Ctrl-C once more while everything is put away need not read about it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)

@@ -23,3 +23,9 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> BadInput:
     close = difflib.get_close_matches(str(name), names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}"
     return BadInput(f"unknown {kind} {str(name)!r}: {hint}")
+
+
+def short(text: str, most: int = 60) -> str:
+    """A text of others for one line of ours."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."

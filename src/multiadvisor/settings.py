@@ -23,7 +23,8 @@ def option(default: Any, text: str) -> Any:
 SPLITS = ("advisors", "groups", "none")
 TORSOS = ("shared", "group", "advisor")
 LOSSES = ("huber", "squared")
-_MOST_GAMES = 100_000  # side by side
+_SIDE_BY_SIDE = 100_000  # games
+MOST_GAMES = 10_000_000  # in one evaluation, each of which is remembered
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ class DeepSettings:
             object.__setattr__(self, name, tuple(whole_number(name, each, 1) for each in value))
         if self.strides and len(self.strides) != len(self.convolutions):
             raise BadInput(f"{len(self.strides)} strides for {len(self.convolutions)} convolutions: give one for each")
-        for name in ("batch", "replay", "update_every", "updates_at_once", "target_every", "n_step", "envs"):
+        for name in ("batch", "replay", "update_every", "updates_at_once", "target_every", "n_step"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+        object.__setattr__(self, "envs", whole_number("envs", self.envs, 1, _SIDE_BY_SIDE))
         for name in ("starts", "epsilon_turns"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         for name, high in (("learning_rate", 1.0), ("clip_norm", math.inf), ("epsilon_start", 1.0)):
@@ -79,8 +81,6 @@ class DeepSettings:
         for name in ("double", "clip_rewards"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {getattr(self, name)!r}: give true or false")
-        if self.envs > _MOST_GAMES:
-            raise BadInput(f"envs is {self.envs}: at most {_MOST_GAMES:,} games are played side by side")
         if self.replay < self.batch:
             raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
 
@@ -111,7 +111,8 @@ class Settings:
         alone = self.planning == "empathic" and self.learner == "advisors" and self.deep is None
         if self.foresight != "real" and not alone:
             raise BadInput(
-                f"foresight is {self.foresight!r}, which is for advisors that plan empathically: leave it out"
+                f"foresight is {self.foresight!r}, which is for advisors with tables that plan empathically: leave it "
+                "out"
             )
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
             self._put(name, _number(name, getattr(self, name), 0.0, high))
@@ -144,8 +145,9 @@ class Schedule:
     games: int = option(80, "greedy games played after each epoch")
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("transitions", 1), ("games", 0)):
+        for name, least in (("epochs", 1), ("transitions", 1)):
             whole_number(name, getattr(self, name), least)
+        whole_number("games", self.games, 0, MOST_GAMES)
 
 
 def as_arguments(settings: Settings) -> dict[str, Any]:
@@ -161,8 +163,10 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
-def whole_number(name: str, value: Any, least: int = 0) -> int:
-    """A whole number that is not too small, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= int(value) < 1 << 63:
+def whole_number(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
+    """A whole number that is neither too small nor too large, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
         raise BadInput(f"{name} is {value!r}: give a whole number of at least {least}")
+    if int(value) > most:
+        raise BadInput(f"{name} is {value!r}: give a whole number of at most {most}")
     return int(value)

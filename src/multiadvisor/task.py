@@ -165,9 +165,9 @@ class Task:
         """gamma_j [n]: each advisor's own discount, or the given one."""
         return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
 
-    def with_weights(self, **weights: float) -> Task:
+    def with_weights(self, /, **weights: float) -> Task:
         """The same task with other weights, by advisor name or group."""
-        groups = {focus.group for focus in self.foci} | set(self.names)
+        groups = {focus.group for focus in self.foci if focus.group} | set(self.names)
         for name, weight in weights.items():
             if name not in groups:
                 raise BadInput(f"no advisor or group is called {name!r} in task {self.name!r}")
@@ -237,7 +237,8 @@ class Task:
         """A task from any Gymnasium or MO-Gymnasium environment with discrete actions.
 
         Without foci, a vector reward gets one advisor per component and a scalar one a single advisor. Real-valued
-        observations need `discretise`, or a `state` function in each focus.
+        observations need `discretise`, or a `state` function in each focus. The environment is the agent's from then
+        on: play in another one, as a step or reset of yours would come into the middle of its games.
 
         >>> import gymnasium, multiadvisor as mad
         >>> env = gymnasium.make("FrozenLake-v1", is_slippery=False)
@@ -255,6 +256,8 @@ def check_foci(foci: Sequence[Focus]) -> None:
     if not foci:
         raise BadInput("a task needs at least one focus")
     names = [focus.name for focus in foci]
+    if "" in names:
+        raise BadInput("a focus has an empty name: give each advisor a name of its own")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise BadInput(f"two foci are called {twice[0]!r}: give each advisor a name of its own")

@@ -38,7 +38,7 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     assert json.loads(told)["games"] == 2
     code, _, error = call(capsys, *longer, "--out", out, "--resume", "--no-double")
     assert (code, len(error.splitlines())) == (2, 1)
-    assert "has another deep" in error
+    assert "has another double" in error
 
 
 def test_names_of_components_and_weights(capsys, tmp_path):

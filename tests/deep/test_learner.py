@@ -1,6 +1,7 @@
 """The deep learner: exact values on small tasks, the same bytes for the same seed, and nothing lost on the way."""
 
 import dataclasses
+import math
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from games import Counter, Flaky, Spoiled
+from gymnasium import spaces
 from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
 
 import multiadvisor as mad
@@ -161,11 +163,12 @@ def test_a_killed_training_goes_on_with_the_same_bytes(tmp_path):
     """Saved after every epoch here, and killed while it learns on."""
     out = tmp_path / "a"
     program = f"""
+import os
+os.environ["MULTIADVISOR_SAVE_SECONDS"] = "0"
 from pathlib import Path
 import multiadvisor as mad
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule
-training._SAVE_SECONDS = 0.0
 deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
 run = training.begin(
     mad.make("gymnasium:CartPole-v1"), mad.Settings(deep=deep), Schedule(6, 150, 2), Path({str(out)!r}), True
@@ -451,3 +454,98 @@ def test_deep_settings_take_their_place():
     with pytest.raises(BadInput, match="deep is 3"):
         Settings(deep=3)
     assert Settings(deep=dataclasses.asdict(QUICK)) == Settings(deep=QUICK)
+
+
+class Odd(gymnasium.Env):
+    """Pays what it is told to, from some turn on."""
+
+    observation_space, action_space = spaces.Box(-1, 1, (3,), np.float32), spaces.Discrete(2)
+
+    def __init__(self, pay, at):
+        self.pay, self.left, self.turn = pay, at, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.turn = 0
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action):
+        self.left, self.turn = self.left - 1, self.turn + 1
+        reward = 1.0 if self.left > 0 else self.pay
+        whole = np.zeros(3, np.float32), reward, self.turn == 5, False, {}
+        return whole[:4] if isinstance(reward, str) and reward == "four" else whole
+
+
+def small(env, **settings):
+    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=100)
+    return mad.MultiAdvisor(mad.Task.from_gymnasium(env, **settings), deep=deep)
+
+
+@pytest.mark.parametrize(
+    ("pay", "words"),
+    [
+        ("x", "reward of the environment is 'x'"),
+        (None, r"is None|not finite"),
+        (np.ones(2), "is array"),
+        ("four", "gave 4 values"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_told_in_one_line(pay, words):
+    with pytest.raises(mad.BadInput, match=words):
+        small(Odd(pay, 30)).learn(60, progress=False)
+    tables = mad.Task.from_gymnasium(Odd(pay, 30), discretise=lambda observation: 0)
+    with pytest.raises(mad.BadInput, match=words):
+        mad.MultiAdvisor(tables).learn(60, progress=False)
+
+
+def test_the_reward_function_of_a_focus_is_named():
+    foci = [mad.Focus("good"), mad.Focus("odd", reward=lambda turn: "x")]
+    with pytest.raises(mad.BadInput, match="reward of focus 'odd' is 'x'"):
+        small(Odd(1.0, 30), foci=foci).learn(10, progress=False)
+
+
+def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_epochs_before(tmp_path):
+    env = Odd(math.nan, 1_000)
+    task = mad.Task.from_gymnasium(env)
+    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=100)
+    run = training.begin(task, mad.Settings(deep=deep), Schedule(3, 50, 4), tmp_path / "a", False)
+    with pytest.raises(mad.BadInput, match="reward of focus 'reward' is not finite"):
+        run.run(lambda turns, epoch: setattr(env, "left", 110) if epoch else None)
+    with pytest.raises(mad.BadInput, match="reward of focus 'reward' is not finite"):
+        run.agent.evaluate(2)
+    agent, record = load_with_record(tmp_path / "a", task)
+    assert len(record["epochs"]) == 1
+    assert agent.turns == 100
+
+
+def test_a_network_that_diverges_has_saved_its_first_epoch(tmp_path):
+    env = Odd(math.nan, 1_000)
+    task = mad.Task.from_gymnasium(env)
+    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=100)
+    run = training.begin(task, mad.Settings(deep=deep), Schedule(3, 50, 4), tmp_path / "a", False)
+    with pytest.raises(Diverged):
+        run.run(lambda turns, epoch: setattr(env, "left", 10) if epoch else None)
+    assert load_with_record(tmp_path / "a", task)[0].turns == 50
+
+
+def test_observations_that_are_no_numbers_are_told():
+    agent = small(Odd(1.0, 30))
+    for odd in (["a", "b", "c"], [[1], [2, 3]], None):
+        with pytest.raises(mad.BadInput, match="observation"):
+            agent.act(odd)
+
+
+def test_an_evaluation_of_a_vector_environment_that_fails_leaves_games_that_go_on():
+    envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
+    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=200)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(envs), deep=deep).learn(40, progress=False)
+    source = agent._learner.source
+    step, source.env = envs.step, envs
+    envs.step = lambda actions: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        agent.evaluate(2)
+    envs.step = step
+    assert np.array_equal(source.current, np.stack([env.unwrapped.state for env in envs.envs]).astype(np.float32))
+    memory = agent._learner.replay
+    heads = memory.clock[:, 0]
+    assert np.array_equal(memory.observations[np.arange(2), heads], source.current)

@@ -16,10 +16,10 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 import multiadvisor as mad
 from multiadvisor import cli
-from multiadvisor.runs import training
 from multiadvisor.runs.ledger import _check, read_rows
 from multiadvisor.runs.sealed import canonical, digest
 from multiadvisor.runs.training import train_config
@@ -223,9 +223,8 @@ class Artefacts:
         assert command("sweep", self.grid, "--out", self.folder, "--workers", "0")[0] == 0
         mad.MultiAdvisor(mad.make("three-fruits"), seed=0).learn(500, progress=False).save(self.agent)
         self.scratch = home / "scratch"
-        saved, training._SAVE_SECONDS = training._SAVE_SECONDS, 0.0
-        train_config(TRAIN, self.scratch, lambda fraction: None)
-        training._SAVE_SECONDS = saved
+        with mock.patch.dict(os.environ, MULTIADVISOR_SAVE_SECONDS="0"):
+            train_config(TRAIN, self.scratch, lambda fraction: None)
         self.copy = home / "copy"
         shutil.copytree(self.folder, self.copy)
         self.kept = {path: path.read_bytes() for top in (self.agent, self.scratch) for path in top.iterdir()}

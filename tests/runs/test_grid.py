@@ -97,6 +97,26 @@ def test_the_section_of_networks():
     assert list(one.job.config["settings"]["deep"]["hidden"]) == [32, 32], "a flat list is one network"
 
 
+def test_what_cannot_be_learned_is_refused_before_anything_starts():
+    for text, words in [
+        ('task = ["two-goal", "gymnasium:CartPole-v1"]', "discretise"),
+        ('task = "gymnasium:fishwood-v0"\n[deep]', "without names"),
+        ('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = "ab"\n[deep]', "give a list"),
+        ('task = "gymnasium:LunarLander-v3"\n[options]\ngravity = 5.0\n[deep]', "cannot be made: AssertionError"),
+        ('task = "gymnasium:LunarLander-v3"\n[options]\nname = "CartPole-v1"\n[deep]', "does not take these options"),
+        ('task = "gymnasium:CartPole-v1"\n[deep]\nconvolutions = [8]', "need images"),
+    ]:  # fmt: skip
+        with pytest.raises(mad.BadInput, match=words):
+            parse_grid(text).check_tasks()
+
+
+def test_components_of_a_reward_are_named_in_a_grid():
+    grid = parse_grid('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = ["fish", "wood"]\n[deep]')
+    grid.check_tasks()
+    [run] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
+    assert RunConfig.parse(run.job.config).make_task().names == ("fish", "wood")
+
+
 def test_runs_keep_their_names_when_a_grid_grows():
     few = {run.job.id for run in parse_grid('task = "bridge"\nseeds = 2\n[settings]\ngamma = 0.5').runs()}
     many = {run.job.id for run in parse_grid('task = "bridge"\nseeds = 5\n[settings]\ngamma = [0.1, 0.5]').runs()}
@@ -146,8 +166,8 @@ BAD = [
     ('task = "bridge"\n[settings]\nseed = 1', "at the top"),
     ('task = "bridge"\n[settings]\nplanning = "os.system"', "unknown planning"),
     ('task = "bridge"\n[deep]\nhiden = [8]', "unknown setting of a network 'hiden': did you mean 'hidden'"),
-    ('task = "bridge"\n[deep]\nhidden = 8', "give a list of whole numbers"),
-    ('task = "bridge"\n[deep]\nhidden = [[8], 9]', "give a list of whole numbers"),
+    ('task = "bridge"\n[deep]\nhidden = 8', "give a list, or a list of lists"),
+    ('task = "bridge"\n[deep]\nhidden = [[8], 9]', "give a list, or a list of lists"),
     ('task = "bridge"\n[deep]\nhidden = [0.5]', "hidden is 0.5"),
     ('task = "bridge"\n[deep]\nlearning_rate = 0', "learning_rate is 0"),
     ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.0001, high = 0.1, log = true}', None),

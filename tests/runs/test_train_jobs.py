@@ -95,7 +95,7 @@ run_jobs(Path({str(tmp_path / "a")!r}), [Job("train", {job.config!r})], workers=
 
 
 def test_a_checkpoint_that_cannot_be_used_is_begun_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
     whole = train_config(config(), None, quiet)
     folder = tmp_path / "scratch"
     train_config(config(), folder, quiet)

@@ -41,11 +41,12 @@ def test_killed_at_random_moments_and_resumed(tmp_path):
     """Saved after every epoch here, killed with SIGKILL a random moment after some of them."""
     out = tmp_path / "a"
     program = f"""
+import os
+os.environ["MULTIADVISOR_SAVE_SECONDS"] = "0"
 from pathlib import Path
 import multiadvisor as mad
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
-training._SAVE_SECONDS = 0.0
 run = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(60, 5000, 5), Path({str(out)!r}), True)
 run.run(lambda turns, epoch: print(epoch, flush=True))
 """

@@ -76,9 +76,13 @@ def named_numbers(text: str) -> dict[str, float]:
     """fruits=1,ghosts=0.5 as a dictionary."""
     try:
         pairs = [part.split("=") for part in text.split(",") if part]
-        return {name.strip(): float(number) for name, number in pairs}
+        numbers = [(name.strip(), float(number)) for name, number in pairs]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=number,name=number") from None
+    found = dict(numbers)
+    if "" in found or len(found) < len(numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} has a name twice or none at all: give each name once")
+    return found
 
 
 def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:

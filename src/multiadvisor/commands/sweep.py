@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, unknown
 
 FORMATS = ("table", "json", "csv", "parquet")
 
@@ -21,6 +21,8 @@ def run(arguments: Sequence[str]) -> int:
     looks = {"status": _status, "results": _results, "plot": _plot}
     if arguments and arguments[0] in looks:
         return looks[arguments[0]](arguments[1:])
+    if len(arguments) > 1 and "-" not in (arguments[0][:1], arguments[1][:1]) and not Path(arguments[0]).exists():
+        raise unknown("part of sweep", arguments[0], looks)
     parser = Parser(
         "sweep",
         "Run a grid of training runs, described in one TOML file: lists are axes, single values are fixed.\n"

@@ -53,6 +53,8 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.worlds.adapter import refuse_numbers_for_names
     from multiadvisor.worlds.builtin import make
 
+    if given.resume and given.out is None:
+        raise BadInput("--resume goes on with the run in --out: name its folder")
     settings = dataclasses.replace(from_flags(given, Settings), deep=deep_from_flags(given))
     schedule = from_flags(given, Schedule)
     options = dict(given.task_options)

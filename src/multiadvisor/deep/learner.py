@@ -340,19 +340,21 @@ class DeepLearner:
         clock = np.zeros((places, 3), np.int64)
         rounds = [_Tracked(places, self.task) for _ in range(-(-games // places))]
         place = np.zeros(places, np.int64)
-        for _ in range(_LONGEST_GAME):
-            turn = source.step(self._greedy(source, key, clock, source.current[None], None))
-            clock[:, TURNS] += 1
-            for number, tracked in enumerate(rounds):
-                tracked.add(turn, (place == number) & ~turn.dealt)
-            place += turn.over
-            if (place >= len(rounds)).all():
-                break
-        else:
-            raise BadInput(f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: give it a limit")
+        try:
+            for _ in range(_LONGEST_GAME):
+                turn = source.step(self._greedy(source, key, clock, source.current[None], None))
+                clock[:, TURNS] += 1
+                for number, tracked in enumerate(rounds):
+                    tracked.add(turn, (place == number) & ~turn.dealt)
+                place += turn.over
+                if (place >= len(rounds)).all():
+                    break
+            else:
+                raise BadInput(f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: give it a limit")
+        finally:  # the training games are gone in any case
+            self.source.open()
+            self._begin_again()
         parts = [tracked.played(slice(None)) for tracked in rounds]
-        self.source.open()
-        self._begin_again()
         whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
         return Played(*(axis[:games] for axis in whole))
 
@@ -411,7 +413,7 @@ class _Tracked:
     """The first game of each of so many places: its score, length, end and returns."""
 
     def __init__(self, places: int, task: Task) -> None:
-        self.weights = task.weights
+        self.weights, self.names = task.weights, task.names
         self.returns = np.zeros((places, task.n))
         self.turns, self.finished = np.zeros(places, np.int64), np.zeros(places, np.int64)
         self.going = np.ones(places, bool)
@@ -419,6 +421,10 @@ class _Tracked:
     def add(self, turn: Any, counted: np.ndarray | None = None) -> bool:
         """One turn more of the games that go on; True when none does."""
         counts = self.going if counted is None else self.going & counted
+        wrong = ~np.isfinite(turn.paid[counts]).all(axis=0)  # [n]
+        if wrong.any():
+            name = self.names[int(np.argmax(wrong))]
+            raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
         self.returns += np.where(counts[:, None], turn.paid, 0.0)
         self.turns += counts
         self.finished[counts & turn.terminated] = 1

@@ -15,8 +15,9 @@ import numpy as np
 
 from multiadvisor.compiling import specialise
 from multiadvisor.draws import ENVIRONMENT, STRETCH, TRAINING, environment_seed, game_key, stream_key
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.adapter import five, no_reward
 from multiadvisor.worlds.game import Games
 
 NOBODY = np.zeros((0, 0), np.uint8)  # in the place of activity, where every advisor always has a say
@@ -49,16 +50,23 @@ def _plain_sight(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable
     from gymnasium import spaces
 
     if isinstance(space, spaces.Box) and space.shape:
+        if 0 in space.shape:
+            raise BadInput(f"observations are {space}, in which there is nothing to see: wrap the environment")
         shape: tuple[int, ...] = space.shape
         byte = space.dtype == np.uint8
         dtype = np.dtype(np.uint8 if byte else np.float32)
         turned = len(shape) == 3 and shape[2] in (1, 3, 4) and shape[0] not in (1, 3, 4)
 
         def convert(observation: Any) -> np.ndarray:
-            seen = np.asarray(observation)
-            if seen.shape != shape:
-                raise BadInput(f"an observation of the shape {seen.shape} was given where {shape} is expected")
-            return (seen.transpose(2, 0, 1) if turned else seen).astype(dtype, copy=False).reshape(-1)
+            try:
+                seen = np.asarray(observation)
+                if seen.shape != shape:
+                    raise BadInput(f"an observation of the shape {seen.shape} was given where {shape} is expected")
+                return (seen.transpose(2, 0, 1) if turned else seen).astype(dtype, copy=False).reshape(-1)
+            except (TypeError, ValueError) as error:
+                if isinstance(error, BadInput):
+                    raise
+                raise BadInput(f"the observation {short(repr(observation))} is no array of numbers: {error}") from None
 
         size = (math.prod(shape),) if len(shape) != 3 else (shape[2], *shape[:2]) if turned else shape
         return size, dtype, 1.0 / 255.0 if byte and space.high.max() > 1 else 1.0, convert
@@ -144,6 +152,8 @@ def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
             mask[: parts[0]] = 1
         else:
             picked = [focus.state] if isinstance(focus.state, int) else list(focus.state)
+            if not all(isinstance(k, int | np.integer) for k in picked):
+                raise BadInput(f"focus {focus.name!r} picks {focus.state}: give whole numbers")
             if not all(-len(blocks) <= k < len(blocks) for k in picked):
                 what = "channels" if image or len(getattr(space, "shape", None) or ()) == 3 else "components"
                 raise BadInput(f"focus {focus.name!r} picks {what} {focus.state} of an observation of {len(blocks)}")
@@ -290,17 +300,24 @@ class _Reader:
                     "promises: declare reward_space, or take off the wrapper that changes the reward"
                 )
             self.seen = True
-        if self.straight:
-            paid[:] = reward
-        elif self.components:
-            paid[:] = np.asarray(reward)[self.columns]
-        else:
-            paid[:] = reward
+        try:
+            if self.straight:
+                paid[:] = reward
+            elif self.components:
+                paid[:] = np.asarray(reward)[self.columns]
+            else:
+                paid[:] = float(reward)  # a vector would be spread over the advisors
+        except (TypeError, ValueError, IndexError):
+            raise no_reward(reward) from None
         ended[:] = terminated
         if not self.plain:
             transition = Transition(before, action + self.first_action, reward, after, terminated, truncated, info)
             for j, function in self.functions:
-                paid[j] = function(transition)
+                own = function(transition)
+                try:
+                    paid[j] = own
+                except (TypeError, ValueError):
+                    raise no_reward(own, self.foci[j]) from None
             for j, function in self.ends:
                 if function(transition):
                     ended[j] = 1
@@ -374,7 +391,7 @@ class PythonSource:
         self.torn = True
         for i, (env, action) in enumerate(zip(self.envs, actions.tolist(), strict=True)):
             before = self.seen[i]
-            after, reward, ends, cut, info = env.step(action + first)
+            after, reward, ends, cut, info = five(env.step(action + first))
             reader.read(before, action, reward, after, ends, cut, info, paid[i], ended[i])
             self.seen[i], self.current[i] = after, convert(after)
             terminated[i], over[i] = ends, ends or cut

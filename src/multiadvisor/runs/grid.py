@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import DeepSettings, Schedule, Settings, as_arguments, whole_number
+from multiadvisor.worlds.adapter import refuse_numbers_for_names
 
 FORMAT = 1
 SECTIONS = ("options", "settings", "deep", "weights", "schedule")
@@ -28,7 +29,8 @@ _TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 _FILES = ("maze",)  # options that name files
-_LISTS = ("convolutions", "strides", "hidden")  # of [deep]: a list is one value, a list of lists an axis
+# values that are lists: several of them are a list of lists
+_LISTS = (("deep", "convolutions"), ("deep", "strides"), ("deep", "hidden"), ("options", "components"))
 
 
 class Axis(NamedTuple):
@@ -132,7 +134,9 @@ class Grid:
                 seen.add(key)
                 task = run.make_task()
                 if run.settings.deep is not None:
-                    MultiAdvisor(task, **as_arguments(run.settings))  # a network that does not fit is refused now
+                    refuse_numbers_for_names(task)
+                if run.settings.deep is not None or task.adapter is not None:
+                    MultiAdvisor(task, **as_arguments(run.settings))  # what cannot learn this is refused now
             if task.endless and run.settings.gamma == 1:
                 raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
 
@@ -229,7 +233,7 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
     for section in SECTIONS:
         table = data.get(section, {})
         if not isinstance(table, dict):
-            raise BadInput(f"{section} is {_short(table)}: write it as a table, [{section}]")
+            raise BadInput(f"{section} is {short(repr(table))}: write it as a table, [{section}]")
         if section == "deep" and section in data and not table:
             table = {"split": DeepSettings.split}  # an empty [deep] is a network too, as it comes
         for name, value in table.items():
@@ -259,24 +263,21 @@ def is_whole(item: Range) -> bool:
     return kinds.get(item.name) in (int, "int")
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
-    if section == "deep" and name in _LISTS:
+    if (section, name) in _LISTS:
         several = isinstance(value, list) and any(isinstance(item, list | tuple) for item in value)
-        layers = value if several else [value]
-        if not all(isinstance(item, list | tuple) for item in layers):
-            raise BadInput(f"{name} is {_short(value)}: give a list of whole numbers, or a list of such lists")
-        return Axis(section, name, tuple(tuple(whole_number(name, each, 1) for each in item) for item in layers))
+        lists = value if several else [value]
+        if not all(isinstance(item, list | tuple) for item in lists):
+            raise BadInput(f"{name} is {short(repr(value))}: give a list, or a list of lists")
+        if name == "components":
+            return Axis(section, name, tuple(tuple(map(str, item)) for item in lists))
+        return Axis(section, name, tuple(tuple(whole_number(name, each, 1) for each in item) for item in lists))
     values = value if isinstance(value, list) else [value]
     if not values:
         raise BadInput(f"{name} is an empty list: give at least one value")
     for item in values:
         if not isinstance(item, bool | int | float | str):
-            raise BadInput(f"{name} is {_short(item)}: give numbers, texts or truth values, or a list of them")
+            raise BadInput(f"{name} is {short(repr(item))}: give numbers, texts or truth values, or a list of them")
         if isinstance(item, float) and not math.isfinite(item):
             raise BadInput(f"{name} is {item}: give finite numbers")
     if section == "options" and name in _FILES:
@@ -311,11 +312,13 @@ def _range(section: str, name: str, given: dict[str, Any]) -> Range:
             raise unknown(f"key of the range {name}", key, ("low", "high", "log"))
     numbers = [given.get("low"), given.get("high")]
     if any(isinstance(n, bool) or not isinstance(n, int | float) or not abs(n) < 1e18 for n in numbers):
-        raise BadInput(f"the range {name} is {_short(given)}: give it low and high, as finite numbers")
+        raise BadInput(f"the range {name} is {short(repr(given))}: give it low and high, as finite numbers")
     low, high = float(numbers[0]), float(numbers[1])  # type: ignore[arg-type]
     log = given.get("log", False)
     if not isinstance(log, bool) or not low < high or (log and low <= 0):
-        raise BadInput(f"the range {name} is {_short(given)}: low must be below high, and above 0 where log is true")
+        raise BadInput(
+            f"the range {name} is {short(repr(given))}: low must be below high, and above 0 where log is true"
+        )
     item = Range(section, name, low, high, log)
     kind: Any = {"settings": Settings, "deep": DeepSettings}.get(section)
     for value in (low, high) if kind is not None else ():

@@ -115,6 +115,8 @@ def status(folder: Path) -> dict[str, Any]:
             states[row.state] += 1
             labels[row.id] = row.job.config.get("settings", {})
     driver = driver_of(folder)
+    if driver is None:  # what it was at when it died waits for the next one
+        states["waiting"], states["running"] = states["waiting"] + states["running"], 0
     shown = [row for row in rows.values() if row.id in labels]
     return {
         "folder": str(folder), "title": frozen.grid.title, "runs": sum(states.values()), **states,
@@ -198,10 +200,11 @@ def groups(done: list[Finished]) -> dict[str, list[Finished]]:
 def name_of(labels: dict[str, Any]) -> str:
     """What a legend says.
 
-    >>> name_of({"planning": "empathic", "gamma": 0.9})
-    'empathic, gamma 0.9'
+    >>> name_of({"planning": "empathic", "gamma": 0.9, "hidden": "64,64"})
+    'empathic, gamma 0.9, hidden 64,64'
     """
-    return ", ".join(v if isinstance(v, str) else f"{k} {v}" for k, v in labels.items()) or "all runs"
+    words = (v if isinstance(v, str) and not v[:1].isdigit() else f"{k} {v}" for k, v in labels.items())
+    return ", ".join(words) or "all runs"
 
 
 def summary(done: list[Finished]) -> list[dict[str, Any]]:

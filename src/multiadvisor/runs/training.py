@@ -18,15 +18,26 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
-from multiadvisor.errors import BadInput, Diverged, unknown
+from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.runs.files import check_writable
+from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.settings import Schedule, Settings, as_arguments
 from multiadvisor.task import Task
 from multiadvisor.worlds.builtin import TASKS, make
 
-# A checkpoint takes some milliseconds: often enough to lose little, seldom enough to cost nothing.
-_SAVE_SECONDS = float(os.environ.get("MULTIADVISOR_SAVE_SECONDS", "10"))
 _PIECE_SECONDS = 5.0  # in a long epoch, how often somebody hears that it goes on
+
+
+def _save_seconds() -> float:
+    """A checkpoint takes some milliseconds: often enough to lose little, seldom enough to cost nothing."""
+    text = os.environ.get("MULTIADVISOR_SAVE_SECONDS", "10")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds >= 0:
+        raise BadInput(f"MULTIADVISOR_SAVE_SECONDS is {short(text)!r}: give a number of seconds, or leave it out")
+    return seconds
 
 
 @dataclass
@@ -45,7 +56,9 @@ class Training:
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
-        saved, cost, good, piece = time.monotonic(), 0.0, True, self.schedule.transitions
+        cost, good, piece, every = 0.0, True, self.schedule.transitions, _save_seconds()
+        # a network may diverge at any time, and what it was before then must have been saved
+        saved = -math.inf if self.keep_last and self.agent.settings.deep is not None else time.monotonic()
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
@@ -63,17 +76,18 @@ class Training:
                         piece = max(piece // 4, 1)
                 self.epochs.append(self._look(number))
                 tell(0, self.epochs[-1])
-                if self.out is not None and time.monotonic() - saved > max(_SAVE_SECONDS, 20 * cost):
+                if self.out is not None and time.monotonic() - saved > max(every, 20 * cost):
                     start = time.monotonic()
                     self.save()
                     saved = time.monotonic()
                     cost = saved - start
-        except Diverged:
+        except (Diverged, AtOnce):
             good = False  # what was saved before is better
             raise
         finally:
             if self.out is not None and good and self.keep_last:
-                self.save()
+                with deferred_interrupt():
+                    self.save()
         return self
 
     def _look(self, number: int) -> dict[str, Any]:
@@ -104,6 +118,13 @@ def _figures(seen: Evaluation) -> dict[str, Any]:
     return {"score": seen.score, "turns": seen.turns, "finished": seen.finished, "touches": seen.touches}
 
 
+def _changed(before: Any, now: Any) -> str:
+    """The first setting in which two differ; of networks, the one of the network."""
+    name = next(f.name for f in dataclasses.fields(now) if getattr(before, f.name) != getattr(now, f.name))
+    pair = getattr(before, name), getattr(now, name)
+    return _changed(*pair) if all(map(dataclasses.is_dataclass, pair)) else name
+
+
 def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
     """A new run, or with `resume` the one in the folder, which must be the same run."""
     if out is not None:
@@ -116,10 +137,9 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     agent, record = load_with_record(out, task)
     if agent.settings != settings:
-        changed = [
-            f.name for f in dataclasses.fields(settings) if getattr(agent.settings, f.name) != getattr(settings, f.name)
-        ]
-        raise BadInput(f"the run in {str(out)!r} has another {changed[0]}: go on with its own flags")
+        raise BadInput(
+            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
+        )
     epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
     if not isinstance(epochs, list) or not isinstance(seconds, int | float) or not isinstance(saved, dict):
         raise BadInput(f"the run in {str(out)!r} has no record of its epochs: it cannot be resumed")
@@ -237,9 +257,10 @@ def checked_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
         if ":" in task.removeprefix("gymnasium:"):
             raise BadInput(f"task {task!r} names a module to import: a configuration may only name registered tasks")
         for name, value in given.items():
-            if not isinstance(value, bool | int | float | str):
+            names = name == "components" and isinstance(value, list | tuple)
+            if not names and not isinstance(value, bool | int | float | str):
                 raise BadInput(f"option {name} of {task!r} is {value!r}: give a number, a text or a truth value")
-        return dict(given)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     if task not in TASKS:
         raise unknown("task", task, TASKS)
     hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters

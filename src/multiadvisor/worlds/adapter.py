@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition, check_foci
 
 if TYPE_CHECKING:
@@ -266,17 +266,24 @@ class Adapter:
     def step(self, action: int) -> tuple[bool, bool]:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
         action += self.first_action
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        observation, reward, terminated, truncated, info = five(self.env.step(action))
         if not self._reward_seen:
             self._check_reward(reward)
-        if self.components:
-            self._vector[:] = reward
-        else:
-            self.signals[0] = reward
+        try:
+            if self.components:
+                self._vector[:] = reward
+            else:
+                self.signals[0] = reward
+        except (TypeError, ValueError):
+            raise no_reward(reward) from None
         if not self._plain:
             transition = Transition(self.observation, action, reward, observation, terminated, truncated, info)
             for place, focus in self._rewards:
-                self.signals[place] = focus.reward(transition)  # type: ignore[operator, misc]
+                paid = focus.reward(transition)  # type: ignore[operator, misc]
+                try:
+                    self.signals[place] = paid
+                except (TypeError, ValueError):
+                    raise no_reward(paid, focus) from None
             for j, ended in self._ended:
                 self.has_ended[j] = 1 if ended(transition) else 0
         self.observation = observation
@@ -387,10 +394,29 @@ def _one_of(env: Any) -> Any:
     return games[0] if hasattr(env, "single_action_space") and games else env
 
 
+def five(result: Any) -> Any:
+    """What a step gave, if it is a step of today's Gymnasium."""
+    if not isinstance(result, tuple) or len(result) != 5:
+        raise BadInput(
+            f"a step of the environment gave {len(result) if isinstance(result, tuple) else 'no'} values where "
+            "observation, reward, terminated, truncated and info are expected: bring it to the API of Gymnasium"
+        )
+    return result
+
+
+def no_reward(paid: Any, focus: Focus | None = None) -> BadInput:
+    """The complaint about a reward that is no number."""
+    whose = "the environment" if focus is None else f"focus {focus.name!r}"
+    return BadInput(f"the reward of {whose} is {short(repr(paid))}: let it be what it was declared to be")
+
+
 # What the documentation of MO-Gymnasium calls the components of its environments' rewards; the environments don't say.
 COMPONENT_NAMES = {
     "mo-lunar-lander": ("landing", "shaping", "main engine", "side engine"),
     "mo-mountaincar": ("time", "reverse", "forward"),
+    "mo-mountaincar-3d": ("time", "move", "speed"),
+    "mo-mountaincar-timemove": ("time", "move"),
+    "mo-mountaincar-timespeed": ("time", "speed"),
     "mo-highway": ("speed", "right lane", "collision"),
     "mo-reacher": ("target 1", "target 2", "target 3", "target 4"),
     "minecart": ("first ore", "second ore", "fuel"),
@@ -411,11 +437,25 @@ def component_names(env: Any) -> list[str]:
     if own is not None and len(own) == count:
         return [str(name) for name in own]
     spec = getattr(env, "spec", None)
-    identifier = spec.id if spec is not None else ""
-    for start, names in COMPONENT_NAMES.items():
-        if identifier.startswith(start) and len(names) == count:
+    if spec is not None and _as_registered(spec):
+        fitting = [start for start in COMPONENT_NAMES if spec.id.startswith(start)]
+        names = COMPONENT_NAMES[max(fitting, key=len)] if fitting else ()
+        if len(names) == count:
             return list(names)
     return [f"reward {k}" for k in range(count)]
+
+
+def _as_registered(spec: Any) -> bool:
+    """Whether an environment was made without options of its own: some of them change what the reward consists of."""
+    import gymnasium
+
+    known = gymnasium.registry.get(spec.id)
+    own = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
+    return (
+        known is not None
+        and own.keys() == known.kwargs.keys()
+        and all(np.array_equal(own[name], known.kwargs[name]) for name in own)
+    )
 
 
 def refuse_numbers_for_names(task: Task) -> None:
@@ -449,7 +489,7 @@ def task_from_gymnasium(
     )
 
 
-def make_gymnasium(name: str, **options: Any) -> Task:
+def make_gymnasium(name: str, /, **options: Any) -> Task:
     """`gymnasium:ID`: a registered environment, one advisor for each component of its reward.
 
     `components` names them; what else is given goes to the environment.
@@ -467,13 +507,18 @@ def make_gymnasium(name: str, **options: Any) -> Task:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what an environment has to say of its own spaces helps nobody here
-            env = gymnasium.make(identifier, disable_env_checker=True, **options)
+            env = gymnasium.make(identifier, **{"disable_env_checker": True, **options})
     except gymnasium.error.Error as error:
         raise BadInput(f"no environment {identifier!r} can be made: {str(error).splitlines()[0]}") from None
     except TypeError as error:
         raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
+    except Exception as error:  # whatever its own code, or a package it misses, may raise
+        words = f"{type(error).__name__}: {short(str(error), 200)}"
+        raise BadInput(f"environment {identifier!r} cannot be made: {words}") from None
     foci = None
     if components is not None:
+        if isinstance(components, str) or not all(isinstance(part, str) and part for part in components):
+            raise BadInput(f"components are {short(repr(components))}: give a list of names")
         count = reward_components(env)
         if len(components) != count:
             kind = f"a vector of {count}" if count else "a number"

@@ -1,0 +1,98 @@
+"""Ctrl-C: heard at a consistent moment, and nothing torn is saved."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.agent import load_with_record
+from multiadvisor.runs import interrupt, training
+from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.settings import Schedule, Settings
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_impatient_hand_changes_nothing():
+    heard = []
+
+    def block():
+        with deferred_interrupt() as stop:
+            for _ in range(3):
+                press()
+            heard.append(stop.requested)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        block()
+    assert heard == [True]
+    assert not isinstance(caught.value, AtOnce)
+
+
+def test_who_insists_is_heard_at_once(monkeypatch):
+    monkeypatch.setattr(interrupt, "_PATIENCE", 0.01)
+
+    def block():
+        with deferred_interrupt():
+            press()
+            time.sleep(0.05)
+            press()
+            raise AssertionError("the block went on")
+
+    with pytest.raises(AtOnce):
+        block()
+
+
+def test_what_is_torn_is_not_saved(tmp_path, monkeypatch):
+    """Somebody insists between a step of the environment and what is learned from it."""
+    monkeypatch.setattr(interrupt, "_PATIENCE", 0.0)
+    task = mad.make("gymnasium:FrozenLake-v1")
+    run = training.begin(task, Settings(seed=1), Schedule(3, 200, 2), tmp_path / "a", False)
+    step, env = task.adapter.env.step, task.adapter.env
+
+    def insist(action):
+        result = step(action)
+        if run.epochs:
+            press()
+            time.sleep(0.01)
+            press()
+        return result
+
+    monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
+    env.step = insist
+    with pytest.raises(AtOnce):
+        run.run()
+    agent, record = load_with_record(tmp_path / "a", task)
+    assert (agent.turns, len(record["epochs"])) == (200, 1), "what was saved after the first epoch"
+
+
+def test_ctrl_c_is_heard_soon_where_a_step_takes_long():
+    program = """
+import time, gymnasium, multiadvisor as mad
+env = gymnasium.make("FrozenLake-v1")
+step = env.step
+def slow(action):
+    time.sleep(0.01)
+    return step(action)
+env.step = slow
+agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env))
+agent.prepare()
+print("ready", flush=True)
+agent.learn(100_000, progress=False)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+    with process:
+        process.stdout.readline()
+        time.sleep(1.0)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        assert time.monotonic() - start < 5.0, "some turns more, not thousands"
+    assert "KeyboardInterrupt" in error
