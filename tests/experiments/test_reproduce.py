@@ -77,9 +77,10 @@ def test_what_is_exact_reproduces_however_short_the_runs(written):
     verdicts = {row["id"]: row["verdict"] for row in written[1]["judged"]}
     exact = ("theorem-2", "theorem-3", "theorem-4", "theorem-5", "two-goals", "three-fruits", "four-fruits",
              "max-sum-inversion", "egocentric-overestimates", "agnostic-local-is-global", "agnostic-beats-random",
-             "agnostic-has-no-attractor", "bridges-are-avoided", "relaxed-bound", "exact-values", "random-player",
-             "attractors-hold", "attractor-free-is-not-optimal")  # fmt: skip
+             "agnostic-has-no-attractor", "bridges-are-avoided", "relaxed-bound", "random-player", "attractors-hold",
+             "attractor-free-is-not-optimal")  # fmt: skip
     assert {name: verdicts[name] for name in exact} == dict.fromkeys(exact, "reproduced")
+    assert verdicts["exact-values"] == "partly"  # at small gammas the optimal return is hardly ahead
     assert verdicts["empathic-is-near-optimal"] == "not reproduced"  # after 3,000 transitions nothing is
     assert "empathic-after-ten-epochs" not in verdicts
 

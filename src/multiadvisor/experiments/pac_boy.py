@@ -149,10 +149,9 @@ def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
 
 
 def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:
-    """[seeds]: the mean of the last tenth of the epochs, two at least."""
-    runs = dqn_epochs(evidence)
-    last = max(2, min(LAST, len(runs[0]) // 5))
-    return np.array([np.mean([epoch[measure] for epoch in run[-last:]]) for run in runs])
+    """[seeds]: the mean of the last epochs."""
+    last = evidence.plan.dqn_last
+    return np.array([np.mean([epoch[measure] for epoch in run[-last:]]) for run in dqn_epochs(evidence)])
 
 
 def curves(evidence: Evidence, settings: tuple[Setting, ...]) -> dict[str, list[list[dict[str, Any]]]]:

@@ -38,6 +38,7 @@ TSP, RL, SUMMED, VECTOR = "TSP", "RL", "summed egocentric", "vector egocentric"
 EGOCENTRIC = "egocentric"  # exact values need not tell the sum from the vector
 TARGETS = (TSP, RL, SUMMED, VECTOR)
 PAIRS = ((VECTOR, SUMMED), (SUMMED, RL), (RL, TSP))  # easier to learn, says the paper, than the second of each pair
+FURTHER = ((VECTOR, RL), (VECTOR, TSP), (SUMMED, TSP))  # implied by them, but not by their intervals
 DATA, WEIGHTS, ORDER, GAMES = 1, 2, 3, 4  # streams of a seed
 
 # The neighbour north, south, west and east of each cell, -1 outside the grid; [cells, 4]
@@ -256,7 +257,7 @@ def compare(turns: dict[tuple[str, float | None], np.ndarray]) -> list[dict[str,
     """
     rows: list[dict[str, Any]] = []
     for gamma in GAMMAS:
-        for easier, harder in PAIRS:
+        for easier, harder in (*PAIRS, *FURTHER):
             more = turns[harder, None if harder == TSP else gamma] - turns[easier, gamma]  # [seeds]
             low, high = interval(more)
             verdict = "open" if len(more) < 2 else "holds" if low > 0 else "reversed" if high < 0 else "open"
@@ -325,7 +326,7 @@ def _describe_order(result: dict[str, Any]) -> list[str]:
     ]
     if seeds < FEW:
         lines.append(f"{seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
-    for easier, harder in PAIRS:
+    for easier, harder in (*PAIRS, *FURTHER):
         found: dict[str, list[float]] = {"holds": [], "open": [], "reversed": []}
         for row in rows:
             if (row["easier"], row["harder"]) == (easier, harder):
