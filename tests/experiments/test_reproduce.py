@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import dqn_clipped, report, reproduce
 from multiadvisor.experiments.claims import judge_all
@@ -277,3 +278,32 @@ def test_plans_follow_the_flags():
         Plan(seeds=1)
     with pytest.raises(BadInput, match="epochs is 0"):
         Plan(epochs=0)
+    with pytest.raises(BadInput, match="seeds is 100000000: give at most 10,000"):
+        Plan(seeds=100_000_000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("attractors --seeds 999999999999999999999", "cannot run 999999999999999999999 seeds: give at most 10,000"),
+        ("attractors --seeds 100000000", "cannot run 100000000 seeds: give at most 10,000"),
+        ("value-function --seeds 100000000", "cannot run 100000000 seeds: give at most 10,000"),
+        ("noise --epochs 100000000", "cannot run 100000000 epochs: give at most 100,000"),
+        ("noise --workers 100000000", "cannot run 100000000 workers: give at most 1,024"),
+        ("noise --seeds 0", "cannot run 0 seeds: give at least 2, as an interval over seeds needs them"),
+        ("noise --seeds 1", "cannot run 1 seeds: give at least 2, as an interval over seeds needs them"),
+        ("value-function --seeds 0", "cannot run 0 seeds: give at least 1"),
+        ("noise --workers -1", "cannot run -1 workers: give at least 0, which runs everything in this process"),
+    ],
+)
+def test_amounts_that_are_refused_before_anything_is_written(arguments, message, tmp_path):
+    with pytest.raises(BadInput) as caught:
+        run([*arguments.split(), "--out", str(tmp_path / "report")])
+    assert str(caught.value) == message
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_help_says_how_many_seeds_each_experiment_has(capsys):
+    with pytest.raises(SystemExit):
+        run(["--help"])
+    assert "default10,with--full20;value-function5" in "".join(capsys.readouterr().out.split())  # wherever lines end

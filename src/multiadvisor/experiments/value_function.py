@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.experiments.parts import MOST, Evidence, Figure, Part, Plan
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.jobs import Job, Tell
@@ -408,6 +408,21 @@ def summary(
     return result
 
 
+def _check_own(out: Path, name: str) -> None:
+    """Refuse to overwrite files of these names that are not of an earlier run of this experiment."""
+    there = [path for path in (out / f"{name}.{kind}" for kind in ("json", "png", "svg")) if path.exists()]
+    if there and not ((out / f"{name}-runs").is_dir() and _is_own(out / f"{name}.json")):
+        raise BadInput(f"{str(there[0])!r} is not of an earlier run of this experiment: name another folder")
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(held, dict) and {"version", "reading", "seeds", "exact", "table", "comparisons"} <= set(held)
+
+
 def reproduce(
     seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
 ) -> dict[str, Any]:
@@ -417,11 +432,14 @@ def reproduce(
 
     if seeds < 1 or first < 0:
         raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")
+    if seeds > MOST["seeds"]:
+        raise BadInput(f"cannot run {seeds} seeds: give at most {MOST['seeds']:,}")
     if reading not in READINGS:
         raise unknown("reading", reading, READINGS)
     check_writable(out)
     began = time.perf_counter()
     name = "value-function" if reading == "default" else f"value-function-{reading}"
+    _check_own(out, name)
     chosen = list(range(first, first + seeds))
     asked = [exact_job(reading), *(job(seed, reading) for seed in chosen)]
     results = run_jobs(out / f"{name}-runs", asked, workers=workers, title=f"value function, {reading} reading")
