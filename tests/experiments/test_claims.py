@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multiadvisor.experiments import attractors, claims, dqn_clipped, noise, pac_boy, theory_checks, value_function
+from multiadvisor.experiments import (
+    attractors,
+    claims,
+    dqn_clipped,
+    noise,
+    pac_boy,
+    page,
+    theory_checks,
+    value_function,
+)
 from multiadvisor.experiments.parts import Evidence, Missing, Plan, parts
 from multiadvisor.theory.report import PAPER
 from multiadvisor.worlds.builtin import make
@@ -388,6 +397,25 @@ def test_a_claim_that_is_not_judged_names_the_experiment_that_would():
                 assert name in judged_by[needed], (name, one.reason)
     assert judged(alone["pac-boy"])["theorem-5"].reason == "needs `multiadvisor reproduce attractors`"
     assert judged(alone["pac-boy"])["exact-values"].reason == "needs `multiadvisor reproduce all`"
+
+
+def test_the_table_says_what_was_measured_and_what_is_only_a_lower_bound():
+    found = judged(evidence_of({("sight", "egocentric 0.9, noise 0.01"): 20}))
+    text = page.claims_markdown(list(found.values()))
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) == 2 + len(found)
+    assert all(line.replace("\\|", "").count("|") == 4 for line in rows)
+    assert "| at least 14.00 [14.00, 14.00] |" in text
+    assert "measured:* touches of a game by which DQN-clipped is above empathic 0.9<br>*reproduced if:* the" in text
+
+
+def test_words_under_the_figures_follow_the_numbers():
+    def said(changes, name):
+        (figure,) = (one for one in pac_boy.figures(evidence_of(changes)) if one.name == name)
+        return figure.text
+
+    assert "shortest games are those of egocentric 0.4" in said({}, "pac-boy-touches")
+    assert "shortest games are those of empathic 0.9" in said({("empathic 0.9", "turns"): 90.0}, "pac-boy-touches")
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

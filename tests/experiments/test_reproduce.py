@@ -152,6 +152,7 @@ def test_both_twins_say_the_same(written):
     for row in json.loads((out / "claims.json").read_text()):
         assert row["claim"].replace("|", "\\|") in twin
         assert row["id"] in page
+        assert f"{row['statistic']}<br>*reproduced if:* {row['test']} |".replace("|", "\\|")[:-2] in twin
         if row["verdict"] != "reproduced":
             assert row["explanation"] in twin
     for name in re.findall(r"!\[.*?\]\((.+?)\)", twin):
@@ -160,9 +161,29 @@ def test_both_twins_say_the_same(written):
 
 def test_figures_say_what_was_shortened(written):
     out, _ = written
-    assert "value-function experiment has 1 seeds" in (out / "report.html").read_text()
+    assert "value-function experiment has 1 seed (" in (out / "report.html").read_text()
+    assert "tabular settings end after 2 of 50 epochs" in (out / "report.html").read_text()
+    assert "What is called final is the mean of all 2 epochs." in (out / "report.html").read_text()
     assert "2 seeds are few" in (out / "report.html").read_text()
     assert "Without DQN-clipped" in (out / "report.md").read_text()
+
+
+def test_the_summary_says_what_is_short_and_how_to_have_it_long(monkeypatch):
+    monkeypatch.setattr(dqn_clipped, "available", lambda: True)
+
+    def said(what, full, seeds=None, epochs=None):
+        return " ".join(report.summary([], Plan.of(what, full, seeds, epochs, "paper")))
+
+    assert "Shortened" not in said("all", True)
+    assert "Shortened" not in said("noise", False)
+    assert "DQN-clipped has 2 seeds and ends after 12 of 50 epochs. For the full length give --full." in said(
+        "pac-boy", False
+    )
+    short = said("all", True, 2, 1)
+    assert "2 seeds of 1 epoch of 20,000" in short
+    assert "tabular settings end after 1 of 50 epochs; DQN-clipped has 2 seeds and ends after 1 of 50 epochs" in short
+    assert "For the full length leave out --epochs." in short
+    assert '"partly" reproduced at most' in short
 
 
 # ---- kills -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from multiadvisor.experiments.parts import Evidence, Missing, Plan, epochs_of_job
+from multiadvisor.experiments.parts import Evidence, Missing, Plan, epochs_of_job, stretch
 from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import Estimate
 
@@ -110,19 +110,6 @@ def _at_length(judge: Judge, evidence: Evidence, enough: int | None) -> Judgemen
     holds = "holds" if found.verdict == REPRODUCED else "does not hold"
     text = f"After {listed} epochs: {found.explanation} So far the test {holds}."
     return replace(found, verdict=PARTLY if found.verdict == REPRODUCED else found.verdict, explanation=text)
-
-
-def stretch(which: str, count: int, of: int) -> str:
-    """Some epochs of a run in words.
-
-    >>> stretch("last", 10, 50), stretch("last", 2, 2), stretch("first", 1, 1)
-    ('the last 10 epochs', 'all 2 epochs', 'the only epoch')
-    """
-    if of == 1:
-        return "the only epoch"
-    if count == of:
-        return f"all {of} epochs"
-    return f"the {which} epoch" if count == 1 else f"the {which} {count} epochs"
 
 
 def _words(plan: Plan) -> dict[str, str]:

@@ -157,12 +157,12 @@ def _near_optimal(evidence: Evidence, setting: Setting) -> Judgement:
                  f"The final score is {score}, {100 * score.value / BEST:.0f}% of {BEST}.")  # fmt: skip
 
 
-_SCORE = "final score, the mean of {last}, over seeds"
+_SCORE = ", the mean of {last}, over seeds"
 
 
 @claim(
     "egocentric-low-is-near-optimal", "section 5.2", "Egocentric planning with gamma 0.4 plays nearly optimally.",
-    _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
+    "final score of egocentric 0.4" + _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
 )  # fmt: skip
 def _low_near(evidence: Evidence) -> Judgement:
     return _near_optimal(evidence, EGO_LOW)
@@ -170,7 +170,7 @@ def _low_near(evidence: Evidence) -> Judgement:
 
 @claim(
     "empathic-is-near-optimal", "section 5.2", "Empathic planning with gamma 0.9 plays nearly optimally.",
-    _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
+    "final score of empathic 0.9" + _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
 )  # fmt: skip
 def _empathic_near(evidence: Evidence) -> Judgement:
     return _near_optimal(evidence, EMPATHIC)
@@ -184,13 +184,14 @@ def _spared(evidence: Evidence, setting: Setting) -> Judgement:
                  f"{100 * touches.value / blind:.1f}% as often.")  # fmt: skip
 
 
-_TOUCHES = "touches by ghosts in a game, mean of {last}"
+_TOUCHES = "touches by ghosts in a game, the mean of {last}, "
 _NONE = "the interval is at or below 0.05, which is as good as none (partly: below a tenth of the random player's)"
 
 
 @claim(
     "egocentric-low-takes-no-risk", "section 5.2",
-    "Egocentric planning with gamma 0.4 comes close to the ghosts and yet takes no risk.", _TOUCHES, _NONE,
+    "Egocentric planning with gamma 0.4 comes close to the ghosts and yet takes no risk.",
+    _TOUCHES + "egocentric 0.4", _NONE,
 )  # fmt: skip
 def _low_risk(evidence: Evidence) -> Judgement:
     return _spared(evidence, EGO_LOW)
@@ -255,7 +256,7 @@ def _waits(evidence: Evidence) -> Judgement:
 
 @claim(
     "egocentric-high-avoids-ghosts", "section 5.2", "While it is stuck, it still avoids the ghosts perfectly.",
-    _TOUCHES, _NONE,
+    _TOUCHES + "egocentric 0.9", _NONE,
 )  # fmt: skip
 def _high_risk(evidence: Evidence) -> Judgement:
     return _spared(evidence, EGO_HIGH)

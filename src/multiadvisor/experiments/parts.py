@@ -29,6 +29,19 @@ def many(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
+def stretch(which: str, count: int, of: int) -> str:
+    """Some epochs of a run in words.
+
+    >>> stretch("last", 10, 50), stretch("last", 2, 2), stretch("first", 1, 1)
+    ('the last 10 epochs', 'all 2 epochs', 'the only epoch')
+    """
+    if of == 1:
+        return "the only epoch"
+    if count == of:
+        return f"all {of} epochs"
+    return f"the {which} epoch" if count == 1 else f"the {which} {count} epochs"
+
+
 @dataclass(frozen=True)
 class Plan:
     """How much of everything is run; a report is a function of its plan and the version."""
