@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import dqn_clipped, report, reproduce
 from multiadvisor.experiments.claims import judge_all
@@ -77,9 +78,10 @@ def test_what_is_exact_reproduces_however_short_the_runs(written):
     verdicts = {row["id"]: row["verdict"] for row in written[1]["judged"]}
     exact = ("theorem-2", "theorem-3", "theorem-4", "theorem-5", "two-goals", "three-fruits", "four-fruits",
              "max-sum-inversion", "egocentric-overestimates", "agnostic-local-is-global", "agnostic-beats-random",
-             "agnostic-has-no-attractor", "bridges-are-avoided", "relaxed-bound", "exact-values", "random-player",
-             "attractors-hold", "attractor-free-is-not-optimal")  # fmt: skip
+             "agnostic-has-no-attractor", "bridges-are-avoided", "relaxed-bound", "random-player", "attractors-hold",
+             "attractor-free-is-not-optimal")  # fmt: skip
     assert {name: verdicts[name] for name in exact} == dict.fromkeys(exact, "reproduced")
+    assert verdicts["exact-values"] == "partly"  # at small gammas the optimal return is hardly ahead
     assert verdicts["empathic-is-near-optimal"] == "not reproduced"  # after 3,000 transitions nothing is
     assert "empathic-after-ten-epochs" not in verdicts
 
@@ -150,6 +152,7 @@ def test_both_twins_say_the_same(written):
     for row in json.loads((out / "claims.json").read_text()):
         assert row["claim"].replace("|", "\\|") in twin
         assert row["id"] in page
+        assert f"{row['statistic']}<br>*reproduced if:* {row['test']} |".replace("|", "\\|")[:-2] in twin
         if row["verdict"] != "reproduced":
             assert row["explanation"] in twin
     for name in re.findall(r"!\[.*?\]\((.+?)\)", twin):
@@ -158,9 +161,29 @@ def test_both_twins_say_the_same(written):
 
 def test_figures_say_what_was_shortened(written):
     out, _ = written
-    assert "value-function experiment has 1 seeds" in (out / "report.html").read_text()
+    assert "value-function experiment has 1 seed (" in (out / "report.html").read_text()
+    assert "tabular settings end after 2 of 50 epochs" in (out / "report.html").read_text()
+    assert "What is called final is the mean of all 2 epochs." in (out / "report.html").read_text()
     assert "2 seeds are few" in (out / "report.html").read_text()
     assert "Without DQN-clipped" in (out / "report.md").read_text()
+
+
+def test_the_summary_says_what_is_short_and_how_to_have_it_long(monkeypatch):
+    monkeypatch.setattr(dqn_clipped, "available", lambda: True)
+
+    def said(what, full, seeds=None, epochs=None):
+        return " ".join(report.summary([], Plan.of(what, full, seeds, epochs, "paper")))
+
+    assert "Shortened" not in said("all", True)
+    assert "Shortened" not in said("noise", False)
+    assert "DQN-clipped has 2 seeds and ends after 12 of 50 epochs. For the full length give --full." in said(
+        "pac-boy", False
+    )
+    short = said("all", True, 2, 1)
+    assert "2 seeds of 1 epoch of 20,000" in short
+    assert "tabular settings end after 1 of 50 epochs; DQN-clipped has 2 seeds and ends after 1 of 50 epochs" in short
+    assert "For the full length leave out --epochs." in short
+    assert '"partly" reproduced at most' in short
 
 
 # ---- kills -----------------------------------------------------------------------------------------------------------
@@ -276,3 +299,32 @@ def test_plans_follow_the_flags():
         Plan(seeds=1)
     with pytest.raises(BadInput, match="epochs is 0"):
         Plan(epochs=0)
+    with pytest.raises(BadInput, match="seeds is 100000000: give at most 10,000"):
+        Plan(seeds=100_000_000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("attractors --seeds 999999999999999999999", "cannot run 999999999999999999999 seeds: give at most 10,000"),
+        ("attractors --seeds 100000000", "cannot run 100000000 seeds: give at most 10,000"),
+        ("value-function --seeds 100000000", "cannot run 100000000 seeds: give at most 10,000"),
+        ("noise --epochs 100000000", "cannot run 100000000 epochs: give at most 100,000"),
+        ("noise --workers 100000000", "cannot run 100000000 workers: give at most 1,024"),
+        ("noise --seeds 0", "cannot run 0 seeds: give at least 2, as an interval over seeds needs them"),
+        ("noise --seeds 1", "cannot run 1 seeds: give at least 2, as an interval over seeds needs them"),
+        ("value-function --seeds 0", "cannot run 0 seeds: give at least 1"),
+        ("noise --workers -1", "cannot run -1 workers: give at least 0, which runs everything in this process"),
+    ],
+)
+def test_amounts_that_are_refused_before_anything_is_written(arguments, message, tmp_path):
+    with pytest.raises(BadInput) as caught:
+        run([*arguments.split(), "--out", str(tmp_path / "report")])
+    assert str(caught.value) == message
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_help_says_how_many_seeds_each_experiment_has(capsys):
+    with pytest.raises(SystemExit):
+        run(["--help"])
+    assert "default10,with--full20;value-function5" in "".join(capsys.readouterr().out.split())  # wherever lines end

@@ -318,7 +318,7 @@ def test_same_seed_same_bytes(short, tmp_path):
     assert result["seconds"] > 0
     assert kept["seeds"] == [11, 12]
     assert len(kept["table"]) == 34
-    assert len(kept["comparisons"]) == 33
+    assert len(kept["comparisons"]) == 66
     assert "2 seeds are few" in kept["text"]
     alone = vf.run(12, DEFAULT, vf.fixed_starts(40), 2)  # a seed does not depend on those before it
     assert alone["turns"].tolist() == [row["turns_by_seed"][1] for row in kept["table"]]
@@ -342,6 +342,31 @@ def test_what_cannot_be_used(tmp_path):
         vf.reproduce(0, out=tmp_path)
     with pytest.raises(BadInput, match="is a file"):
         vf.reproduce(1, out=tmp_path / "file")
+    with pytest.raises(BadInput, match="at most 10,000"):
+        vf.reproduce(10**21, out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("kind", ["json", "png", "svg"])
+@pytest.mark.parametrize("content", ["mine", "[]", '{"version": "1"}'])
+def test_files_of_somebody_else_are_not_overwritten(kind, content, tmp_path):
+    mine = tmp_path / f"value-function.{kind}"
+    mine.write_text(content)
+    for _ in ("no runs beside it", "runs beside it"):
+        with pytest.raises(BadInput, match=f"value-function.{kind}' is not of an earlier run"):
+            vf.reproduce(1, out=tmp_path)
+        assert mine.read_text() == content
+        (tmp_path / "value-function-runs").mkdir(exist_ok=True)
+    assert not list((tmp_path / "value-function-runs").iterdir())
+
+
+def test_files_of_its_own_are_written_again(short, tmp_path):
+    vf.reproduce(1, out=tmp_path, workers=0)
+    before = (tmp_path / "value-function.json").read_bytes()
+    (tmp_path / "value-function.png").unlink()
+    vf.reproduce(1, out=tmp_path, workers=0)
+    assert (tmp_path / "value-function.json").read_bytes() == before
+    assert (tmp_path / "value-function.png").exists()
 
 
 def made_up(turns):
@@ -363,6 +388,7 @@ def test_the_text_follows_the_numbers():
     verdicts = {(row["easier"], row["harder"]): row["verdict"] for row in result["comparisons"]}
     assert verdicts == {
         (vf.VECTOR, vf.SUMMED): "open", (vf.SUMMED, vf.RL): "reversed", (vf.RL, vf.TSP): "holds",
+        (vf.VECTOR, vf.RL): "reversed", (vf.VECTOR, vf.TSP): "holds", (vf.SUMMED, vf.TSP): "holds",
     }  # fmt: skip
     text = vf.describe(result)
     assert "paired 95% intervals at no gamma" in text

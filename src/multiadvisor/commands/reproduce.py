@@ -11,6 +11,7 @@ from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput
 
 PARTS = ("all", "pac-boy", "noise", "attractors", "deviations", "videos", "value-function")
+MOST_WORKERS = 1024
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -34,26 +35,42 @@ def run(arguments: Sequence[str]) -> int:
         "what", nargs="?", default="all", choices=PARTS, metavar="WHAT", help="one of these (default all)"
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
-    parser.add_argument("--seeds", type=int, metavar="INT", help="runs of each setting (default 10; with --full 20)")
+    parser.add_argument(
+        "--seeds", type=int, metavar="INT", help="runs of each setting (default 10, with --full 20; value-function 5)"
+    )
     parser.add_argument("--epochs", type=int, metavar="INT", help="epochs of 20,000 transitions (default 50)")
     parser.add_argument("--rules", metavar="STR", help='Pac-Boy\'s: "paper" (default) or "hra"')
     parser.add_argument("--first-seed", type=int, metavar="INT", help="value-function: where seeds begin (default 0)")
     parser.add_argument(
         "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
     )
-    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core)")
+    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
-    for flag in ("seeds", "epochs", "workers"):
-        if (value := getattr(given, flag)) is not None and value < (0 if flag == "workers" else 1):
-            raise BadInput(f"cannot run {value} {flag}: give at least one")
     alone = given.what == "value-function"
+    _check_amounts(given, alone)
     for flag in ("epochs", "rules", "full") if alone else ("first_seed", "reading"):
         if getattr(given, flag) not in (None, False):
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
     return _value_function(given) if alone else _report(given)
+
+
+def _check_amounts(given: argparse.Namespace, alone: bool) -> None:
+    """Refuse numbers that nobody can want, before anything is written."""
+    from multiadvisor.experiments.parts import MOST
+
+    limits = {
+        "seeds": (1, "") if alone else (2, ", as an interval over seeds needs them"), "epochs": (1, ""),
+        "workers": (0, ", which runs everything in this process"),
+    }  # fmt: skip
+    for flag, (least, why) in limits.items():
+        value, most = getattr(given, flag), MOST.get(flag, MOST_WORKERS)
+        if value is not None and value < least:
+            raise BadInput(f"cannot run {value} {flag}: give at least {least}{why}")
+        if value is not None and value > most:
+            raise BadInput(f"cannot run {value} {flag}: give at most {most:,}")
 
 
 def _value_function(given: argparse.Namespace) -> int:

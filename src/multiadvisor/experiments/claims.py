@@ -7,14 +7,16 @@ ever written down: `judge_all` computes them from the evidence of a report.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from multiadvisor.experiments.parts import Evidence, Missing
+from multiadvisor.experiments.parts import Evidence, Missing, Plan, epochs_of_job, stretch
+from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import Estimate
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
 VERDICTS = (REPRODUCED, PARTLY, NOT)
+EARLY = 5  # epochs in which learning is looked at for its speed
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Judgement:
     verdict: str
     explanation: str
     """What was seen where the claim does not, or not wholly, reproduce."""
+    at_least: bool = False
+    """The value is a lower bound: what was measured ended where the measure does."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Claim:
     where: str
     claim: str
     statistic: str
-    """What is measured: this is what `value` and `interval` are."""
+    """What is measured: this is what `value` and `interval` are; {last} and the like stand for a stretch of epochs."""
     test: str
     """When it counts as reproduced."""
     judge: Callable[[Evidence], Judgement]
@@ -61,21 +65,70 @@ class Judged:
 CLAIMS: list[Claim] = []
 
 
-def claim(id: str, where: str, text: str, statistic: str, test: str) -> Callable[..., Callable[[Evidence], Judgement]]:
-    """Registers the function below it as the judge of this claim."""
+Judge = Callable[[Evidence], Judgement]
 
-    def register(judge: Callable[[Evidence], Judgement]) -> Callable[[Evidence], Judgement]:
-        CLAIMS.append(Claim(id, where, text, statistic, test, judge))
+
+def claim(
+    id: str, where: str, text: str, statistic: str, test: str, epochs: int | None = None
+) -> Callable[[Judge], Judge]:
+    """Registers the function below it as the judge of this claim; `epochs`: so many are enough, not all of a run."""
+
+    def register(judge: Judge) -> Judge:
+        CLAIMS.append(Claim(id, where, text, statistic, test, lambda evidence: _at_length(judge, evidence, epochs)))
         return judge
 
     return register
 
 
-def grade(value: Estimate | float, holds: bool, partly: bool, seen: str) -> Judgement:
-    """The judgement of a number: reproduced where it `holds`, else partly, else not; `seen` is said of the last two."""
+def grade(value: Estimate | float, holds: bool, partly: bool, seen: str, at_least: bool = False) -> Judgement:
+    """The judgement of a number: reproduced where it `holds`, else partly, else not; `seen` is what the runs show."""
     number, ends = (value.value, value.interval) if isinstance(value, Estimate) else (float(value), None)
     verdict = REPRODUCED if holds else PARTLY if partly else NOT
-    return Judgement(float(number), ends, verdict, "" if holds else seen)
+    return Judgement(float(number), ends, verdict, seen, at_least)
+
+
+@dataclass(frozen=True)
+class _Noted(Evidence):
+    """Evidence that notes which results a judge looks at."""
+
+    asked: list[Job] = field(default_factory=list)
+
+    def result(self, job: Job) -> dict[str, Any]:
+        self.asked.append(job)
+        return super().result(job)
+
+
+def _at_length(judge: Judge, evidence: Evidence, enough: int | None) -> Judgement:
+    """The judgement; runs that were cut short can show at most a part of what is said about long ones."""
+    noted = _Noted(evidence.plan, evidence.results)
+    found = judge(noted)
+    lengths = (length for job in noted.asked if (length := epochs_of_job(job)) is not None)
+    short = sorted({(had, enough or full) for had, full in lengths if had < (enough or full)})
+    if not short:
+        return replace(found, explanation="") if found.verdict == REPRODUCED else found
+    listed = " and ".join(f"{had} of {full}" for had, full in short)
+    holds = "holds" if found.verdict == REPRODUCED else "does not hold"
+    text = f"After {listed} epochs: {found.explanation} So far the test {holds}."
+    return replace(found, verdict=PARTLY if found.verdict == REPRODUCED else found.verdict, explanation=text)
+
+
+def _words(plan: Plan) -> dict[str, str]:
+    """What stands in a statistic's braces: it depends on how long the runs are."""
+    return {
+        "last": stretch("last", plan.last, plan.epochs), "dqn_last": stretch("last", plan.dqn_last, plan.dqn_epochs),
+        "early": stretch("first", min(EARLY, plan.epochs), plan.epochs),
+    }  # fmt: skip
+
+
+def side(change: Estimate, above: str, below: str) -> str:
+    """A difference as a size and a word for its sign; its interval goes with it.
+
+    >>> print(side(Estimate(-2.0, -3.0, 1.0), "ahead", "behind"))
+    2.00 [-1.00, 3.00] behind
+    """
+    if change.value >= 0:
+        return f"{change} {above}"
+    return f"{Estimate(-change.value, -change.high, -change.low)} {below}"
 
 
 def all_claims() -> list[Claim]:
@@ -93,7 +146,9 @@ def all_claims() -> list[Claim]:
 def judge_all(evidence: Evidence) -> list[Judged]:
     """Every claim judged, or with the reason why it cannot be in this report."""
     found = []
-    for one in all_claims():
+    words = _words(evidence.plan)
+    for listed in all_claims():
+        one = replace(listed, statistic=listed.statistic.format_map(words))
         try:
             found.append(Judged(one, one.judge(evidence)))
         except Missing as error:

@@ -272,6 +272,5 @@ def _resting(evidence: Evidence) -> Judgement:
     on, blind = estimate(resting(evidence, "on")), float(resting(evidence, "chance").mean())
     return grade(on, on.low > max(0.5, 3 * blind), on.low > 2 * blind,
                  f"Pac-Boy spends {100 * on.value:.0f}% [{100 * on.low:.0f}, {100 * on.high:.0f}] of its late turns on "
-                 f"an attractor or next to one, where blind choice would have it {100 * blind:.0f}% of the time. In "
-                 "the other turns it stands where learned values and the fear of ghosts balance, which the solver, "
-                 "without ghosts, does not know.")  # fmt: skip
+                 f"an attractor or next to one, where blind choice would have it {100 * blind:.0f}% of the time. The "
+                 "solver knows nothing of ghosts, nor of what was learned.")  # fmt: skip

@@ -19,7 +19,7 @@ from multiadvisor.experiments.pac_boy import (
     job,
     with_rules,
 )
-from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.experiments.parts import FULL_EPOCHS, Evidence, Figure, Part, Plan
 from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import estimate, paired, stratified
 
@@ -75,7 +75,8 @@ def conclusions(evidence: Evidence, change: dict[str, Any]) -> dict[str, bool]:
         "egocentric 0.4 is near-optimal": estimate(at(low)).low >= 0.9 * BEST,
         "empathic 0.9 is near-optimal": estimate(at(kind)).low >= 0.9 * BEST,
         "egocentric 0.9 is stuck": estimate(at(high, "finished")).high < 0.05,
-        "agnostic 0.9 leaves fruit": paired(at(kind, "finished"), at(fearful, "finished")).low > 0,
+        "agnostic 0.9 finishes fewer games than empathic": paired(at(kind, "finished"), at(fearful, "finished")).low
+        > 0,
         "empathic almost as good as egocentric 0.4": paired(at(low), at(kind)).high < 0.05 * BEST,
         "egocentric 0.4 finishes sooner than empathic": paired(at(kind, "turns"), at(low, "turns")).low > 0,
     }
@@ -125,8 +126,10 @@ def figures(evidence: Evidence) -> list[Figure]:
     rows = [(f"{c}: {o}", *("holds" if held else "✗ fails" for held in found_.values())) for c, o, found_ in table]
     failing = depending(evidence)
     steady = [name for name in table[0][2] if name not in failing]
-    text = f"Of {len(table[0][2])} conclusions {len(steady)} hold whatever is chosen"
+    text = f"After {plan.epochs} of {FULL_EPOCHS} epochs: " if plan.epochs < FULL_EPOCHS else ""
+    text += f"of {len(table[0][2])} conclusions {len(steady)} hold whatever is chosen"
     text += f": {'; '.join(steady)}. " if steady else ". "
+    text = text[0].upper() + text[1:]
     text += " ".join(f'"{name}" fails with {", ".join(where)}.' for name, where in failing.items())
     return [*found, Figure("deviations-conclusions", "Which conclusions depend on it?", text, table=(head, *rows))]
 

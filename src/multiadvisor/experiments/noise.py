@@ -79,6 +79,19 @@ def radius(evidence: Evidence, setting: Setting) -> np.ndarray:
     return np.cumprod(perceived(evidence, setting) >= RIGHT, axis=1).sum(axis=1).astype(float)
 
 
+def farthest(evidence: Evidence, setting: Setting) -> int:
+    """The largest distance that the maze has: no sight can be measured beyond it."""
+    return perceived(evidence, setting).shape[1]
+
+
+def _reach(evidence: Evidence, setting: Setting) -> str:
+    """The radius of sight in words; where it is the maze that ends, nothing more than a lower bound is known."""
+    found, end = radius(evidence, setting), farthest(evidence, setting)
+    if (found == end).all():
+        return f"{end} or more, as far as the maze goes ({setting.name})"
+    return f"{'at least ' * bool((found == end).any())}{found.mean():.1f} ({setting.name})"
+
+
 # ---- the experiment -------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """Without noise for comparison, then both strengths of it."""
@@ -107,11 +120,10 @@ def figures(evidence: Evidence) -> list[Figure]:
         return paper_plots.curves_figure(curves(evidence, NOISY), "score", "score of a game", "from 0 on", 0)
 
     sight = {s.name: perceived(evidence, s) for s in SEEN}
-    reach = {s.name: radius(evidence, s).mean() for s in SEEN}
     seen = "How often a fruit advisor's own best action leads closer to its fruit, against the distance, after "
     seen += "learning from random play, in which all cells are visited. It does so at "
     seen += f"least {100 * RIGHT:.0f}% of the time up to a distance of "
-    seen += ", ".join(f"{value:.1f} ({name})" for name, value in reach.items()) + "."
+    seen += ", ".join(_reach(evidence, s) for s in SEEN) + "."
 
     def draw_sight() -> Any:
         from multiadvisor import paper_plots

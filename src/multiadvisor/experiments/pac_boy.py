@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
 from multiadvisor.experiments import dqn_clipped
-from multiadvisor.experiments.parts import LAST, Evidence, Figure, Missing, Part, Plan
+from multiadvisor.experiments.parts import FULL_EPOCHS, LAST, Evidence, Figure, Missing, Part, Plan, many, stretch
 from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.settings import as_arguments
@@ -149,10 +149,9 @@ def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
 
 
 def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:
-    """[seeds]: the mean of the last tenth of the epochs, two at least."""
-    runs = dqn_epochs(evidence)
-    last = max(2, min(LAST, len(runs[0]) // 5))
-    return np.array([np.mean([epoch[measure] for epoch in run[-last:]]) for run in runs])
+    """[seeds]: the mean of the last epochs."""
+    last = evidence.plan.dqn_last
+    return np.array([np.mean([epoch[measure] for epoch in run[-last:]]) for run in dqn_epochs(evidence)])
 
 
 def curves(evidence: Evidence, settings: tuple[Setting, ...]) -> dict[str, list[list[dict[str, Any]]]]:
@@ -218,8 +217,8 @@ def figures(evidence: Evidence) -> list[Figure]:
     shortened = ""
     if dqn_jobs(plan):
         shown[DQN] = dqn_epochs(evidence)
-        if plan.dqn_epochs < plan.epochs or plan.dqn_seeds < plan.seeds:
-            shortened = f"{DQN}: {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs only"
+        if plan.dqn_epochs < max(plan.epochs, FULL_EPOCHS) or plan.dqn_seeds < plan.seeds:
+            shortened = f"{DQN}: {many(plan.dqn_seeds, 'seed')} of {many(plan.dqn_epochs, 'epoch')} only"
     else:
         shortened = f"without {DQN}, which this version cannot run"
     low, high = final(evidence, here["egocentric 0.4"]), final(evidence, here["empathic 0.9"])
@@ -228,23 +227,22 @@ def figures(evidence: Evidence) -> list[Figure]:
     stuck = estimate(final(evidence, here["egocentric 0.9"], "turns"))
     touched = {name: estimate(final(evidence, s, "touches")) for name, s in here.items()}
     carefullest = min(touched, key=lambda name: touched[name].value)
+    length = {name: final(evidence, s, "turns").mean() for name, s in here.items()}
     texts = {
-        "score": f"Mean of {plan.seeds} seeds with 95% bootstrap bands; final scores are means of the last "
-        f"{min(LAST, plan.epochs)} epochs. Egocentric 0.4 ends at {_said(estimate(low))} and empathic 0.9 at "
-        f"{_said(estimate(high))}, of {BEST} that a board holds on average; paired by seed, egocentric 0.4 is "
-        f"{_said(paired(low, high))} ahead. Egocentric 0.9 ends at "
+        "score": f"Mean of {plan.seeds} seeds with 95% bootstrap bands; final scores are means of "
+        f"{stretch('last', plan.last, plan.epochs)}. Egocentric 0.4 ends at {_said(estimate(low))} and empathic 0.9 at "
+        f"{_said(estimate(high))}, of {BEST} that a board holds on average; paired by seed, the difference is "
+        f"{_said(paired(low, high))}. Egocentric 0.9 ends at "
         f"{_said(estimate(final(evidence, here['egocentric 0.9'])))}, agnostic 0.9 at "
         f"{_said(estimate(final(evidence, here['agnostic 0.9'])))}, linear Q-learning at "
         f"{_said(estimate(final(evidence, here['linear Q-learning'])))}.",
-        "turns": f"A game is cut off after 300 turns. Empathic 0.9 takes {_said(faster)} turns more than egocentric "
-        f"0.4 (paired by seed; the paper says 20). Egocentric 0.9 takes {_said(stuck)}.",
+        "turns": f"A game is cut off after 300 turns. Turns of empathic 0.9 less those of egocentric 0.4: "
+        f"{_said(faster)} (paired by seed; the paper says 20). Egocentric 0.9 takes {_said(stuck)}.",
         "finished": f"Agnostic 0.9 eats all the fruit in {100 * fear.value:.0f}% of its last games "
         f"[{100 * fear.low:.0f}, {100 * fear.high:.0f}].",
-        "touches": f"Fewest in the end: {carefullest}, {touched[carefullest]} a game. A game of egocentric 0.4 is also "
-        f"the shortest; per 100 turns the touches are "
-        + ", ".join(
-            f"{name} {100 * touched[name].value / final(evidence, s, 'turns').mean():.2f}" for name, s in here.items()
-        )
+        "touches": f"Fewest in the end: {carefullest}, {touched[carefullest]} a game. The shortest games are those of "
+        f"{min(length, key=lambda name: length[name])}; per 100 turns the touches are "
+        + ", ".join(f"{name} {100 * touched[name].value / length[name]:.2f}" for name in here)
         + ".",
     }
     labels = {"score": "score of a game", "turns": "turns of a game", "finished": "share of games with all fruit eaten",
@@ -262,7 +260,9 @@ def figures(evidence: Evidence) -> list[Figure]:
 
     found = [Figure(f"pac-boy-{m}", titles[m], texts[m], draw(m)) for m in MEASURES]
     rows = table(evidence, SETTINGS)
-    about = f"Means of the last {min(LAST, plan.epochs)} epochs of {plan.epochs}; intervals over seeds (of the random "
+    about = (
+        f"Means of {stretch('last', plan.last, plan.epochs)}, of {plan.epochs}; intervals over seeds (of the random "
+    )
     about += "player over games). IQM is the interquartile mean over seeds." + (
         f" {shortened[0].upper()}{shortened[1:]}." if shortened else ""
     )

@@ -58,7 +58,8 @@ def measured(one: Judged) -> str:
     """The value with its interval."""
     assert one.judgement is not None
     ends = one.judgement.interval
-    return number(one.judgement.value) + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
+    least = "at least " if one.judgement.at_least else ""
+    return least + number(one.judgement.value) + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
 
 
 # ---- HTML ------------------------------------------------------------------------------------------------------------
@@ -119,7 +120,8 @@ def _html_claim(one: Judged) -> str:
     found = one.judgement
     if found is None:
         sign = '<span class="verdict">not judged</span>'
-        return f"<li>{sign}<div>{escape(one.claim.claim)}<small>{escape(one.reason)}</small></div></li>"
+        reason = re.sub("`(.+?)`", r"<code>\1</code>", escape(one.reason))
+        return f"<li>{sign}<div>{escape(one.claim.claim)}<small>{reason}</small></div></li>"
     verdict = f'<span class="verdict {_CLASSES[found.verdict]}">{SIGNS[found.verdict]} {found.verdict}</span>'
     seen = f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else ""
     return (
@@ -179,16 +181,19 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def claims_markdown(judged: Sequence[Judged]) -> str:
-    """The table of claims, and a paragraph for each that does not wholly reproduce."""
-    rows = [("claim", "where", "measured", "verdict")]
+    """The table of claims, and a paragraph for each that does not wholly reproduce.
+
+    What a claim says, where, and how it is tested share a cell: three columns fit on a phone.
+    """
+    rows = [("claim", "value", "verdict")]
     rows += [
-        (one.claim.claim, one.claim.where, measured(one), f"{SIGNS[one.judgement.verdict]} {one.judgement.verdict}")
+        (f"{one.claim.claim}<br>*{one.claim.where}, measured:* {one.claim.statistic}<br>*reproduced if:* "
+         f"{one.claim.test}", measured(one), f"{SIGNS[one.judgement.verdict]} {one.judgement.verdict}")
         for one in judged if one.judgement is not None
     ]  # fmt: skip
-    table = markdown_table(rows).replace("| ---: | ---: | ---: |", "| --- | --- | --- |")
+    table = markdown_table(rows).replace("| ---: | ---: |", "| --- | --- |")
     paragraphs = [
-        f"- **{one.claim.claim}** *{one.judgement.verdict}.* {one.judgement.explanation} Counts as reproduced if: "
-        f"{one.claim.test}."
+        f"- **{one.claim.claim}** *{one.judgement.verdict}.* {one.judgement.explanation}"
         for one in judged if one.judgement is not None and one.judgement.verdict != REPRODUCED
     ]  # fmt: skip
     left = [f"- **{one.claim.claim}** *Not judged:* {one.reason}." for one in judged if one.judgement is None]

@@ -8,13 +8,38 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 
 LAST = 10  # epochs at the end of a run whose mean is its final score
+FULL_EPOCHS = 50  # of the paper's Pac-Boy runs
+FULL_VALUE_EPOCHS = 500  # of its value-function networks
+MOST = {"seeds": 10_000, "epochs": 100_000}  # beyond that the list of runs alone would fill the memory
+
+
+def many(count: int, thing: str) -> str:
+    """So many of a thing.
+
+    >>> many(1, "seed"), many(20_000, "epoch")
+    ('1 seed', '20,000 epochs')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def stretch(which: str, count: int, of: int) -> str:
+    """Some epochs of a run in words.
+
+    >>> stretch("last", 10, 50), stretch("last", 2, 2), stretch("first", 1, 1)
+    ('the last 10 epochs', 'all 2 epochs', 'the only epoch')
+    """
+    if of == 1:
+        return "the only epoch"
+    if count == of:
+        return f"all {of} epochs"
+    return f"the {which} epoch" if count == 1 else f"the {which} {count} epochs"
 
 
 @dataclass(frozen=True)
@@ -27,14 +52,14 @@ class Plan:
     """Everything at the paper's length."""
     seeds: int = 10
     """Runs of each tabular setting."""
-    epochs: int = 50
+    epochs: int = FULL_EPOCHS
     transitions: int = 20_000
     games: int = 80
     rules: str = "paper"
     """Of Pac-Boy; the deviations look at both."""
     value_seeds: int = 8
     """Of the value-function experiment, in the default reading."""
-    value_epochs: int = 500
+    value_epochs: int = FULL_VALUE_EPOCHS
     literal_seeds: int = 4
     """The same in the literal reading."""
     dqn_seeds: int = 2
@@ -51,13 +76,16 @@ class Plan:
         for name in ("epochs", "transitions", "games", "value_seeds", "dqn_epochs", "boards", "mdps"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name.replace('_', '-')} is {getattr(self, name)}: give at least 1")
+        for name, most in MOST.items():
+            if getattr(self, name) > most:
+                raise BadInput(f"{name} is {getattr(self, name)}: give at most {most:,}")
 
     @classmethod
     def of(cls, what: str, full: bool, seeds: int | None, epochs: int | None, rules: str) -> Plan:
         """What the command's flags ask for; --seeds limits the expensive experiments as well."""
         base = cls(what, full, rules=rules)
         count = base.seeds if seeds is None else seeds
-        long = epochs or base.epochs
+        long = base.epochs if epochs is None else epochs
         if full:
             most = count if seeds is not None else None
             return cls(what, True, most or 20, long, rules=rules, value_seeds=most or 20, literal_seeds=most or 20,
@@ -65,6 +93,16 @@ class Plan:
         return cls(what, False, count, long, rules=rules, value_seeds=min(count, base.value_seeds),
                    literal_seeds=min(count, base.literal_seeds), dqn_seeds=min(count, base.dqn_seeds),
                    dqn_epochs=min(long, base.dqn_epochs))  # fmt: skip
+
+    @property
+    def last(self) -> int:
+        """How many epochs make a final figure."""
+        return min(LAST, self.epochs)
+
+    @property
+    def dqn_last(self) -> int:
+        """The same for DQN-clipped: a fifth of its epochs, two at least where there are two."""
+        return min(max(2, min(LAST, self.dqn_epochs // 5)), self.dqn_epochs)
 
 
 class Missing(LookupError):
@@ -84,7 +122,23 @@ class Evidence:
         try:
             return self.results[job.id]
         except KeyError:
-            raise Missing(f"no result of {job.kind} in this report") from None
+            raise Missing(f"needs `multiadvisor reproduce {_home(job, self.plan)}`") from None
+
+
+def epochs_of_job(job: Job) -> tuple[int, int] | None:
+    """How many epochs a job learns for, and how many the paper's runs did; None where nothing is learned so."""
+    config = job.config.get("run", job.config)
+    if job.kind == "value-function":
+        return config["epochs"], FULL_VALUE_EPOCHS
+    epochs = config.get("schedule", config).get("epochs")
+    return None if epochs is None else (epochs, FULL_EPOCHS)
+
+
+def _home(job: Job, plan: Plan) -> str:
+    """The first experiment whose report has this job; that of value functions has none of its own."""
+    few = replace(plan, seeds=2, value_seeds=1, literal_seeds=1, dqn_seeds=2)  # what lacks a setting lacks its seed 0
+    homes = (part.name for part in parts() if part.name != "value-function" and job in part.jobs(few))
+    return next(homes, "all")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from importlib import metadata
 from pathlib import Path
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.claims import VERDICTS, Judged, counts, judge_all
+from multiadvisor.experiments.claims import PARTLY, VERDICTS, Judged, counts, judge_all
 from multiadvisor.experiments.pac_boy import dqn_jobs
 from multiadvisor.experiments.page import Item, Page, Section, html, markdown
-from multiadvisor.experiments.parts import Evidence, Part, Plan, parts, unique
+from multiadvisor.experiments.parts import FULL_EPOCHS, Evidence, Part, Plan, many, parts, stretch, unique
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.jobs import Job
 from multiadvisor.version import VERSION
@@ -87,20 +87,45 @@ def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
     words = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
     lines = [f"Of {total} claims of the paper that were put to the test here: {words}."]
     if left:
-        lines.append(f"{left} more claims are not judged, as their experiments are not part of this report.")
+        lines.append(f"{many(left, 'more claim')} could not be judged here; the list says what each of them needs.")
     lines.append(
-        f"Tabular settings: {plan.seeds} seeds of {plan.epochs} epochs of {plan.transitions:,} transitions, "
-        f"{plan.games} greedy games after each."
+        f"Tabular settings: {many(plan.seeds, 'seed')} of {many(plan.epochs, 'epoch')} of {plan.transitions:,} "
+        f"transitions, {many(plan.games, 'greedy game')} after each. What is called final is the mean of "
+        f"{stretch('last', plan.last, plan.epochs)}"
+        + (f", for DQN-clipped of {stretch('last', plan.dqn_last, plan.dqn_epochs)}." if _deep(plan) else ".")
     )
     if plan.seeds < FEW:
         lines.append(f"{plan.seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
-    if plan.what == "all" and not plan.full:
-        short = [f"the value-function experiment has {plan.value_seeds} seeds ({plan.literal_seeds} read literally)"]
-        short += [f"DQN-clipped has {plan.dqn_seeds} seeds of {plan.dqn_epochs} epochs"] if dqn_jobs(plan) else []
-        lines.append(f"Shortened: {'; '.join(short)}. With --full everything is run at full length.")
+    lines += _shortened(plan)
     lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
                  "seed. Verdicts and texts are computed from the results.")  # fmt: skip
     return tuple(lines)
+
+
+def _deep(plan: Plan) -> bool:
+    """DQN-clipped is part of the report."""
+    return plan.what in ("all", "pac-boy", "videos") and bool(dqn_jobs(plan))
+
+
+def _shortened(plan: Plan) -> list[str]:
+    """What is not at full length, what that means, and how to have it at full length."""
+    deep = _deep(plan)
+    short = [f"tabular settings end after {plan.epochs} of {FULL_EPOCHS} epochs"] * (plan.epochs < FULL_EPOCHS)
+    if plan.what == "all" and not plan.full:
+        readings = f"({plan.literal_seeds} read literally)"
+        short.append(f"the value-function experiment has {many(plan.value_seeds, 'seed')} {readings}")
+    if deep and (not plan.full or plan.dqn_epochs < FULL_EPOCHS):
+        ends = f"ends after {plan.dqn_epochs} of {FULL_EPOCHS} epochs"
+        short.append(f"DQN-clipped has {many(plan.dqn_seeds, 'seed')} and {ends}")
+    if not short:
+        return []
+    ways = ["give --full"] * (not plan.full) + ["leave out --epochs"] * (plan.epochs < FULL_EPOCHS)
+    lines = [f"Shortened: {'; '.join(short)}. For the full length {' and '.join(ways)}."]
+    if plan.epochs < FULL_EPOCHS or (deep and plan.dqn_epochs < FULL_EPOCHS):
+        lines.append(
+            f'What is said about the end of learning is "{PARTLY}" reproduced at most by runs that end sooner.'
+        )
+    return lines
 
 
 def build(evidence: Evidence, out: Path) -> list[Judged]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
+from multiadvisor.experiments.parts import MOST, Evidence, Figure, Part, Plan
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.jobs import Job, Tell
@@ -38,6 +38,7 @@ TSP, RL, SUMMED, VECTOR = "TSP", "RL", "summed egocentric", "vector egocentric"
 EGOCENTRIC = "egocentric"  # exact values need not tell the sum from the vector
 TARGETS = (TSP, RL, SUMMED, VECTOR)
 PAIRS = ((VECTOR, SUMMED), (SUMMED, RL), (RL, TSP))  # easier to learn, says the paper, than the second of each pair
+FURTHER = ((VECTOR, RL), (VECTOR, TSP), (SUMMED, TSP))  # implied by them, but not by their intervals
 DATA, WEIGHTS, ORDER, GAMES = 1, 2, 3, 4  # streams of a seed
 
 # The neighbour north, south, west and east of each cell, -1 outside the grid; [cells, 4]
@@ -256,7 +257,7 @@ def compare(turns: dict[tuple[str, float | None], np.ndarray]) -> list[dict[str,
     """
     rows: list[dict[str, Any]] = []
     for gamma in GAMMAS:
-        for easier, harder in PAIRS:
+        for easier, harder in (*PAIRS, *FURTHER):
             more = turns[harder, None if harder == TSP else gamma] - turns[easier, gamma]  # [seeds]
             low, high = interval(more)
             verdict = "open" if len(more) < 2 else "holds" if low > 0 else "reversed" if high < 0 else "open"
@@ -325,7 +326,7 @@ def _describe_order(result: dict[str, Any]) -> list[str]:
     ]
     if seeds < FEW:
         lines.append(f"{seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
-    for easier, harder in PAIRS:
+    for easier, harder in (*PAIRS, *FURTHER):
         found: dict[str, list[float]] = {"holds": [], "open": [], "reversed": []}
         for row in rows:
             if (row["easier"], row["harder"]) == (easier, harder):
@@ -407,6 +408,21 @@ def summary(
     return result
 
 
+def _check_own(out: Path, name: str) -> None:
+    """Refuse to overwrite files of these names that are not of an earlier run of this experiment."""
+    there = [path for path in (out / f"{name}.{kind}" for kind in ("json", "png", "svg")) if path.exists()]
+    if there and not ((out / f"{name}-runs").is_dir() and _is_own(out / f"{name}.json")):
+        raise BadInput(f"{str(there[0])!r} is not of an earlier run of this experiment: name another folder")
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(held, dict) and {"version", "reading", "seeds", "exact", "table", "comparisons"} <= set(held)
+
+
 def reproduce(
     seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
 ) -> dict[str, Any]:
@@ -416,11 +432,14 @@ def reproduce(
 
     if seeds < 1 or first < 0:
         raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")
+    if seeds > MOST["seeds"]:
+        raise BadInput(f"cannot run {seeds} seeds: give at most {MOST['seeds']:,}")
     if reading not in READINGS:
         raise unknown("reading", reading, READINGS)
     check_writable(out)
     began = time.perf_counter()
     name = "value-function" if reading == "default" else f"value-function-{reading}"
+    _check_own(out, name)
     chosen = list(range(first, first + seeds))
     asked = [exact_job(reading), *(job(seed, reading) for seed in chosen)]
     results = run_jobs(out / f"{name}-runs", asked, workers=workers, title=f"value function, {reading} reading")
