@@ -45,8 +45,25 @@ def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: p
     assert "is no trace" in refused(capsys, str(run), "--trace", __file__)
     assert "port is 70000" in refused(capsys, str(run), "--port", "70000")
     assert "games is 0" in refused(capsys, str(run), "--games", "0")
+    assert "at most 100000" in refused(
+        capsys, str(run), "--games", "100000000000", "--export", str(tmp_path / "x.html")
+    )
+    assert "seed is -1" in refused(capsys, str(run), "--seed", "-1")
     assert "no run to export" in refused(capsys, "--export", str(tmp_path / "x.html"))
     assert "unknown flag" in refused(capsys, str(run), "--prot", "1")
+
+
+def test_only_an_exported_page_is_replaced(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes, page = tmp_path / "notes.md", tmp_path / "game.html"
+    for text in ("my notes", "<!doctype html><title>my page</title>"):
+        notes.write_text(text)
+        assert "is there already and is no exported page" in refused(capsys, str(run), "--export", str(notes))
+        assert notes.read_text() == text
+    assert "it is a folder" in refused(capsys, str(run), "--export", str(tmp_path))
+    page.write_text("")
+    for games in ("1", "100000"):
+        assert main(["explore", str(run), "--games", games, "--export", str(page)]) == 0
+    assert page.read_bytes().startswith(b"<!doctype html>")
 
 
 def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,9 @@ from multiadvisor.explorer.grid import grid_of
 from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
+from multiadvisor.settings import whole_number
 
+_MOST_GAMES = 100_000
 _LONGEST = 2000  # turns of a game: more than anybody would watch
 
 
@@ -51,8 +53,10 @@ class Library:
     """All runs of one explorer, in the order given."""
 
     def __init__(self, games: int = 5, seed: int = 0) -> None:
+        if whole_number("games", games, 1) > _MOST_GAMES:
+            raise BadInput(f"games is {games}: nobody could choose from so many, ask for at most {_MOST_GAMES}")
         self.entries: dict[str, Entry] = {}
-        self.games, self.seed = games, seed
+        self.games, self.seed = games, whole_number("seed", seed)
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
 
