@@ -14,6 +14,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.curves import label
 from multiadvisor.explorer.grid import Grid, grid_of
 from multiadvisor.runs.trace import Trace
 from multiadvisor.theory.boards import has_tables
@@ -45,6 +46,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "task": task.name,
+        "label": label(dataclasses.asdict(agent.settings)),
         "settings": dataclasses.asdict(agent.settings),
         "turns": getattr(agent, "turns", 0),
         "actions": list(task.actions),

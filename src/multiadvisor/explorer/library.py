@@ -12,7 +12,7 @@ from typing import Any
 from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
-from multiadvisor.explorer.curves import Record, curves, sweep_records
+from multiadvisor.explorer.curves import Record, curves, label, sweep_records
 from multiadvisor.explorer.grid import grid_of
 from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.runs.checkpoint import read_header
@@ -106,8 +106,7 @@ class Library:
         """What there is."""
         runs = [
             {
-                "id": entry.id, "name": entry.name, "task": entry.task["name"], "planning": entry.settings["planning"],
-                "gamma": entry.settings["gamma"],
+                "id": entry.id, "name": entry.name, "task": entry.task["name"], "label": label(entry.settings),
                 "games": [f"game {k + 1} of a trace" for k in range(len(entry.traces))]
                 + [f"seed {self.seed + k}" for k in range(self.games)],
             }

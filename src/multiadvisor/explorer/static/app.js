@@ -89,7 +89,7 @@ class App {
     const { runs } = this.listing;
     for (const pick of [this.runPick, this.firstPick, this.otherPick])
       if (pick.children.length !== runs.length)
-        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.planning} ${run.gamma})`)));
+        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
     this.runPick.value = String(state.run);
     this.firstPick.value = String(state.run);

@@ -115,7 +115,7 @@ export class CompareView {
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
     const scores = pair.map(({ run, game }, k) => {
       const score = signed(series[k].score[game.turns], 0) || "0";
-      return `${run.settings.planning} ${run.settings.gamma}: ${score} in ${game.turns} turns`;
+      return `${run.label}: ${score} in ${game.turns} turns`;
     });
     let text = "They never part.";
     if (fork >= 0) {
