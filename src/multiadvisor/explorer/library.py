@@ -13,7 +13,6 @@ from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, label, sweep_records
-from multiadvisor.explorer.grid import grid_of
 from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
@@ -139,7 +138,7 @@ class Library:
     def game(self, name: str, number: int) -> bytes:
         """A game, packed."""
         trace, game = self.recorded(name, number)
-        return game_pack(trace, game, grid_of(self.entry(name).agent.task))
+        return game_pack(trace, game, self.entry(name).agent)
 
     def curves(self) -> list[dict[str, Any]]:
         """The learning curves of all runs, and of the sweeps."""

@@ -96,6 +96,7 @@ export class CompareView {
     this.empty.hidden = !text;
     this.body.hidden = Boolean(text);
     setText(this.empty.lastChild, text);
+    return text;
   }
 
   render(pair, state, palette) {
@@ -125,6 +126,6 @@ export class CompareView {
       text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     setText(this.summary, `${text} ${scores.join("; ")}.`);
-    return reasonText(frames[0]);
+    return `Turn ${turn}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
   }
 }
