@@ -114,12 +114,11 @@ def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
     if deep is not None and deep.split != "advisors":
         return none
     if isinstance(world.constants, MazeConstants):
-        fruit = states[:, 1 + len(world.constants.ghost_start) :].any(axis=1)
+        fruits = states[:, 1 + len(world.constants.ghost_start) :].sum(axis=1, keepdims=True)
         stays = world.constants.neighbour[states[:, 0]] == states[:, :1]
-        return (stays & fruit[:, None]).astype(np.uint8)
+        return (stays & (fruits > 0)).astype(np.uint8)
     if isinstance(world.constants, FiniteConstants):
-        away: np.ndarray = leaves(enumerate_task(agent.task))
-        return np.logical_not(away[states[:, 0]]).astype(np.uint8)
+        return np.logical_not(leaves(enumerate_task(agent.task))[states[:, 0]]).astype(np.uint8)
     return none
 
 
