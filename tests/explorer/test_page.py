@@ -18,7 +18,7 @@ from multiadvisor.explain import explain
 from multiadvisor.explorer.answers import attractor_layer, what_if
 from multiadvisor.explorer.grid import grid_of
 from multiadvisor.explorer.library import Library
-from multiadvisor.runs.trace import Trace, record
+from multiadvisor.runs.trace import Trace, explain_turn, record
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -171,6 +171,22 @@ def test_the_sentence_of_an_agent_without_tables_and_of_exact_values(
             served.go(page, f"run={run}")
             page.wait_for_selector(f'html[data-drawn^="game {run} "]', state="attached")
             check_sentences(served, page, run)
+        assert served.complaints == []
+
+
+@pytest.mark.parametrize("split", ["groups", "none"])
+def test_a_network_with_advisors_of_its_own_is_shown_with_these(browser: Any, split: str) -> None:
+    deep = mad.DeepSettings(
+        hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4, split=split
+    )
+    agent = trained(mad.make("three-fruits"), 200, deep=deep)
+    with site(browser, {"net": agent}) as served, served.tab("turn=1") as page:
+        trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
+        seen = page.evaluate(READ, ["turn=1"])[0]
+        assert [row[0] for row in seen["rows"][1:]] == list(trace.turn(game, 1).names)
+        shown = page.inner_text("#sentence")
+        assert shown == sentence(explain_turn(agent, trace, game, 1).sentence)
+        assert page.evaluate("explorer.shown.game.earned.reduce((a, b) => a + b, 0)") == trace.score[game]
         assert served.complaints == []
 
 

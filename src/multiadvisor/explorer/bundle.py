@@ -48,6 +48,7 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
     task, grid = agent.task, grid_of(agent.task)
+    advisors = getattr(agent, "advisors", task.foci)  # a network may have others than the task, which is paid
     return {
         "name": name,
         "task": task.name,
@@ -55,7 +56,8 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "settings": dataclasses.asdict(agent.settings),
         "turns": getattr(agent, "turns", 0),
         "actions": list(task.actions),
-        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in task.foci],
+        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in advisors],
+        "prices": task.weights.tolist(),
         "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),

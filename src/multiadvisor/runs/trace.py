@@ -402,7 +402,7 @@ def check_place(path: Path) -> None:
         raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
     check_writable(path.parent)
     if path.exists() and not _replaceable(path):
-        raise BadInput(f"{str(path)!r} is there already and is no trace: name another file, or remove this one")
+        raise BadInput(f"{str(path)!r} is there already and is no trace: name another file")
 
 
 def _replaceable(path: Path) -> bool:

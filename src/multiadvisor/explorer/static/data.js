@@ -83,7 +83,7 @@ export class Game {
       const turn = arrays.reward_turn[k];
       const j = arrays.reward_advisor[k];
       this.paid[turn].push({ advisor: j, value: arrays.reward[k] });
-      this.earned[turn] += run.weights[j] * arrays.reward[k];
+      this.earned[turn] += run.prices[j] * arrays.reward[k];
     }
     this.spoken = new Map();
   }
