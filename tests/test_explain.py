@@ -241,6 +241,19 @@ def test_a_negative_weight_turns_a_wish_round():
     assert plain.influence == {"thief": ("out",)}
 
 
+def test_noise_is_no_objection():
+    advice = np.array([[1.0, 0.0], [0.0, 1e-10], [0.0, 0.4]])
+    names, actions = ["thief", "cat", "guard"], ["in", "out"]
+    found = explain_advice(names[:2], advice[:2], np.ones(2), actions)
+    assert found.sentence == "chooses in rather than out: thief, 1.00, and nobody objects"
+    worse = explain_advice(names[:2], advice[:2], np.ones(2), actions, action="out")
+    assert worse.sentence == "out would be worse than in: thief, -1.00, and nobody objects"
+    found = explain_advice(names, advice, np.ones(3), actions)
+    assert found.sentence == "chooses in rather than out: thief, 1.00, outweighs guard, -0.40"
+    small = explain_advice(names[:2], np.array([[1e-3, 0.0], [0.0, 2e-9]]), np.ones(2), actions)
+    assert small.sentence.endswith("outweighs cat, -2e-09")
+
+
 def test_the_only_advisor_decides():
     found = explain_advice(["reward"], np.array([[0.5, 2.0, 1.0]]), np.ones(1), ["a", "b", "c"])
     assert found.sentence == "chooses b rather than c: reward, 1.00, and nobody objects"

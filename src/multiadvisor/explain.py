@@ -24,6 +24,7 @@ from multiadvisor.worlds.board import DIRECTIONS
 _COMPASS = dict(zip(DIRECTIONS, ("North", "West", "South", "East"), strict=True))
 _NAMED = 3  # so many of a group are named in a sentence, the others counted
 _SHOWN = 8  # so many differences are printed
+_NOISE = 1e-6  # of all gains: who loses less is not said to object
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -372,6 +373,7 @@ class _Spoken(NamedTuple):
         else:
             start, reasons = f"{does} rather than {self.word(other)}", msx(difference).plus
         total = float(difference[reasons].sum())
+        losses = losses[np.abs(difference[losses]) > _NOISE * np.abs(difference[gains]).sum()]
         a, b = _numbers(total, float(difference[losses].sum()))
         if not len(losses):
             return f"{start}: {self.crowd(reasons)}, {_numbers(total, math.inf)[0]}, and nobody objects"

@@ -82,6 +82,8 @@ def test_explain_text(capsys, trained):
         ([], "required: --turn"),
         (["--turn", "1", "--trace", "nothing"], "cannot read the trace 'nothing'"),
         (["--turn", "1", "--trace", "torn"], "the trace 'torn' is torn or was changed"),
+        (["--turn", "1", "--trace", "torn header"], "the trace 'torn header' is torn or was changed"),
+        (["--turn", "1", "--trace", "/dev/zero"], "'/dev/zero' is no trace"),
         (["--turn", "1", "--trace", "foreign"], "'foreign' is no trace"),
         (["--turn", "1", "--trace", "whole", "--seed", "1"], "leave --seed out"),
         (["--turn", "1", "--trace", "whole", "--game", "9"], "there is no game 9: 1 game in the trace"),
@@ -92,6 +94,7 @@ def test_bad_input_is_one_line(capsys, trained, tmp_path, monkeypatch, arguments
     monkeypatch.chdir(tmp_path)
     run(capsys, "evaluate", trained, "--games", 1, "--trace", "whole")
     (tmp_path / "torn").write_bytes((tmp_path / "whole").read_bytes()[:-7])
+    (tmp_path / "torn header").write_bytes((tmp_path / "whole").read_bytes()[:99])
     (tmp_path / "foreign").write_text("{}\n")
     mad.MultiAdvisor(mad.make("two-goal")).learn(50, progress=False).save("other")
     run(capsys, "evaluate", "other", "--games", 1, "--trace", "others")
@@ -125,6 +128,25 @@ def test_a_trace_that_cannot_be_written_is_refused_first(capsys, trained, tmp_pa
         code, out, error = run(capsys, "evaluate", trained, "--trace", place)
         assert (code, out, len(error.splitlines())) == (2, "", 1)
         assert message in error
+
+
+def test_a_trace_does_not_replace_the_run_it_is_of(capsys, trained, tmp_path):
+    before = (trained / "agent.json").read_bytes()
+    code, out, error = run(capsys, "evaluate", trained, "--trace", trained / "agent.json")
+    assert (code, out, len(error.splitlines())) == (2, "", 1)
+    assert "is there already and is no trace" in error
+    assert (trained / "agent.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["three-fruits", "gymnasium:CartPole-v1"])
+def test_a_network_is_explained_from_its_trace(capsys, tmp_path, name):
+    deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+    mad.MultiAdvisor(mad.make(name), deep=deep).learn(200, progress=False).save(tmp_path / "a")
+    assert run(capsys, "evaluate", tmp_path / "a", "--games", 2, "--trace", tmp_path / "t")[0] == 0
+    code, out, error = run(capsys, "explain", tmp_path / "a", "--trace", tmp_path / "t", "--turn", 1, "--json")
+    assert (code, error) == (0, "")
+    plain = json.loads(run(capsys, "explain", tmp_path / "a", "--turn", 1, "--json")[1])
+    assert json.loads(out) == plain
 
 
 def test_a_gymnasium_run_is_explained_from_the_advice_kept(capsys, tmp_path):

@@ -19,6 +19,7 @@ import pytest
 import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.explorer.answers import what_if
+from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.opening import has_display
 from multiadvisor.explorer.server import listen
@@ -45,8 +46,25 @@ def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: p
     assert "is no trace" in refused(capsys, str(run), "--trace", __file__)
     assert "port is 70000" in refused(capsys, str(run), "--port", "70000")
     assert "games is 0" in refused(capsys, str(run), "--games", "0")
+    assert "at most 100000" in refused(
+        capsys, str(run), "--games", "100000000000", "--export", str(tmp_path / "x.html")
+    )
+    assert "seed is -1" in refused(capsys, str(run), "--seed", "-1")
     assert "no run to export" in refused(capsys, "--export", str(tmp_path / "x.html"))
     assert "unknown flag" in refused(capsys, str(run), "--prot", "1")
+
+
+def test_only_an_exported_page_is_replaced(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes, page = tmp_path / "notes.md", tmp_path / "game.html"
+    for text in ("my notes", "<!doctype html><title>my page</title>"):
+        notes.write_text(text)
+        assert "is there already and is no exported page" in refused(capsys, str(run), "--export", str(notes))
+        assert notes.read_text() == text
+    assert "it is a folder" in refused(capsys, str(run), "--export", str(tmp_path))
+    page.write_text("")
+    for games in ("1", "100000"):
+        assert main(["explore", str(run), "--games", games, "--export", str(page)]) == 0
+    assert page.read_bytes().startswith(b"<!doctype html>")
 
 
 def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,6 +229,32 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
         low < mean < high for low, mean, high in zip(*(curve["score"][k] for k in ("low", "mean", "high")), strict=True)
     )
     assert curve["touches"] is None
+
+
+def kept(seed: int, *scores: float) -> Record:
+    epochs = [{"epoch": e + 1, "score": score} for e, score in enumerate(scores)]
+    return Record(f"run {seed}", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "seed": seed}, epochs)
+
+
+def test_a_seed_counts_once_by_its_longest_record() -> None:
+    (curve,) = curves([kept(0, 1.0), kept(0, 1.0, 2.0, 3.0), kept(0, 1.0, 2.0), kept(1), kept(1, 3.0, 4.0, 5.0)])
+    assert (curve["label"], curve["runs"]) == ("empathic 0.9", 2)
+    assert curve["score"]["mean"] == [2.0, 3.0, 4.0]
+    assert curve["score"]["low"] == [1.0, 2.0, 3.0]
+
+
+def test_curves_of_different_lengths_are_not_cut() -> None:
+    found = curves([kept(0, 1.0, 2.0, 3.0), kept(1, 5.0), kept(2, 3.0, 4.0, 5.0)])
+    assert [(one["label"], one["runs"], one["score"]["mean"]) for one in found] == [
+        ("empathic 0.9, 3 epochs", 2, [2.0, 3.0, 4.0]),
+        ("empathic 0.9, 1 epoch", 1, [5.0]),
+    ]
+
+
+def test_a_linear_run_is_called_linear() -> None:
+    library = Library()
+    library.add_agent(mad.MultiAdvisor(mad.make("three-fruits"), learner="linear"), "a")
+    assert library.listing()["runs"][0]["label"] == "linear 0.9"
 
 
 def test_intervals_of_curves_are_those_of_the_statistics() -> None:

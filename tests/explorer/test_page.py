@@ -14,10 +14,11 @@ import multiadvisor as mad
 from explorer.conftest import SCREENSHOTS, trained
 from explorer.pages import DRAWN, Site, site
 from multiadvisor.aggregation import weighted_sum
+from multiadvisor.explain import explain
 from multiadvisor.explorer.answers import attractor_layer, what_if
 from multiadvisor.explorer.grid import grid_of
 from multiadvisor.explorer.library import Library
-from multiadvisor.runs.trace import Trace, record
+from multiadvisor.runs.trace import Trace, explain_turn, record
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -113,6 +114,92 @@ def test_the_shortest_reason_is_the_librarys(calm: Site) -> None:
                 continue
             shown = [text.rpartition(" ")[0] for text in page.evaluate(chips)]
             assert shown == [*told.msx_plus[:8], *told.msx_minus[:4]]
+
+
+TOLD = """async (fragments) => {
+  const told = [];
+  for (const fragment of fragments) {
+    const changed = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    location.hash = fragment;
+    await changed;
+    explorer.draw();
+    told.push(document.getElementById("sentence").textContent);
+  }
+  return told;
+}"""
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def check_sentences(served: Site, page: Any, run: int) -> list[str]:
+    """Every turn of a game, against the next best action and against another one: the library's sentence each time."""
+    agent = entry(served, run).agent
+    trace, game = served.explorer.library.recorded(entry(served, run).id, 0)
+    asked = [(turn, against) for turn in range(1, int(trace.turns[game])) for against in (-1, turn % 4)]
+    asked = [(t, a) for t, a in asked if a != trace.action[t] and a < len(agent.task.actions)]
+    shown = page.evaluate(TOLD, [f"run={run}&turn={t}&against={a}" for t, a in asked])
+    for (turn, against), text in zip(asked, shown, strict=True):
+        seen = trace.turn(game, turn)
+        other = None if against < 0 else against
+        state = seen.state if seen.state is not None else int(seen.action)
+        assert text == sentence(explain(agent, state, seen.action, other).sentence), f"run {run}, turn {turn}"
+    return shown
+
+
+def test_the_sentence_on_the_page_is_the_librarys(calm: Site) -> None:
+    with calm.tab("run=1") as page:
+        shown = []
+        for run in (1, 0, 2):
+            calm.go(page, f"run={run}")
+            page.wait_for_selector(f'html[data-drawn^="game {run} "]', state="attached")
+            shown += check_sentences(calm, page, run)
+    for words in ("outweighs ", "outweigh ", ", into the wall, rather than", " more, "):
+        assert any(words in text for text in shown), words
+
+
+def test_the_sentence_of_an_agent_without_tables_and_of_exact_values(
+    browser: Any, agents: dict[str, mad.MultiAdvisor]
+) -> None:
+    told: Any = Told(agents["empathic"])
+    told.advice = lambda x: (lambda names, advice: (names, advice.astype(np.float32)))(*agents["empathic"].advice(x))
+    exact = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.5)
+    bridge = mad.theory.exact_agent(mad.make("bridge"), "egocentric", 0.9)
+    with site(browser, {"told": told, "exact": exact, "bridge": bridge}) as served, served.tab() as page:
+        for run in range(3):
+            served.go(page, f"run={run}")
+            page.wait_for_selector(f'html[data-drawn^="game {run} "]', state="attached")
+            check_sentences(served, page, run)
+        assert served.complaints == []
+
+
+@pytest.mark.parametrize("split", ["groups", "none"])
+def test_a_network_with_advisors_of_its_own_is_shown_with_these(browser: Any, split: str) -> None:
+    deep = mad.DeepSettings(
+        hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4, split=split
+    )
+    agent = trained(mad.make("three-fruits"), 200, deep=deep)
+    with site(browser, {"net": agent}) as served, served.tab("turn=1") as page:
+        trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
+        seen = page.evaluate(READ, ["turn=1"])[0]
+        assert [row[0] for row in seen["rows"][1:]] == list(trace.turn(game, 1).names)
+        shown = page.inner_text("#sentence")
+        assert shown == sentence(explain_turn(agent, trace, game, 1).sentence)
+        assert page.evaluate("explorer.shown.game.earned.reduce((a, b) => a + b, 0)") == trace.score[game]
+        assert served.complaints == []
+
+
+def test_a_game_that_is_over_says_so_and_nothing_else(calm: Site) -> None:
+    ends = [int(calm.explorer.library.recorded(entry(calm, k).id, 0)[0].turns[0]) for k in range(2)]
+    with calm.tab(f"turn={ends[0]}") as page:
+        assert page.inner_text("#sentence") == "The game is over."
+        assert page.inner_text("#live") == f"Turn {ends[0]}. The game is over."
+        assert page.locator(".chip").count() == 0
+        calm.go(page, f"view=compare&turn={min(ends)}")
+        page.locator("#divergence").filter(has_text="part").wait_for()
+        assert "The game is over." in page.inner_text("#live")
+        assert "The game is over." in page.locator("main .sentence").all_inner_texts()
 
 
 def test_a_task_without_a_board_shows_its_advice(calm: Site) -> None:
@@ -271,6 +358,42 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         assert "Turn 1." in page.inner_text("#live")
 
 
+def test_a_checkbox_keeps_only_the_space_bar(calm: Site) -> None:
+    with calm.tab("turn=3") as page:
+        page.get_by_label("Arrows").click()
+        page.keyboard.press(".")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("explorer.store.state.turn") == 5
+        page.keyboard.press("Space")
+        assert page.evaluate("[explorer.store.state.arrows, explorer.player.playing]") == [True, False]
+        page.keyboard.press("3")
+        assert page.evaluate("explorer.store.state.view") == "gallery"
+
+
+def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm: Site) -> None:
+    with calm.tab("turn=3") as page:
+        assert page.inner_text("#live").startswith("Turn 3. ")
+        assert "Score" in page.inner_text(".facts")
+        calm.go(page, "run=99")
+        page.locator("#message").filter(has_text="no run 100").wait_for()
+        assert page.inner_text("#live") == page.inner_text(".facts") == ""
+        calm.go(page, "view=compare&other=99")
+        assert page.inner_text("#live").startswith("Two runs are needed")
+        calm.go(page, "view=learning")
+        assert page.inner_text("#live") == ""
+
+
+def test_a_pointer_on_the_timeline_of_two_games_finds_the_turn_under_it(calm: Site) -> None:
+    ends = [int(calm.explorer.library.recorded(entry(calm, k).id, 0)[0].turns[0]) for k in range(2)]
+    short = int(ends[1] < ends[0])
+    with calm.tab(f"view=compare&run={short}&other={1 - short}") as page:
+        page.locator("#divergence").filter(has_text="part").wait_for()
+        box = page.locator(".timeline canvas").bounding_box()
+        page.mouse.click(box["x"] + box["width"] - 58, box["y"] + 20)
+        assert ends[short] < ends[1 - short] - 1
+        assert abs(page.evaluate("explorer.store.state.turn") - max(ends)) <= 1
+
+
 def test_pointer_touch_and_pin(calm: Site) -> None:
     with calm.tab("turn=3", has_touch=True) as page:
         board = page.locator(".board").first
@@ -309,6 +432,45 @@ def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site) -> No
         assert "Empathic advisors were trained under the old weights" in page.inner_text("main")
         page.get_by_role("button", name="Reset").click()
         page.locator(".badge").wait_for(state="hidden")
+
+
+def test_solo_lifts_mute_and_mute_lifts_solo(calm: Site) -> None:
+    heard = "Array.from(explorer.game.memo.weights.value).filter(Boolean).length"
+    with calm.tab("run=1&turn=10") as page:
+        page.get_by_role("button", name="Mute fruits").click()
+        page.get_by_role("button", name="Solo fruits").click()
+        page.get_by_role("button", name="Mute fruits", pressed=False).wait_for()
+        assert page.evaluate(heard) == 75
+        page.get_by_role("button", name="Mute fruits").click()
+        page.get_by_role("button", name="Solo fruits", pressed=False).wait_for()
+        assert page.evaluate(heard) == 2
+        calm.go(page, "run=1&turn=10&muted=0-1&solo=0-1")
+        assert page.evaluate(heard) == 2
+
+
+def test_a_game_played_under_other_weights_was_not_decided_at_random(calm: Site) -> None:
+    with calm.tab("run=1&turn=10&weights=" + "_".join(f"{j}~0" for j in range(77))) as page:
+        assert page.inner_text("#sentence").startswith("Tie between")
+        assert "at random" not in page.inner_text("main")
+
+
+def test_nobody_is_trained_under_weights_of_zero(calm: Site) -> None:
+    with calm.tab("run=1&turn=10&muted=0-76") as page:
+        assert page.get_by_role("button", name="Train again").is_disabled()
+        assert "Nobody has a say now: raise a weight to train again." in page.inner_text("main")
+        asked = {"do": "retrain", "run": entry(calm, 1).id, "weights": [0] * 77}
+        told = page.evaluate("(asked) => explorer.source.ask(asked).catch((error) => error.message)", asked)
+        assert told.startswith("All weights are 0")
+
+
+def test_a_linear_run_is_called_linear_on_the_page(browser: Any) -> None:
+    linear = trained(mad.make("three-fruits"), 2_000, learner="linear")
+    with site(browser, {"one": linear, "two": linear}) as served, served.tab() as page:
+        assert page.get_by_label("Run", exact=True).inner_text().splitlines()[0].strip() == "one (linear 0.9)"
+        served.go(page, "view=compare")
+        page.locator("#divergence").filter(has_text="part").wait_for()
+        assert "linear 0.9:" in page.inner_text("#divergence")
+        assert "empathic" not in page.inner_text("#divergence")
 
 
 def test_training_again_with_other_weights_gives_that_agent(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> None:

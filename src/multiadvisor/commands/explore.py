@@ -31,12 +31,14 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if not 0 <= given.port <= 65535:
         raise BadInput(f"port is {given.port}: choose it between 0 and 65535")
-    for name, least in (("games", 1), ("seed", 0)):
-        if getattr(given, name) < least:
-            raise BadInput(f"{name} is {getattr(given, name)}: give a whole number of at least {least}")
     from multiadvisor.explorer.library import Library
 
     library = Library(given.games, given.seed)
+    if given.export is not None:
+        from multiadvisor.explorer.opening import check_place
+
+        check_place(given.export)  # refused before anything is loaded
+        library.games = 1
     for folder in given.runs:
         library.add_folder(folder)
     if given.trace:

@@ -48,12 +48,12 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
         )
     gamma = agent.settings.gamma
     if not x[1 + len(task.world.constants.ghost_start) :].any():
-        return {"gamma": gamma, "planning": agent.settings.planning, "exact": [], "learned": [], "stuck": []}
+        return {"gamma": gamma, "planning": _kind(agent), "exact": [], "learned": [], "stuck": []}
     exact = board_solution(task, x, gamma)
     learned = board_solution(task, x, gamma, agent) if agent.settings.learner == "advisors" else None
     return {
         "gamma": gamma,
-        "planning": agent.settings.planning,
+        "planning": _kind(agent),
         "exact": _listed(exact),
         "learned": _listed(learned) if learned is not None and agent.settings.planning == "egocentric" else None,
         "stuck": [] if learned is None else np.flatnonzero(_stuck(learned)).tolist(),
@@ -66,7 +66,13 @@ def exact_layer(agent: MultiAdvisor, x: np.ndarray) -> dict[str, Any]:
     assert task.world is not None
     fruits = x[1 + len(task.world.constants.ghost_start) :].any()
     found = _listed(board_solution(task, x, gamma)) if fruits else []
-    return {"gamma": gamma, "planning": agent.settings.planning, "exact": found, "learned": None, "stuck": []}
+    return {"gamma": gamma, "planning": _kind(agent), "exact": found, "learned": None, "stuck": []}
+
+
+def _kind(agent: MultiAdvisor) -> str:
+    """How its values were learned: a linear learner has a planning in its settings, and does not use it."""
+    settings = agent.settings
+    return settings.planning if settings.learner == "advisors" else settings.learner
 
 
 def _stuck(solution: Solution) -> np.ndarray:

@@ -14,9 +14,15 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.curves import label
 from multiadvisor.explorer.grid import Grid, grid_of
 from multiadvisor.runs.trace import Trace
+from multiadvisor.theory.attractors import leaves
 from multiadvisor.theory.boards import has_tables
+from multiadvisor.theory.enumerate import enumerate_task
+from multiadvisor.worlds.board import DIRECTIONS
+from multiadvisor.worlds.finite import FiniteConstants
+from multiadvisor.worlds.maze import MazeConstants
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
@@ -42,13 +48,16 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
     task, grid = agent.task, grid_of(agent.task)
+    advisors = getattr(agent, "advisors", task.foci)  # a network may have others than the task, which is paid
     return {
         "name": name,
         "task": task.name,
+        "label": label(dataclasses.asdict(agent.settings)),
         "settings": dataclasses.asdict(agent.settings),
         "turns": getattr(agent, "turns", 0),
         "actions": list(task.actions),
-        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in task.foci],
+        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in advisors],
+        "prices": task.weights.tolist(),
         "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
@@ -74,8 +83,9 @@ def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     )
 
 
-def game_pack(trace: Trace, game: int, grid: Grid | None) -> bytes:
-    """One game of a trace."""
+def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
+    """One game of a trace of the agent."""
+    grid = grid_of(agent.task)
     span = trace.span(game)
     paid = (trace.reward_turn >= span.start) & (trace.reward_turn < span.stop)
     arrays = {
@@ -89,8 +99,29 @@ def game_pack(trace: Trace, game: int, grid: Grid | None) -> bytes:
         arrays |= _on_grid(grid, trace.states(game))
     if trace.advice is not None or "cells" not in arrays:
         arrays |= _advice(trace, span)
-    header = {"seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game])}
+    if trace.x is not None and agent.task.actions == tuple(DIRECTIONS):
+        arrays["walls"] = _walls(agent, trace.states(game))
+    kind: Any = float if trace.advice is None else trace.advice.dtype
+    header = {
+        "seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game]),
+        "precision": float(np.finfo(kind).eps),
+    }  # fmt: skip
     return pack(header, arrays)
+
+
+def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
+    """[T + 1, A] 1 for the actions that go into the wall, as the library's sentence says."""
+    world, deep = agent.task.world, getattr(agent.settings, "deep", None)
+    none = np.zeros((len(states), len(DIRECTIONS)), np.uint8)
+    if deep is not None and deep.split != "advisors":
+        return none
+    if isinstance(world.constants, MazeConstants):
+        fruits = states[:, 1 + len(world.constants.ghost_start) :].sum(axis=1, keepdims=True)
+        stays = world.constants.neighbour[states[:, 0]] == states[:, :1]
+        return (stays & (fruits > 0)).astype(np.uint8)
+    if isinstance(world.constants, FiniteConstants):
+        return np.logical_not(leaves(enumerate_task(agent.task))[states[:, 0]]).astype(np.uint8)
+    return none
 
 
 def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:

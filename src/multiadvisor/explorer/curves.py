@@ -1,4 +1,8 @@
-"""Learning curves of runs and of sweeps: settings that differ in their seed alone are one curve, with an interval."""
+"""Learning curves of runs and of sweeps: settings that differ in their seed alone are one curve, with an interval.
+
+A seed counts once, by its longest record, as the same run again says nothing new; and only records of one length are
+averaged, so that no curve is cut and no interval is of fewer runs than it says.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +36,34 @@ def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     >>> [(curve["label"], curve["runs"], curve["score"]["mean"]) for curve in curves(runs)]
     [('empathic 0.9', 2, [0.5])]
     """
-    groups: dict[str, list[Record]] = {}
+    settings: dict[str, dict[str, Record]] = {}
     for record in records:
         same = {key: value for key, value in record.settings.items() if key != "seed"}
-        key = json.dumps([record.task, record.options, same], sort_keys=True, default=str)
-        if record.epochs:
-            groups.setdefault(key, []).append(record)
-    return [_curve(group) for group in groups.values()]
+        seeds = settings.setdefault(_key([record.task, record.options, same]), {})
+        seed = _key(record.settings.get("seed"))
+        if len(record.epochs) > (len(seeds[seed].epochs) if seed in seeds else 0):
+            seeds[seed] = record
+    return [curve for seeds in settings.values() if seeds for curve in _curves(list(seeds.values()))]
 
 
-def _curve(group: list[Record]) -> dict[str, Any]:
-    length = min(len(record.epochs) for record in group)
+def _key(parts: Any) -> str:
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _curves(records: list[Record]) -> list[dict[str, Any]]:
+    """The curves of one setting: one, unless some runs are longer than others."""
+    groups: dict[int, list[Record]] = {}
+    for record in records:
+        groups.setdefault(len(record.epochs), []).append(record)
+    if len(groups) == 1:
+        return [_curve(records, "")]
+    return [_curve(group, f", {length} epoch{'s' * (length != 1)}") for length, group in groups.items()]
+
+
+def _curve(group: list[Record], note: str) -> dict[str, Any]:
+    length = len(group[0].epochs)
     curve: dict[str, Any] = {
-        "task": group[0].task, "label": _label(group[0]), "runs": len(group),
+        "task": group[0].task, "label": label(group[0].settings) + note, "runs": len(group),
         "epochs": [group[0].epochs[k].get("epoch", k + 1) for k in range(length)],
     }  # fmt: skip
     for measure in MEASURES:
@@ -73,8 +92,12 @@ def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _label(record: Record) -> str:
-    settings = record.settings
+def label(settings: dict[str, Any]) -> str:
+    """Settings in two words.
+
+    >>> label({"planning": "empathic", "learner": "linear", "gamma": 0.9})
+    'linear 0.9'
+    """
     learner = settings.get("learner", "advisors")
     text = f"{settings['planning'] if learner == 'advisors' else learner} {settings['gamma']:g}"
     return text + (f", noise {settings['noise']:g}" if settings.get("noise") else "")

@@ -11,7 +11,6 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explorer.bundle import game_pack, pack, run_pack
-from multiadvisor.explorer.grid import grid_of
 from multiadvisor.planning import PLANNINGS
 from multiadvisor.runs.trace import record
 from multiadvisor.task import Task, check_gamma
@@ -143,7 +142,7 @@ def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
         "converged": solution.converged, "agreement": agreement, "turns": int(trace.turns[0]),
         "finished": bool(trace.finished[0]), "score": float(trace.score[0]),
     }  # fmt: skip
-    parts = [run_pack(agent, one.title), game_pack(trace, 0, grid_of(made))]
+    parts = [run_pack(agent, one.title), game_pack(trace, 0, agent)]
     arrays = {name: np.frombuffer(part, np.uint8) for name, part in zip(("run", "game"), parts, strict=True)}
     return pack(header, arrays)
 

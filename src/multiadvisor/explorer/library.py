@@ -12,12 +12,13 @@ from typing import Any
 from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
-from multiadvisor.explorer.curves import Record, curves, sweep_records
-from multiadvisor.explorer.grid import grid_of
+from multiadvisor.explorer.curves import Record, curves, label, sweep_records
 from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
+from multiadvisor.settings import whole_number
 
+_MOST_GAMES = 100_000
 _LONGEST = 2000  # turns of a game: more than anybody would watch
 
 
@@ -51,8 +52,10 @@ class Library:
     """All runs of one explorer, in the order given."""
 
     def __init__(self, games: int = 5, seed: int = 0) -> None:
+        if whole_number("games", games, 1) > _MOST_GAMES:
+            raise BadInput(f"games is {games}: nobody could choose from so many, ask for at most {_MOST_GAMES}")
         self.entries: dict[str, Entry] = {}
-        self.games, self.seed = games, seed
+        self.games, self.seed = games, whole_number("seed", seed)
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
 
@@ -102,8 +105,7 @@ class Library:
         """What there is."""
         runs = [
             {
-                "id": entry.id, "name": entry.name, "task": entry.task["name"], "planning": entry.settings["planning"],
-                "gamma": entry.settings["gamma"],
+                "id": entry.id, "name": entry.name, "task": entry.task["name"], "label": label(entry.settings),
                 "games": [f"game {k + 1} of a trace" for k in range(len(entry.traces))]
                 + [f"seed {self.seed + k}" for k in range(self.games)],
             }
@@ -136,7 +138,7 @@ class Library:
     def game(self, name: str, number: int) -> bytes:
         """A game, packed."""
         trace, game = self.recorded(name, number)
-        return game_pack(trace, game, grid_of(self.entry(name).agent.task))
+        return game_pack(trace, game, self.entry(name).agent)
 
     def curves(self) -> list[dict[str, Any]]:
         """The learning curves of all runs, and of the sweeps."""

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
-from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.files import check_writable, write_atomically
+
+_HEAD = 8 << 10  # bytes of a page in which its title stands
 
 
 def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> None:
@@ -57,10 +59,32 @@ def _open(page: str) -> None:
     threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
 
 
+def check_place(file: Path) -> None:
+    """Refuse a file that cannot be written, or that is none of ours, before any game is played."""
+    if file.is_dir():
+        raise BadInput(f"cannot export to {str(file)!r}: it is a folder, name a file")
+    check_writable(file.parent)
+    if file.exists() and not _replaceable(file):
+        raise BadInput(f"{str(file)!r} is there already and is no exported page: name another file")
+
+
+def _replaceable(file: Path) -> bool:
+    """Whether a file is an exported page, or empty: of anything else the owner would miss it."""
+    if not file.is_file():
+        return False
+    try:
+        with file.open("rb") as page:
+            head = page.read(_HEAD)
+    except OSError as error:
+        raise BadInput(f"cannot read {str(file)!r}, which would be replaced: {error.strerror}") from None
+    return not head or (head.startswith(b"<!doctype html>") and b"<title>multiadvisor explorer</title>" in head)
+
+
 def write_page(library: Library, file: Path) -> int:
     """The first game of the first two runs of one task as one file; its size in bytes."""
     from multiadvisor.explorer.onefile import html
 
+    check_place(file)
     entries = list(library.entries.values())
     if not entries:
         raise BadInput("no run to export: name one or two folders of saved runs")

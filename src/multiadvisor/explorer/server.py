@@ -215,6 +215,8 @@ class Explorer:
     ) -> str:
         """The same agent from the start, under other weights."""
         task = answers.reweighted(agent.task, weights)
+        if not task.weights.any():
+            raise BadInput("all weights are 0, so that nobody has a say: raise one of them to train again")
         own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
         again = MultiAdvisor(task, **own)
         total = max(agent.turns, 1)

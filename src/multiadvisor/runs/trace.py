@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advice
 from multiadvisor.runs.files import check_writable, write_atomically
-from multiadvisor.settings import whole_number
+from multiadvisor.settings import Settings, whole_number
 from multiadvisor.tabular.learner import Played
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import has_tables
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 KIND = "multiadvisor trace"
+_FIRST = b'{"actions": ['
+"""How every header begins: its keys are sorted."""
 _LARGEST_HEADER = 16 << 20
 _LONGEST_GAME = 1_000_000
 
@@ -148,6 +151,12 @@ class Trace:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _kept(settings: Settings) -> dict[str, Any]:
+    """Settings as a file gives them back: JSON has lists in the place of tuples, and never equals them otherwise."""
+    kept: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
+    return kept
 
 
 # ---- recording -------------------------------------------------------------------------------------------------------
@@ -266,7 +275,7 @@ def record(
     header = {
         "version": VERSION,
         "task": {"name": task.name, "options": task.options, "fingerprint": task.fingerprint()},
-        "settings": dataclasses.asdict(agent.settings),
+        "settings": _kept(agent.settings),
         "trained": int(getattr(agent, "turns", 0)),
         "seed": seed,
         "draws": own,
@@ -326,7 +335,7 @@ def explain_turn(
 ) -> Explanation:
     """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best."""
     task, kept = agent.task, trace.header
-    own = (task.fingerprint(), dataclasses.asdict(agent.settings), getattr(agent, "turns", 0))
+    own = (task.fingerprint(), _kept(agent.settings), getattr(agent, "turns", 0))
     if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
         raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
     seen = trace.turn(game, turn)
@@ -392,6 +401,40 @@ def check_place(path: Path) -> None:
     if path.is_dir():
         raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
     check_writable(path.parent)
+    if path.exists() and not _replaceable(path):
+        raise BadInput(f"{str(path)!r} is there already and is no trace: name another file")
+
+
+def _replaceable(path: Path) -> bool:
+    """Whether a file is a trace, be it torn, or empty: of anything else the owner would miss it."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            line = file.readline(_LARGEST_HEADER)
+    except OSError as error:
+        raise BadInput(f"cannot read {str(path)!r}, which would be replaced: {error.strerror}") from None
+    return not line or _header(line) is not None or _is_torn(line)
+
+
+def _header(line: bytes) -> dict[str, Any] | None:
+    """What the first line of a file says of a trace; None where it is of none."""
+    try:
+        header = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return header if isinstance(header, dict) and header.get("kind") == KIND else None
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a first line that is no header was going to be one, or was one."""
+    if not line.startswith(_FIRST):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def write_trace(path: Path, trace: Trace) -> None:
@@ -404,23 +447,33 @@ def write_trace(path: Path, trace: Trace) -> None:
     write_atomically(path, _sealed({"format": FORMAT, "kind": KIND, **trace.header, "values": values}) + content)
 
 
+def _parts(path: Path, damaged: BadInput) -> tuple[bytes, dict[str, Any], bytes]:
+    """The first line of a trace, the header in it, and as many bytes as this one speaks of."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BadInput(f"{str(path)!r} is no trace but a folder or a device: name a file")
+        with path.open("rb") as file:
+            line = file.readline(_LARGEST_HEADER)
+            header = _header(line)
+            if header is None:
+                foreign = f"{str(path)!r} is no trace: multiadvisor evaluate RUN --trace FILE writes one"
+                raise damaged if _is_torn(line) else BadInput(foreign)
+            values = header.get("values")
+            size = values.get("bytes") if isinstance(values, dict) else None
+            # a file of another length was changed: it need not be read to know it, however long it is
+            whole = isinstance(size, int) and len(line) + size == os.fstat(file.fileno()).st_size
+            return line, header, file.read() if whole else b""
+    except OSError as error:
+        raise BadInput(f"cannot read the trace {str(path)!r}: {error.strerror}") from None
+
+
 def read_trace(path: str | Path) -> Trace:
     """A trace from its file, or an error of one sentence: a torn or changed one is refused."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read the trace {str(path)!r}: {error.strerror}") from None
-    line, _, rest = content.partition(b"\n")
     damaged = BadInput(f"the trace {str(path)!r} is torn or was changed: record it again, or restore it from a copy")
-    try:
-        header = json.loads(line) if len(line) < _LARGEST_HEADER else None
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict) or header.get("kind") != KIND:
-        raise BadInput(f"{str(path)!r} is no trace: multiadvisor evaluate RUN --trace FILE writes one")
+    line, header, rest = _parts(Path(path), damaged)
     made_by = header.get("format")
     if isinstance(made_by, int) and made_by > FORMAT:
         raise BadInput(f"the trace {str(path)!r} was made by multiadvisor {header.get('version')}: upgrade to read it")
@@ -430,7 +483,7 @@ def read_trace(path: str | Path) -> Trace:
     except (TypeError, ValueError):
         whole = b""
     values = header.get("values")
-    if whole != line + b"\n" or not isinstance(values, dict) or _digest(rest) != values.get("sha256"):
+    if whole != line or not isinstance(values, dict) or _digest(rest) != values.get("sha256"):
         raise damaged
     try:
         return _decoded({k: v for k, v in header.items() if k not in ("format", "kind", "values")}, load(rest))

@@ -89,7 +89,7 @@ class App {
     const { runs } = this.listing;
     for (const pick of [this.runPick, this.firstPick, this.otherPick])
       if (pick.children.length !== runs.length)
-        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.planning} ${run.gamma})`)));
+        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
     this.runPick.value = String(state.run);
     this.firstPick.value = String(state.run);
@@ -200,6 +200,7 @@ class App {
     const { progress } = this.game.weights;
     progress.hidden = false;
     progress.value = 0;
+    this.game.weights.problem = null;
     this.schedule();
     try {
       const weights = Array.from(weightsNow(this.shown.run, state));
@@ -212,7 +213,7 @@ class App {
       this.store.set({ run, other: state.run, weights: {}, muted: [], solo: [], turn: 0 });
     } catch (error) {
       progress.hidden = true;
-      this.say(error.message);
+      this.game.weights.problem = { text: error.message, weights: state.weights };
     }
     this.schedule();
   }
@@ -299,8 +300,7 @@ class App {
       gallery: () => this.drawGallery(state, palette),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
-    if (!this.player.playing && sentence !== undefined)
-      setText(this.live, sentence ? `Turn ${this.player.turn}. ${sentence}` : "");
+    if (!this.player.playing) setText(this.live, sentence);
     // what stands on the page now, for tests and for anyone who watches it
     const waiting =
       (state.view === "game" && !this.shown) ||
@@ -319,7 +319,7 @@ class App {
     if (!this.listing.runs.length) {
       this.main.hidden = true;
       this.say("No run was given: `multiadvisor explore RUN` shows one. The gallery is here all the same.");
-      return undefined;
+      return "";
     }
     const shown = this.get(state.run, state.game);
     const entry = this.listing.runs[state.run];
@@ -331,8 +331,9 @@ class App {
     this.game.root.hidden = !shown;
     this.shown = shown;
     if (!shown) {
-      this.say(problem || "Loading \u2026");
-      return undefined;
+      setText(this.game.facts, "");
+      this.say(problem || "Loading \u2026"); // read aloud by itself
+      return "";
     }
     this.say("");
     const sentence = this.game.render(shown, state, palette);
@@ -346,19 +347,15 @@ class App {
     this.say("");
     const { runs } = this.listing;
     const [one, two] = [runs[state.run], runs[state.other]];
-    if (!one || !two) {
-      this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
-      return undefined;
-    }
-    if (one.task !== two.task) {
-      this.compare.say(`${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`);
-      return undefined;
-    }
+    if (!one || !two) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
+    if (one.task !== two.task)
+      return this.compare.say(
+        `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
+      );
     const pair = [this.get(state.run, state.game), this.get(state.other, state.game)];
     if (!pair[0] || !pair[1]) {
       const problem = [one, two].map((entry) => this.problems.get(`${entry.id} ${state.game}`)).find(Boolean);
-      this.compare.say(problem || "Loading \u2026");
-      return undefined;
+      return this.compare.say(problem || "Loading \u2026");
     }
     this.compare.say("");
     [this.shown] = pair;
@@ -377,7 +374,7 @@ class App {
     this.say("");
     this.curves.load(this.listing.runs.length);
     this.curves.render(state.measure, palette, isDark(state.theme));
-    return undefined;
+    return "";
   }
 }
 

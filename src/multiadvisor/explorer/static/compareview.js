@@ -96,6 +96,7 @@ export class CompareView {
     this.empty.hidden = !text;
     this.body.hidden = Boolean(text);
     setText(this.empty.lastChild, text);
+    return text;
   }
 
   render(pair, state, palette) {
@@ -115,7 +116,7 @@ export class CompareView {
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
     const scores = pair.map(({ run, game }, k) => {
       const score = signed(series[k].score[game.turns], 0) || "0";
-      return `${run.settings.planning} ${run.settings.gamma}: ${score} in ${game.turns} turns`;
+      return `${run.label}: ${score} in ${game.turns} turns`;
     });
     let text = "They never part.";
     if (fork >= 0) {
@@ -125,6 +126,6 @@ export class CompareView {
       text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     setText(this.summary, `${text} ${scores.join("; ")}.`);
-    return reasonText(frames[0]);
+    return `Turn ${turn}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
   }
 }

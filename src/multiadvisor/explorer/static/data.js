@@ -71,6 +71,7 @@ export class Game {
   constructor(run, buffer, start = 0) {
     const { header, arrays } = unpack(buffer, start);
     Object.assign(this, { run, turns: header.turns, finished: header.finished, seed: header.seed, arrays });
+    this.precision = header.precision;
     this.action = arrays.action;
     this.explored = arrays.explored;
     this.table = run.table || arrays.table || new Float64Array(0);
@@ -82,7 +83,7 @@ export class Game {
       const turn = arrays.reward_turn[k];
       const j = arrays.reward_advisor[k];
       this.paid[turn].push({ advisor: j, value: arrays.reward[k] });
-      this.earned[turn] += run.weights[j] * arrays.reward[k];
+      this.earned[turn] += run.prices[j] * arrays.reward[k];
     }
     this.spoken = new Map();
   }
@@ -94,6 +95,11 @@ export class Game {
 
   hasItem(turn, k) {
     return ((this.arrays.items[turn * this.bytes + (k >> 3)] >> (k & 7)) & 1) === 1;
+  }
+
+  // Whether the action would leave everything as it is.
+  intoWall(turn, action) {
+    return Boolean(this.arrays.walls) && this.arrays.walls[turn * this.run.A + action] === 1;
   }
 
   // Where the game is in this turn: a cell, or the number of a state; -1 where nobody knows.

@@ -11,7 +11,7 @@ function download(name, content, type) {
 }
 
 function fileName(run, ending) {
-  return `${`${run.task}-${run.settings.planning}`.replace(/[^\w.-]+/g, "-")}.${ending}`;
+  return `${`${run.task}-${run.label}`.replace(/[^\w.-]+/g, "-")}.${ending}`;
 }
 
 export function exportPng(canvas, run, turn) {

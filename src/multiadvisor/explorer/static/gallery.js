@@ -182,7 +182,7 @@ export class Gallery {
       .join(" ");
     this.verdict.dataset.gamma = String(header.gamma);
     this.verdict.dataset.exhibit = header.id;
-    return turn === 0 ? this.verdict.textContent : reasonText(frame);
+    return `Turn ${turn}. ${turn === 0 ? this.verdict.textContent : reasonText(frame)}`;
   }
 }
 

@@ -117,7 +117,7 @@ export class GameView {
     const score = signed(series.score[game.turns], 0) || "0";
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
-    return reasonText(frame, state.against);
+    return `Turn ${turn}. ${reasonText(frame, state.against)}`;
   }
 
   cellShown(run, game, turn, state) {

@@ -14,6 +14,7 @@ export const KEYS = [
 function taken(target, key) {
   const tag = target.tagName;
   if (tag === "SELECT" || tag === "TEXTAREA") return true;
+  if (tag === "INPUT" && target.type === "checkbox") return key === " ";
   if (tag === "INPUT") return target.type !== "range" || /^(Arrow|Home|End)/.test(key);
   if (tag === "BUTTON" || tag === "SUMMARY" || tag === "A") return key === " " || key === "Enter";
   if (target.getAttribute("role") === "gridcell") return /^(Arrow|Enter)/.test(key);

@@ -1,19 +1,9 @@
 // The shortest explanation: the fewest advisors that decide one action over another, and the table of all differences.
 
-import { el, gapText, listed, option, setText, signed } from "./dom.js";
+import { el, gapText, option, setText, signed } from "./dom.js";
 import { bestActions, differences, shortestReason } from "./maths.js";
 import { actionPhrase, actionText, actionWord } from "./bars.js";
-
-function named(run, some) {
-  return listed(
-    some.map((one) => run.names[one.advisor]),
-    3,
-  );
-}
-
-function sumOf(some) {
-  return some.reduce((sum, one) => sum + one.value, 0);
-}
+import { librarySentence } from "./sentence.js";
 
 // The action that the chosen one is compared with: the next best, unless another was picked.
 export function rival(total, action, against) {
@@ -25,31 +15,19 @@ export function rival(total, action, against) {
   return other;
 }
 
-// One plain sentence: who decided, against whom.
+// One plain sentence: who decided, against whom. Where the game went another way than these weights would, it says so.
 export function reasonText(frame, against = -1) {
-  const { run, total, advisors, advice } = frame;
-  if (!advisors.length) return frame.turn >= frame.game.turns ? "The game is over." : "No advisor speaks here.";
+  const { run, game, turn, total, action } = frame;
+  if (turn >= game.turns) return "The game is over.";
+  if (frame.explored) return `${sentenceCase(actionPhrase(run.actions[action]))} to explore, at random.`;
   const best = bestActions(total);
-  const action = frame.action >= 0 ? frame.action : best[0];
-  const does = sentenceCase(actionPhrase(run.actions[action]));
-  if (frame.explored) return `${does} to explore, at random.`;
-  const other = rival(total, action, against);
-  if (other < 0) return `${does}: there is no other action.`;
-  const than = actionWord(run.actions[other]);
-  const reason = shortestReason(differences(advisors, advice, action, other));
-  const others = best.filter((a) => a !== action).map((a) => actionWord(run.actions[a]));
-  if (best.length > 1 && best.includes(action) && best.includes(other))
-    return `${does}: a tie with ${listed(others)}, broken at random.`;
-  if (!best.includes(action)) {
+  const changed = run.weights.some((weight, j) => weight !== frame.weights[j]);
+  if (changed && !best.includes(action)) {
     const did = sentenceCase(actionPhrase(run.actions[action], ["went", "chose"]));
     const now = best.map((a) => actionWord(run.actions[a])).join(" or ");
     return `${did}; by these values and weights ${now} is best.`;
   }
-  if (!reason.decided) return `${does} rather than ${than}, by rounding alone.`;
-  const gain = `${named(run, reason.plus)}, ${gapText(sumOf(reason.plus))}`;
-  if (reason.loss === 0) return `${does} rather than ${than}: ${gain}, and nobody is against it.`;
-  const loss = `${named(run, reason.minus)}, ${gapText(sumOf(reason.minus))}`;
-  return `${does} rather than ${than}: ${gain}, outweigh${reason.plus.length === 1 ? "s" : ""} ${loss}.`;
+  return `${sentenceCase(librarySentence(frame, action, rival(total, action, against)))}.`;
 }
 
 function sentenceCase(text) {
@@ -82,7 +60,7 @@ export class Reason {
   }
 
   render(frame, against) {
-    const { run, total, advisors, advice } = frame;
+    const { run, total, advisors, advice, action } = frame;
     if (run !== this.run) {
       this.run = run;
       this.pick.replaceChildren(
@@ -92,8 +70,7 @@ export class Reason {
     }
     this.pick.value = String(against < run.A ? against : -1);
     setText(this.sentence, reasonText(frame, against));
-    const action = frame.action >= 0 ? frame.action : bestActions(total)[0];
-    const other = advisors.length ? rival(total, action, against) : -1;
+    const other = action >= 0 && advisors.length ? rival(total, action, against) : -1;
     const sorted = other >= 0 ? differences(advisors, advice, action, other) : [];
     const reason = shortestReason(sorted);
     const chips = [...reason.plus.slice(0, 8), ...reason.minus.slice(0, 4)];

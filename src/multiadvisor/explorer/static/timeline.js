@@ -86,7 +86,7 @@ export class Timeline {
       if (event.buttons !== 1 || !this.shown) return;
       const box = this.canvas.getBoundingClientRect();
       const share = (event.clientX - box.left - GUTTER) / (box.width - GUTTER - PAD);
-      store.set({ turn: Math.round(Math.max(0, Math.min(1, share)) * this.shown[0].turns) });
+      store.set({ turn: Math.round(Math.max(0, Math.min(1, share)) * this.longest) });
     };
     this.canvas.addEventListener("pointerdown", move);
     this.canvas.addEventListener("pointermove", move);
@@ -99,6 +99,7 @@ export class Timeline {
     this.shown = all;
     const [first] = all;
     const longest = Math.max(...all.map((series) => series.turns));
+    this.longest = longest;
     if (Number(this.slider.max) !== longest) this.slider.max = longest;
     if (Number(this.slider.value) !== turn) this.slider.value = turn;
     this.slider.setAttribute("aria-valuetext", `turn ${turn} of ${longest}`);

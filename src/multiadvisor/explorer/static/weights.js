@@ -8,12 +8,9 @@ const LISTED = 120; // advisors that are listed at once
 export function weightsNow(run, state) {
   const weights = Float64Array.from(run.weights);
   for (const [j, value] of Object.entries(state.weights)) if (Number(j) < run.n) weights[j] = value;
-  const solo = state.solo.filter((j) => j < run.n);
-  if (solo.length) {
-    const heard = new Set(solo);
-    for (let j = 0; j < run.n; j += 1) if (!heard.has(j)) weights[j] = 0;
-  }
-  for (const j of state.muted) if (j < run.n) weights[j] = 0;
+  const heard = new Set(state.solo.filter((j) => j < run.n));
+  if (heard.size) for (let j = 0; j < run.n; j += 1) if (!heard.has(j)) weights[j] = 0;
+  for (const j of state.muted) if (j < run.n && !heard.has(j)) weights[j] = 0;
   return weights;
 }
 
@@ -76,6 +73,7 @@ export class Weights {
     );
     this.controls = [];
     this.run = null;
+    this.problem = null; // why the last training failed, until the weights are others
   }
 
   build(run) {
@@ -110,6 +108,12 @@ export class Weights {
       }
       store.set({ weights });
     };
+    // solo and mute lift each other: nobody can be both, and to be heard alone one has to be heard
+    const choose = (name, other, button) => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      const lifted = on ? toggled(store.state[other], members, false) : store.state[other];
+      store.set({ [name]: toggled(store.state[name], members, on), [other]: lifted });
+    };
     const number = el("output", { class: "number" });
     const slider = el("input", {
       type: "range",
@@ -126,8 +130,7 @@ export class Weights {
         class: "toggle",
         "aria-pressed": "false",
         "aria-label": `Mute ${name}`,
-        onclick: () =>
-          store.set({ muted: toggled(store.state.muted, members, mute.getAttribute("aria-pressed") !== "true") }),
+        onclick: () => choose("muted", "solo", mute),
       },
       "Mute",
     );
@@ -138,8 +141,7 @@ export class Weights {
         class: "toggle",
         "aria-pressed": "false",
         "aria-label": `Solo ${name}`,
-        onclick: () =>
-          store.set({ solo: toggled(store.state.solo, members, solo.getAttribute("aria-pressed") !== "true") }),
+        onclick: () => choose("solo", "muted", solo),
       },
       "Solo",
     );
@@ -193,11 +195,15 @@ export class Weights {
     this.reset.hidden = !changed;
     this.note.hidden = !changed;
     const learned = trainingText(run.settings);
-    setText(
-      this.note,
-      `${learned} The game itself was played with the old weights.${live ? "" : " This file cannot train again."}`,
-    );
+    const silent = weightsNow(run, state).every((weight) => weight === 0);
+    if (this.problem && this.problem.weights !== state.weights) this.problem = null;
+    const parts = [learned, "The game itself was played with the old weights."];
+    if (!live) parts.push("This file cannot train again.");
+    else if (silent) parts.push("Nobody has a say now: raise a weight to train again.");
+    else if (this.problem) parts.push(this.problem.text);
+    setText(this.note, parts.join(" "));
     this.retrain.hidden = !changed || !live || !this.progress.hidden;
+    this.retrain.disabled = silent;
     this.update();
   }
 }
