@@ -63,6 +63,17 @@ def test_only_what_is_missing_runs(tmp_path, executions):
     assert len(diary(executions)) == 9, "a lost ledger is made again from the results, a lost result is computed"
 
 
+def test_what_a_killed_driver_left_of_a_finished_job_is_put_away(tmp_path):
+    jobs = rehearsals(2)
+    run_jobs(tmp_path / "a", jobs, workers=0)
+    scratch = tmp_path / "a" / "scratch"
+    for name in (jobs[0].id, "f" * 16):
+        (scratch / name).mkdir(parents=True)
+        (scratch / name / "agent.json").write_text("{}")
+    run_jobs(tmp_path / "a", jobs, workers=0)
+    assert [path.name for path in scratch.iterdir()] == ["f" * 16], "what is not known to be finished stays"
+
+
 def test_the_same_job_twice_is_one(tmp_path, executions):
     assert len(run_jobs(tmp_path / "a", rehearsals(2) * 3, workers=2)) == 2
     assert len(diary(executions)) == 2

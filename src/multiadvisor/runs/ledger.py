@@ -112,6 +112,9 @@ class Ledger:
             elif row.state != "done" and (row.state, row.tries) != ("waiting", 0):
                 self.change(row.id, state="waiting", tries=0)
         self.commit()
+        for path in (self.folder / "scratch").glob("*"):
+            if path.name in self.rows and self.rows[path.name].state == "done":
+                shutil.rmtree(path, ignore_errors=True)  # its driver was killed between the result and this
 
     def change(self, name: str, **changes: Any) -> Row:
         """Change a row; the file follows at the next commit."""
