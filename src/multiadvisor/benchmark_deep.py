@@ -181,7 +181,7 @@ def _summary(curves: list[list[float]]) -> dict[str, Any]:
 
 
 def deep_returns(rounds: int) -> dict[str, Any]:
-    """Greedy games while it learns and at the end, over as many seeds as rounds; some minutes each."""
+    """Greedy games while it learns and at the end, over as many seeds as rounds; a quarter of an hour each."""
     other = _baselines()
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "environments": {}, "notes": []}
     if other is None:
