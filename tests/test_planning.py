@@ -8,8 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from multiadvisor import BadInput, agnostic, egocentric, empathic, epsilon_greedy, greedy, weighted_sum
-from multiadvisor.planning import PLANNINGS, planning_named
+from multiadvisor import BadInput
+from multiadvisor import plannings as all_plannings
+from multiadvisor.aggregations import epsilon_greedy, greedy, weighted_sum
+from multiadvisor.plannings import PLANNINGS, Ahead, bootstrap, planning_named
+
+
+def egocentric(advice):
+    return bootstrap(all_plannings.egocentric, advice)
+
+
+def agnostic(advice):
+    return bootstrap(all_plannings.agnostic, advice)
+
+
+def empathic(advice, action):
+    return bootstrap(all_plannings.empathic, advice, Ahead(greedy=action))
+
 
 ADVICE = np.array([[1.0, 2.0, 4.0], [3.0, -1.0, 0.0]])
 finite = st.floats(-1e6, 1e6)
@@ -65,9 +80,10 @@ def test_epsilon_greedy_explores_below_epsilon_only():
 
 @pytest.mark.parametrize("name", PLANNINGS)
 def test_same_on_jax(name):
-    function = jax.jit(PLANNINGS[name])
-    expected = PLANNINGS[name](ADVICE, 2)
-    assert np.asarray(function(jnp.asarray(ADVICE), 2)) == pytest.approx(expected, rel=1e-6)
+    ahead = Ahead(2, 1, np.array([0.1, 0.2, 0.7]), np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 4.0]]))
+    expected = bootstrap(PLANNINGS[name], ADVICE, ahead)
+    got = jax.jit(lambda advice, then: bootstrap(PLANNINGS[name], advice, then))(jnp.asarray(ADVICE), ahead)
+    assert np.asarray(got) == pytest.approx(expected, rel=1e-6)
 
 
 def test_aggregation_same_on_jax():

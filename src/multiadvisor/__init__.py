@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation as Evaluation
     from multiadvisor.agent import MultiAdvisor as MultiAdvisor
     from multiadvisor.agent import load as load
-    from multiadvisor.aggregation import epsilon_greedy as epsilon_greedy
-    from multiadvisor.aggregation import greedy as greedy
-    from multiadvisor.aggregation import weighted_sum as weighted_sum
+    from multiadvisor.aggregations import aggregation as aggregation
+    from multiadvisor.aggregations import weighted_sum as weighted_sum
     from multiadvisor.check import check_task as check_task
     from multiadvisor.compiling import compiled as compiled
     from multiadvisor.errors import BadInput as BadInput
     from multiadvisor.explain import Explanation as Explanation
-    from multiadvisor.planning import agnostic as agnostic
-    from multiadvisor.planning import egocentric as egocentric
-    from multiadvisor.planning import empathic as empathic
+    from multiadvisor.plannings import Ahead as Ahead
+    from multiadvisor.plannings import agnostic as agnostic
+    from multiadvisor.plannings import egocentric as egocentric
+    from multiadvisor.plannings import empathic as empathic
+    from multiadvisor.plannings import planning as planning
     from multiadvisor.settings import DeepSettings as DeepSettings
     from multiadvisor.settings import Settings as Settings
     from multiadvisor.task import Focus as Focus
@@ -45,9 +46,10 @@ _register()  # gymnasium.make("multiadvisor/PacBoy-v0") and the others
 _HOME = {
     "Explanation": "explain",
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
-    "epsilon_greedy": "aggregation", "greedy": "aggregation", "weighted_sum": "aggregation",
+    "aggregation": "aggregations", "weighted_sum": "aggregations",
     "check_task": "check", "compiled": "compiling", "BadInput": "errors",
-    "agnostic": "planning", "egocentric": "planning", "empathic": "planning",
+    "Ahead": "plannings", "planning": "plannings",
+    "agnostic": "plannings", "egocentric": "plannings", "empathic": "plannings",
     "DeepSettings": "settings", "Settings": "settings",
     "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "worlds.adapter", "make": "worlds.builtin",

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.aggregation import greedy, weighted_sum
-from multiadvisor.errors import BadInput
-from multiadvisor.planning import Planning
+from multiadvisor.aggregations import greedy
+from multiadvisor.errors import BadInput, unknown
 from multiadvisor.progress import LearningBar
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
-from multiadvisor.settings import MOST_GAMES, DeepSettings, Settings, as_arguments, whole_number
+from multiadvisor.settings import MOST_GAMES, Settings, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular.learner import Played, tabular_learner
 from multiadvisor.task import Focus, Task
@@ -67,15 +66,10 @@ class MultiAdvisor:
     1.0
     """
 
-    def __init__(
-        self, task: Task, *, planning: str | Planning = "empathic", learner: str = "advisors", gamma: float = 0.9,
-        alpha: float = 0.1, alpha_half: int = 0, epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
-        foresight: str = "real", deep: DeepSettings | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, task: Task, settings: Settings | None = None, **changes: Any) -> None:
         self.task = task
-        name: Any = planning  # Settings takes the function as well, and keeps its name
-        self.settings = Settings(name, learner, gamma, alpha, alpha_half, epsilon, noise, seed, foresight, deep)
-        if task.endless and (task.gammas(gamma) == 1.0).any():
+        self.settings = _settings(settings, changes)
+        if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings)
         self._piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
@@ -114,13 +108,13 @@ class MultiAdvisor:
 
         The state is an observation of a Gymnasium task, or the state x of a compiled world.
         """
-        names, advice, _ = self._learner.consult(state)
-        return names, advice
+        told = self._learner.consult(state)
+        return told.names, told.advice
 
     def preferences(self, state: Any) -> np.ndarray:
         """Q_Sigma(x, .) [A]."""
-        _, advice, weights = self._learner.consult(state)
-        return weighted_sum(advice, weights)
+        told = self._learner.consult(state)
+        return self._learner.voices.prefer(told.advice, told.weights, told.advisors)
 
     def act(self, state: Any, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
@@ -206,6 +200,14 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
+def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
+    known = [item.name for item in dataclasses.fields(Settings)]
+    for name in changes:
+        if name not in known:
+            raise unknown("setting", name, known)
+    return dataclasses.replace(settings or Settings(), **changes)
+
+
 def _learner_for(task: Task, settings: Settings) -> Any:
     if settings.deep is None:
         return tabular_learner(task, settings)
@@ -242,7 +244,7 @@ def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiA
             f"the checkpoint {str(folder)!r} was made for task {name!r} with other advisors, weights or options than "
             f"the given {task.name!r}: load it with the task it was made for"
         )
-    agent = MultiAdvisor(task, **as_arguments(known))
+    agent = MultiAdvisor(task, known)
     agent._learner.restore(tensors)
     return agent, record
 

@@ -21,7 +21,6 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.compiling import compiled
 from multiadvisor.draws import TRAINING, WORLD, below, draw, stream_key
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular.kernel import PLANNING_CODES
 from multiadvisor.task import Focus, Task, World
 from multiadvisor.worlds.builtin import make
 
@@ -75,12 +74,15 @@ def build_native(folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
+_NATIVE = ("egocentric", "agnostic", "empathic")  # its own codes
+
+
 class Native:
     """The C loop on the built-in Pac-Boy."""
 
     def __init__(self, library: ctypes.CDLL, task: Task, planning: str, gamma: float) -> None:
         assert task.world is not None
-        self.constants, self.planning, self.gamma = task.world.constants, PLANNING_CODES[planning], gamma
+        self.constants, self.planning, self.gamma = task.world.constants, _NATIVE.index(planning), gamma
         cells, fruits = len(self.constants.neighbour), len(self.constants.fruit_cell)
         self.table = np.zeros((cells * cells + cells * fruits, 4))  # the rows in the kernel's own order
         self._ghost_rows = cells * cells

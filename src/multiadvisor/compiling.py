@@ -29,8 +29,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 @functools.cache
 def _package_digest() -> str:
     # whatever may be inlined into a compiled loop, and nothing else: each edit of these costs a compilation
-    names = ("compiling", "draws", "tabular/kernel", "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game",
-             "deep/replay", "deep/sources")  # fmt: skip
+    names = ("compiling", "draws", "plannings", "aggregations", "tabular/kernel", "tabular/linear", "tabular/switch",
+             "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources")  # fmt: skip
     parts = [_PACKAGE / f"{name}.py" for name in names]
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
     for part in parts:
@@ -85,6 +85,20 @@ def compiled(function: Callable[..., Any]) -> Any:
     return numba.njit(function, forceinline=True, **_OPTIONS)
 
 
+# Numba makes a wrapper for calls from Python for every function, which for many arrays takes longer than the function.
+_INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def inside(function: Callable[..., Any]) -> Any:
+    """`compiled`, for functions that only compiled code ever calls: Python must not."""
+    return numba.njit(function, forceinline=True, **_INSIDE)
+
+
+def called(function: Callable[..., Any]) -> Any:
+    """`inside`, for a large function that several places share: it is called and not written into each of them."""
+    return numba.njit(function, **_INSIDE)
+
+
 def _put(digest: Any, value: Any, seen: set[int]) -> None:
     """Feed everything that machine code may depend on into a digest: code, constants, and the functions it calls."""
     function = getattr(value, "py_func", value)
@@ -120,11 +134,11 @@ def specialise(loop: Callable[..., Any], **bindings: Any) -> Any:
         loop.__code__, {**loop.__globals__, **bindings}, loop.__name__, loop.__defaults__, loop.__closure__
     )
     copy.__qualname__, copy.__module__ = loop.__qualname__, loop.__module__
-    if any(function.__module__ == "__main__" for function in bindings.values()):
+    if any(getattr(bound, "__module__", "") == "__main__" for bound in bindings.values()):
         return _njit(copy, None)  # numba does not find again what belongs to a script
     digest, seen = hashlib.sha256(), set[int]()
-    for function in bindings.values():
-        _put(digest, function, seen)
+    for bound in bindings.values():
+        _put(digest, bound, seen)
     return _njit(copy, _folder(digest.hexdigest()[:16]))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregation import weighted_sum
+from multiadvisor.aggregations import weighted_sum
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.theory.learned import Surroundings, surroundings
 from multiadvisor.worlds.board import DIRECTIONS
@@ -394,6 +394,11 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
     goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
     """
     task = agent.task
+    if getattr(agent.settings, "aggregation", "sum") != "sum":
+        raise BadInput(
+            f"differences and reasons are those of a sum, and the advice of this agent is aggregated by "
+            f"{agent.settings.aggregation!r}: look at agent.advice(state) and agent.preferences(state)"
+        )
     names, advice = agent.advice(state)
     foci = {focus.name: focus for focus in getattr(agent, "advisors", task.foci)}
     if action is None:

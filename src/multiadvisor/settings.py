@@ -8,8 +8,10 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
+from multiadvisor.aggregations import Aggregation, aggregation_named
+from multiadvisor.committee import by_name, in_words
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.planning import PLANNINGS, planning_named
+from multiadvisor.plannings import Planning, planning_named
 
 LEARNERS = ("advisors", "linear")
 FORESIGHTS = ("real", "estimate")  # the aggregator's action in the real next state, or f_j from the local one
@@ -89,7 +91,8 @@ class DeepSettings:
 class Settings:
     """How a multi-advisor agent learns."""
 
-    planning: str = option("empathic", "how advisors plan: egocentric, agnostic or empathic")
+    planning: str = option("empathic", "how advisors plan, all of them or by name: fruits=egocentric,ghosts=empathic")
+    aggregation: str = option("sum", "how they are heard, all or by group: max, or fruits=max; the others are summed")
     learner: str = option("advisors", "advisors, or linear: one Q-function, linear in the same features (a baseline)")
     gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without one of its own")
     alpha: float = option(0.1, "step size of tables, above 0 and at most 1 (networks have a learning rate)")
@@ -101,9 +104,15 @@ class Settings:
     deep: DeepSettings | None = option(None, "a network in the place of tables")  # noqa: RUF009
 
     def __post_init__(self) -> None:
-        known = {function: name for name, function in PLANNINGS.items()}
-        self._put("planning", known.get(self.planning, self.planning) if callable(self.planning) else self.planning)
-        planning_named(self.planning)
+        for name, kind, find in (
+            ("planning", Planning, planning_named),
+            ("aggregation", Aggregation, aggregation_named),
+        ):
+            value: Any = getattr(self, name)
+            values = by_name(name, value.name if isinstance(value, kind) else value)
+            for each in values.values():
+                find(each)
+            self._put(name, in_words(values))
         if self.learner not in LEARNERS:
             raise unknown("learner", self.learner, LEARNERS)
         if self.foresight not in FORESIGHTS:
@@ -114,6 +123,8 @@ class Settings:
                 f"foresight is {self.foresight!r}, which is for advisors with tables that plan empathically: leave it "
                 "out"
             )
+        if self.learner == "linear" and self.aggregation != "sum":
+            raise BadInput(f"aggregation is {self.aggregation!r}, and linear Q-learning is a sum: leave it out")
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
@@ -130,6 +141,11 @@ class Settings:
             raise BadInput(f"deep is {self.deep!r}: give DeepSettings(...), or None for tables")
         if self.deep is not None and self.learner != "advisors":
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
+
+    @property
+    def planned(self) -> str:
+        """The planning in full: empathic advisors with a foresight of their own are estimating ones."""
+        return "estimate" if self.foresight == "estimate" else self.planning
 
     def _put(self, name: str, value: Any) -> None:
         """A field in its plain form: NumPy's numbers are welcome, and kept as Python's."""
@@ -148,11 +164,6 @@ class Schedule:
         for name, least in (("epochs", 1), ("transitions", 1)):
             whole_number(name, getattr(self, name), least)
         whole_number("games", self.games, 0, MOST_GAMES)
-
-
-def as_arguments(settings: Settings) -> dict[str, Any]:
-    """The settings by name, as `MultiAdvisor` takes them."""
-    return {item.name: getattr(settings, item.name) for item in dataclasses.fields(settings)}
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:

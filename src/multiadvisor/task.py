@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.plannings import planning_named
 
 if TYPE_CHECKING:
     import gymnasium
@@ -58,8 +59,14 @@ class Focus:
     """w_j, any real number."""
     gamma: float | None = None
     """A discount of its own; None: the agent's."""
+    alpha: float | None = None
+    """A step size of its own; None: the agent's."""
+    planning: str | None = None
+    """A planning of its own; None: the agent's."""
     active: Callable[[Any], bool] | None = None
-    """Whether the advisor has a say in the state with this observation; None: always."""
+    """Whether the advisor has a part in the state with this observation, speaking and learning; None: always."""
+    speaks: Callable[[Any], bool] | None = None
+    """Whether the aggregator hears the advisor there; None: whenever it is active. The silent learn all the same."""
     ended: Callable[[Transition], bool] | None = None
     """Whether this transition ended the advisor's own part; None: only the end of the game does."""
     table: str | None = None
@@ -95,6 +102,8 @@ class World:
     step: Any
     sizes: tuple[int, ...] | None = None
     """How many values each number of x may take, from 0 on: lets a state from outside be checked."""
+    speaks: Any = None
+    """Optionally `speaks(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
 
     def checked(self, state: Any, task: str) -> np.ndarray:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
@@ -165,6 +174,10 @@ class Task:
         """gamma_j [n]: each advisor's own discount, or the given one."""
         return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
 
+    def alphas(self, alpha: float) -> np.ndarray:
+        """alpha_j [n]: each advisor's own step size, or the given one."""
+        return np.array([alpha if focus.alpha is None else focus.alpha for focus in self.foci])
+
     def with_weights(self, /, **weights: float) -> Task:
         """The same task with other weights, by advisor name or group."""
         groups = {focus.group for focus in self.foci if focus.group} | set(self.names)
@@ -219,7 +232,16 @@ class Task:
     def fingerprint(self) -> str:
         """A digest of what a checkpoint must agree with: the task's name, actions, advisors and local states."""
         parts = [
-            [f.name, f.states, f.table, repr(f.weight), repr(f.gamma), f.state if isinstance(f.state, str) else None]
+            [
+                f.name,
+                f.states,
+                f.table,
+                repr(f.weight),
+                repr(f.gamma),
+                repr(f.alpha),
+                f.planning,
+                f.state if isinstance(f.state, str) else None,
+            ]
             for f in self.foci
         ]
         text = json.dumps([self.name, self.actions, parts, self.limit, self.options], sort_keys=True, default=str)
@@ -267,6 +289,10 @@ def check_foci(foci: Sequence[Focus]) -> None:
             raise BadInput(f"the weight of focus {focus.name!r} is {focus.weight}: give a finite number")
         if focus.gamma is not None:
             check_gamma(focus.gamma, f"of focus {focus.name!r}")
+        if focus.alpha is not None and not (isinstance(focus.alpha, int | float) and 0.0 < focus.alpha <= 1.0):
+            raise BadInput(f"alpha of focus {focus.name!r} is {focus.alpha}: choose it above 0 and at most 1")
+        if focus.planning is not None:
+            planning_named(focus.planning)
         if focus.states is not None and focus.states < 1:
             raise BadInput(f"focus {focus.name!r} has {focus.states} local states: give at least 1, or None to count")
         if focus.table is not None:

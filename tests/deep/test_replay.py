@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Replay, choose, remember
+from multiadvisor.committee import Team, voices_of
+from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
 from multiadvisor.draws import TRAINING, stream_key
 from multiadvisor.errors import BadInput
+from multiadvisor.task import Focus
 
 GAMMAS = np.array([0.5, 0.9])
 N = 2  # advisors
@@ -292,7 +294,9 @@ def chosen(advice, weights, active, epsilon=0.0, turn=0):
     keys = np.array([stream_key(7, TRAINING, i) for i in range(len(advice))], np.uint64)
     clock, actions = np.zeros((len(advice), 3), np.int64), np.zeros(len(advice), np.int64)
     clock[:, TURNS] = turn
-    choose(advice.astype(np.float32), np.array(weights), np.array(active, np.uint8), keys, clock, epsilon, actions)
+    foci = tuple(Focus(f"j{j}") for j in range(len(weights)))
+    choose = Chooser(voices_of(Team("task", foci), "sum"), np.array(weights), advice.shape[2])
+    choose(advice.astype(np.float32), np.array(active, np.uint8), keys, clock, epsilon, actions)
     return actions
 
 

@@ -7,10 +7,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
+from multiadvisor.committee import Team, voices_of
 from multiadvisor.deep.backend import jax, jnp
 from multiadvisor.deep.network import Layer, Network, initial, plan_networks
-from multiadvisor.deep.update import Batch, bootstrap, clipped, losses, make_update
-from multiadvisor.planning import PLANNINGS, agnostic, egocentric, empathic
+from multiadvisor.deep.update import Batch, Rules, bootstrap, clipped, losses, make_update
+from multiadvisor.plannings import PLANNINGS, agnostic, egocentric, empathic
 
 # Two advisors, three actions. With weights (1, 1) action 0 has 5, action 1 has 4, action 2 has 6.
 JUDGE = np.array([[5.0, 1.0, 2.0], [0.0, 3.0, 4.0]], np.float32)
@@ -18,8 +19,14 @@ VALUE = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
 ALL = np.ones(2, np.float32)
 
 
+def rules(planning, weights, aggregation="sum"):
+    foci = tuple(mad.Focus(f"j{j}") for j in range(len(weights)))
+    voices = voices_of(Team("task", foci), aggregation)
+    return Rules((planning,) * len(foci), voices, tuple(np.asarray(weights, float).tolist()), 0.0)
+
+
 def expected(planning, weights, judge, value, active=ALL):
-    return np.asarray(bootstrap(planning, jnp.asarray(weights, jnp.float32), judge, value, jnp.asarray(active)))
+    return np.asarray(bootstrap(rules(planning, weights), judge, value, jnp.asarray(active)))
 
 
 def test_the_target_networks_own_advice():
@@ -64,7 +71,7 @@ def batch_of(states, actions, rewards, discounts, nexts, active=None, next_activ
 
 
 def some_losses(network, target, batch, weights, planning, double, huber):
-    return np.asarray(losses(network, target, batch, jnp.asarray(weights, jnp.float32), planning, double, huber))
+    return np.asarray(losses(network, target, batch, rules(planning, weights), double, huber))
 
 
 NOW = [[[1.0, 0.0, 0.0], [0.0, 0.0, 2.0]], JUDGE.tolist()]  # advice in the states 0 and 1
@@ -138,7 +145,7 @@ def test_gradients_by_finite_differences(planning, double):
 
     def whole(net):
         given = Batch(*map(jnp.asarray, batch))
-        return losses(net, target, given, jnp.asarray(weights, jnp.float32), rule, double, False).sum()
+        return losses(net, target, given, rules(rule, weights), double, False).sum()
 
     value_now, gradient = jax.jit(jax.value_and_grad(whole))(jax.tree.map(jnp.asarray, network))
     np.testing.assert_allclose(value_now, loss(network), rtol=1e-5)
@@ -192,7 +199,7 @@ def equal(first, second):
 def test_first_steps_of_adam_and_the_target_by_hand():
     """Adam's first step is the learning rate times the gradient's sign; the target is copied at every third update."""
     deep = mad.DeepSettings(learning_rate=0.01, target_every=3, clip_norm=0.0, loss="squared", double=False)
-    start, update = make_update(mad.Settings(planning="egocentric", deep=deep), np.ones(2))
+    start, update = make_update(deep, rules(egocentric, np.ones(2)))
     network = table_network(NOW)
     batch = batch_of([0], [0], [[9, -9]], [[0, 0]], [1])
     state = start(network)
@@ -227,7 +234,7 @@ def test_runs_do_not_disturb_each_other():
     batch = batch_of([0, 1], [0, 2], [[1, 2], [3, 4]], [[0.5, 0.9], [0.0, 0.9]], [1, 0])
     wrong = batch._replace(reward=np.full_like(batch.reward, np.nan))
     results = []
-    start, update = make_update(mad.Settings(deep=deep), np.ones(2))
+    start, update = make_update(deep, rules(empathic, np.ones(2)))
     for other in (batch, wrong):
         both = Batch(*(np.concatenate(parts) for parts in zip(batch, other, strict=True)))
         state, loss = update(start(initial(plan, (0, 1))), repeated(both, 2))

@@ -13,7 +13,7 @@ import pytest
 import multiadvisor as mad
 from explorer.conftest import SCREENSHOTS, trained
 from explorer.pages import DRAWN, Site, site
-from multiadvisor.aggregation import weighted_sum
+from multiadvisor.aggregations import weighted_sum
 from multiadvisor.explain import explain
 from multiadvisor.explorer.answers import attractor_layer, what_if
 from multiadvisor.explorer.grid import grid_of

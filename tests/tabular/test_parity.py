@@ -11,30 +11,26 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor import draws
-from multiadvisor.planning import PLANNINGS
-from multiadvisor.tabular.reference import AdapterSource, CompiledSource, Reference
+from multiadvisor.plannings import PLANNINGS
+from multiadvisor.tabular.reference import AdapterSource, CompiledSource, reference
 from multiadvisor.worlds.builtin import finite_task
 
 
 def reference_of(agent, source, table):
-    s = agent.settings
-    return Reference(
-        source, table, PLANNINGS[s.planning], agent.task.weights, agent.task.gammas(s.gamma), s.alpha, s.alpha_half,
-        s.epsilon, s.noise, draws.stream_key(s.seed, draws.TRAINING),
-        np.zeros_like(table) if s.foresight == "estimate" else None, s.learner == "linear",
-    )  # fmt: skip
+    key = draws.stream_key(agent.settings.seed, draws.TRAINING)
+    return reference(agent._learner.task, agent.settings, source, table, key)
 
 
 def assert_compiled_parity(task, turns, **how):
     agent = mad.MultiAdvisor(task, **how)
     source = CompiledSource(agent._learner.task, draws.stream_key(agent.settings.seed, draws.TRAINING))
-    reference = reference_of(agent, source, np.zeros_like(agent._learner.table))
+    told = reference_of(agent, source, np.zeros_like(agent._learner.table))
     for _ in range(10):
-        reference.learn(turns // 10)
+        told.learn(turns // 10)
         agent._learner.run(turns // 10)
-        assert np.array_equal(agent._learner.table, reference.table)
-    assert agent.turns == reference.turn
-    assert np.count_nonzero(reference.table) > 3
+        assert np.array_equal(agent._learner.table, told.table)
+    assert agent.turns == told.turn
+    assert np.count_nonzero(told.table) > 3
 
 
 def varied(task):
@@ -130,10 +126,10 @@ def test_random_finite_mdps(states, actions, advisors, seed, planning, noise):
     task = random_mdp(states, actions, advisors, seed)
     agent = mad.MultiAdvisor(task, planning=planning, noise=noise, epsilon=0.2, seed=seed)
     source = CompiledSource(task, draws.stream_key(seed, draws.TRAINING))
-    reference = reference_of(agent, source, np.zeros_like(agent._learner.table))
-    reference.learn(200)
+    told = reference_of(agent, source, np.zeros_like(agent._learner.table))
+    told.learn(200)
     agent._learner.run(200)
-    assert agent._learner.table == pytest.approx(reference.table, abs=1e-6, rel=0)
+    assert agent._learner.table == pytest.approx(told.table, abs=1e-6, rel=0)
 
 
 class Errands(gymnasium.Env):
@@ -186,10 +182,10 @@ def test_adapter(planning, noise):
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
     twin = mad.Task.from_gymnasium(Errands(), errand_foci())
     table = np.zeros((4000, 3))
-    reference = reference_of(agent, AdapterSource(twin, 5), table)
+    told = reference_of(agent, AdapterSource(twin, 5), table)
     for _ in range(8):
         agent._learner.run(400)
-        reference.learn(400)
+        told.learn(400)
         rows = twin.adapter.rows
         assert rows == agent._learner.adapter.rows
         assert np.array_equal(agent._learner.table[:rows], table[:rows])
@@ -200,8 +196,8 @@ def test_adapter(planning, noise):
 def test_adapter_on_a_vector_reward(planning):
     make = lambda: mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0))  # noqa: E731
     agent, twin, table = mad.MultiAdvisor(make(), planning=planning), make(), np.zeros((64, 3))
-    reference = reference_of(agent, AdapterSource(twin, 0), table)
+    told = reference_of(agent, AdapterSource(twin, 0), table)
     agent._learner.run(3000)
-    reference.learn(3000)
+    told.learn(3000)
     assert np.array_equal(agent._learner.table, table[: len(agent._learner.table)])
     assert agent.task.n == 2

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.committee import Team, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, initial, plan_networks
-from multiadvisor.deep.replay import DONE, SCORE_SUM, TURNS, Replay, choose, remember
+from multiadvisor.deep.replay import DONE, SCORE_SUM, TURNS, Chooser, Replay, remember
 from multiadvisor.deep.sources import NOBODY, PythonSource, VectorSource, WorldSource, evaluation_keys, training_keys
-from multiadvisor.deep.update import make_update
+from multiadvisor.deep.update import Rules, make_update
 from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_key
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.settings import Settings
@@ -91,7 +92,10 @@ class DeepLearner:
         self.plan = plan_networks(
             sight.shape, sight.scale, views, shares, len(task.actions), deep.convolutions, deep.strides, deep.hidden
         )
-        start, self._update = make_update(settings, self.split.weights)
+        rules = self._rules()
+        self.voices = rules.voices
+        self._choose = Chooser(rules.voices, self.split.weights, len(task.actions))
+        start, self._update = make_update(deep, rules)
         self.state = start(initial(self.plan, self.seeds))
         self.updates = 0
         run_keys = np.array([stream_key(seed, TRAINING, 1 << 32) for seed in self.seeds], np.uint64)
@@ -104,6 +108,26 @@ class DeepLearner:
         self._see()
         self._opened = False
         self._nothing = np.zeros((len(self.source_keys), 0), np.uint8)
+
+    def _rules(self) -> Rules:
+        """How the network's advisors plan and are heard; those that stand for several follow the settings alone."""
+        task, settings = self.task, self.settings
+        if any(focus.alpha is not None for focus in task.foci):
+            raise BadInput("a network has one learning rate for all its advisors: leave alpha out of the foci")
+        if self.split.merge is None:
+            plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
+        else:
+            foci = tuple(Focus(name, group=name) for name in self.split.names)
+            stand_in = Team(task.name, foci)
+            plannings, voices = plannings_of(stand_in, settings.planned), voices_of(stand_in, settings.aggregation)
+        for planning in plannings:
+            for need in planning.needs:
+                if need in ("taken", "counts"):
+                    raise BadInput(
+                        f"planning {planning.name!r} is for tables: a memory of single transitions does not know "
+                        f"{'the action taken next' if need == 'taken' else 'how often the aggregator acted so'}"
+                    )
+        return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon)
 
     @staticmethod
     def _view(masks: tuple[tuple[int, ...], ...], part: tuple[int, ...]) -> tuple[int, ...]:
@@ -172,7 +196,7 @@ class DeepLearner:
         if self._activity:
             keep = np.flatnonzero(self.source.active_in(state))
         names = tuple(self.split.names[j] for j in keep)
-        return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep])
+        return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep], keep)
 
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
@@ -200,15 +224,14 @@ class DeepLearner:
         until = self.turns + turns
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         actions = np.zeros(len(self.source_keys), np.int64)
-        runs, weights, score_weights = len(self.seeds), split.weights, self.task.weights
+        runs, score_weights = len(self.seeds), self.task.weights
         now = self.turns
         while now < until:
             advice = self._advice(source.current.reshape(runs, self.games_each, -1))
             active = source.active if self._activity else NOBODY
-            choose(
-                advice.reshape(-1, *advice.shape[2:]), weights, active, self.source_keys, replay.clock,
-                self._epsilon(), actions,
-            )  # fmt: skip
+            self._choose(
+                advice.reshape(-1, *advice.shape[2:]), active, self.source_keys, replay.clock, self._epsilon(), actions
+            )
             turn = source.step(actions)
             if split.merge is None:
                 paid, ended = turn.paid, turn.ended | turn.terminated[:, None]
@@ -282,7 +305,7 @@ class DeepLearner:
         advice = self._advice(observation, network)
         actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
         active = source.active if self._activity else NOBODY
-        choose(advice.reshape(-1, *advice.shape[2:]), self.split.weights, active, keys, clock, 0.0, actions)
+        self._choose(advice.reshape(-1, *advice.shape[2:]), active, keys, clock, 0.0, actions)
         return actions
 
     def _evaluate_world(self, games: int, seed: int) -> list[Played]:

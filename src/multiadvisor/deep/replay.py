@@ -6,13 +6,16 @@ of it; where a game ended, one row more holds its last observation. Sums over n 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from multiadvisor.compiling import cached
+from multiadvisor.committee import Voices
+from multiadvisor.compiling import cached, specialise
 from multiadvisor.deep.update import Batch
 from multiadvisor.draws import CHOICE, NOISE, below, draw, normal, turn_key
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular import kernel
+from multiadvisor.tabular import kernel, switch
 
 # What a row is: the newest one of its ring (nothing was done in it yet), a turn, a game's last turn, or its end.
 NEWEST, TURN, LAST, END = range(4)
@@ -20,24 +23,62 @@ HEAD, FILLED, TURNS = range(3)  # the entries of `clock`
 SCORE, DONE, SCORE_SUM = range(3)  # the entries of `tally`
 
 
-@cached
-def choose(advice, weights, active, keys, clock, epsilon, actions):
-    """The actions [N] for advice [N, n, A] by the weighted sum; ties and exploration by each game's own draws."""
+def combine(code, table, rows, weights, m, parameter, preferences):
+    """Bound to the aggregations before compiling."""
+
+
+def choose(advice, voice, part, codes, parameters, active, keys, clock, epsilon, scratch, actions):
+    """The actions [N] for advice [N, n, A]; ties and exploration by each game's own draws.
+
+    part [n] is the part of the aggregator that hears an advisor, with codes [G] and parameters [G]; voice [n] is its
+    weight.
+    """
+    total, one = scratch.total, scratch.one
     for i in range(advice.shape[0]):
         word = draw(turn_key(keys[i], clock[i, TURNS]), CHOICE)
-        if active.shape[0] == 0:
+        for a in range(advice.shape[2]):
+            total[a] = 0.0
+        for g in range(codes.shape[0]):
+            members = 0
+            for j in range(advice.shape[1]):
+                if part[j] == g and (active.shape[0] == 0 or active[i, j] != 0):
+                    scratch.rows[members], scratch.voice[members] = j, voice[j]
+                    members += 1
+            combine(codes[g], advice[i], scratch.rows, scratch.voice, members, parameters[g], one)
             for a in range(advice.shape[2]):
-                total = 0.0
-                for j in range(advice.shape[1]):
-                    total += weights[j] * advice[i, j, a]
-                advice[i, 0, a] = total
-        else:
-            for a in range(advice.shape[2]):
-                total = 0.0
-                for j in range(advice.shape[1]):
-                    total += weights[j] * advice[i, j, a] * active[i, j]
-                advice[i, 0, a] = total
-        actions[i] = kernel.choose(advice[i, 0], epsilon, word)
+                total[a] += one[a]
+        actions[i] = kernel.choose(total, epsilon, word)
+
+
+class Scratch(NamedTuple):
+    """Room for `choose` to work in."""
+
+    total: np.ndarray  # [A]
+    one: np.ndarray  # [A]
+    rows: np.ndarray  # [n] int64
+    voice: np.ndarray  # [n]
+
+
+class Chooser:
+    """`choose` for a committee: compiled with the aggregations it uses."""
+
+    def __init__(self, voices: Voices, weights: np.ndarray, actions: int) -> None:
+        used = tuple(aggregation for aggregation, _ in voices.parts)
+        _, known = switch.known_to((), used)
+        self._call = specialise(choose, combine=switch.combine_switch(known))
+        self._weights, self._part = np.asarray(weights, float), voices.of
+        self._codes = np.array([known.index(aggregation) for aggregation in used], np.int64)
+        self._parameters = np.array([parameter for _, parameter in voices.parts], float)
+        n = len(weights)
+        self._scratch = Scratch(np.zeros(actions), np.zeros(actions), np.zeros(n, np.int64), np.zeros(n))
+
+    def __call__(self, advice: np.ndarray, active: np.ndarray, keys: np.ndarray, clock: np.ndarray, epsilon: float,
+                 actions: np.ndarray) -> None:  # fmt: skip
+        """Fill actions [N] for advice [N, n, A]."""
+        self._call(
+            advice, self._weights, self._part, self._codes, self._parameters, active, keys, clock, epsilon,
+            self._scratch, actions,
+        )  # fmt: skip
 
 
 @cached

@@ -7,16 +7,17 @@ one output for each advisor. With a single advisor it is DQN.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregation import greedy, weighted_sum
+from multiadvisor.aggregations import behaviour, greedy
+from multiadvisor.committee import Voices
 from multiadvisor.deep.backend import jax, jnp, optax
 from multiadvisor.deep.network import Network
-from multiadvisor.planning import Planning, planning_named
-from multiadvisor.settings import DeepSettings, Settings
+from multiadvisor.plannings import Ahead, Planning
+from multiadvisor.settings import DeepSettings
 
 Array = Any
 
@@ -42,31 +43,36 @@ class State(NamedTuple):
     updates: Array  # how many were made
 
 
-def bootstrap(planning: Planning, weights: Array, judge: Array, value: Array, active: Array) -> Array:
+class Rules(NamedTuple):
+    """How the network's advisors plan and are heard."""
+
+    plannings: tuple[Planning, ...]  # [n]
+    voices: Voices
+    weights: tuple[float, ...]  # [n]
+    epsilon: float
+
+
+def bootstrap(rules: Rules, judge: Array, value: Array, active: Array) -> Array:
     """What each advisor expects of the next state, [n].
 
     `judge` [n, A] decides which actions follow and `value` [n, A] what they are worth: the same network's advice, or
-    two networks' in double Q-learning. A planning is linear in the advice once the actions are chosen, so that its
-    gradient is the policy it expects: the chosen actions' one-hot, or the uniform one.
+    two networks' in double Q-learning.
     """
-    action = greedy(weighted_sum(judge, weights * active), 0.0)
-    if judge is value:
-        return planning(value, action)
-    policy = jax.grad(lambda advice: planning(advice, action).sum())(judge)  # [n, A]
+    preferences = rules.voices.prefer(judge, jnp.asarray(rules.weights, judge.dtype) * active)
+    ahead = Ahead(greedy(preferences, 0.0), behaviour=behaviour(preferences, rules.epsilon))
+    kinds = tuple(dict.fromkeys(rules.plannings))
+    policy = kinds[0](judge, ahead)  # [n, A]
+    for kind in kinds[1:]:
+        own = np.array([planning == kind for planning in rules.plannings])[:, None]
+        policy = jnp.where(own, kind(judge, ahead), policy)
     return (policy * value).sum(axis=1)
 
 
-def losses(
-    network: Network, target: Network, batch: Batch, weights: Array, planning: Planning, double: bool, huber: bool
-) -> Array:
+def losses(network: Network, target: Network, batch: Batch, rules: Rules, double: bool, huber: bool) -> Array:
     """The loss of every run and advisor, [S, n]."""
     value = target(batch.next_observation)  # [S, B, n, A]
     judge = jax.lax.stop_gradient(network(batch.next_observation)) if double else value
-    expect = partial(bootstrap, planning, weights)
-    if not double:
-        follows = jax.vmap(jax.vmap(lambda advice, active: expect(advice, advice, active)))(value, batch.next_active)
-    else:
-        follows = jax.vmap(jax.vmap(expect))(judge, value, batch.next_active)
+    follows = jax.vmap(jax.vmap(partial(bootstrap, rules)))(judge, value, batch.next_active)
     wanted = jax.lax.stop_gradient(batch.reward + batch.discount * follows)  # [S, B, n]
     advice = network(batch.observation)  # [S, B, n, A]
     chosen = jnp.take_along_axis(advice, batch.action[:, :, None, None], axis=3)[..., 0]  # [S, B, n]
@@ -86,25 +92,29 @@ def clipped(gradient: Network, limit: float) -> Network:
 Updater = Callable[[State, Batch], tuple[State, Array]]
 
 
-def make_update(settings: Settings, weights: np.ndarray) -> tuple[Callable[[Network], State], Updater]:
+def make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
     """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
 
     `update` also returns the losses of the K updates summed, [S, n]. Agents that learn alike share it, compiled once.
     """
-    assert settings.deep is not None
-    return _make_update(settings.planning, settings.deep, tuple(weights.tolist()))
+    known = (rules.plannings, rules.voices.parts, tuple(rules.voices.of.tolist()), rules.weights, rules.epsilon)
+    if (deep, known) not in _MADE:
+        while len(_MADE) >= _MOST_MADE:
+            del _MADE[next(iter(_MADE))]
+        _MADE[deep, known] = _make_update(deep, rules)
+    return _MADE[deep, known]
 
 
-@lru_cache(maxsize=32)
-def _make_update(
-    planning_name: str, deep: DeepSettings, weights: tuple[float, ...]
-) -> tuple[Callable[[Network], State], Updater]:
+_MADE: dict[Any, tuple[Callable[[Network], State], Updater]] = {}
+_MOST_MADE = 32
+
+
+def _make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
     adam = optax.adam(deep.learning_rate)
-    planning = planning_named(planning_name)
-    huber, weight = deep.loss == "huber", jnp.asarray(weights, jnp.float32)
+    huber = deep.loss == "huber"
 
     def total(network: Network, target: Network, batch: Batch) -> tuple[Array, Array]:
-        each = losses(network, target, batch, weight, planning, deep.double, huber)
+        each = losses(network, target, batch, rules, deep.double, huber)
         return each.sum(), each
 
     def one(state: State, batch: Batch) -> tuple[State, Array]:

@@ -15,7 +15,6 @@ from multiadvisor.experiments import dqn_clipped
 from multiadvisor.experiments.parts import FULL_EPOCHS, LAST, Evidence, Figure, Missing, Part, Plan, many, stretch
 from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.runs.training import RunConfig
-from multiadvisor.settings import as_arguments
 from multiadvisor.statistics import Estimate, estimate, interquartile_mean, interval, paired
 from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Games
@@ -77,7 +76,7 @@ def run_config(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
 def trained(config: dict[str, Any]) -> MultiAdvisor:
     """The agent at the end of a run."""
     run = RunConfig.parse(config)
-    agent = MultiAdvisor(run.make_task(), **as_arguments(run.settings))
+    agent = MultiAdvisor(run.make_task(), run.settings)
     return agent.learn(run.schedule.epochs * run.schedule.transitions, progress=False)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import unknown
 from multiadvisor.experiments.parts import Evidence, Plan
-from multiadvisor.planning import egocentric
+from multiadvisor.plannings import egocentric
 from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.theory.attractors import attractor_states, critical_gamma
 from multiadvisor.theory.bounds import GRID, gamma_bound, progressive

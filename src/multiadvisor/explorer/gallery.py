@@ -11,13 +11,12 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explorer.bundle import game_pack, pack, run_pack
-from multiadvisor.planning import PLANNINGS
 from multiadvisor.runs.trace import record
 from multiadvisor.task import Task, check_gamma
 from multiadvisor.theory.attractors import attractors, critical_gamma
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.theory.mdp import FiniteMDP
-from multiadvisor.theory.solver import Solution, best_actions, solve
+from multiadvisor.theory.solver import Solution, best_actions, check_planning, solve
 from multiadvisor.worlds.builtin import make
 
 _LEARNED = 20_000  # transitions of the noisy learner
@@ -115,8 +114,7 @@ def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
     """One exhibit: a run, its greedy game, and what the solver says of its first state."""
     if name not in EXHIBITS:
         raise unknown("exhibit", name, EXHIBITS)
-    if planning not in PLANNINGS:
-        raise unknown("planning", planning, PLANNINGS)
+    check_planning(planning)
     check_gamma(gamma)
     one = EXHIBITS[name]
     made, mdp, critical = _mdp(one.task)

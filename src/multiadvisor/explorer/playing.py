@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.aggregation import greedy, weighted_sum
+from multiadvisor.aggregations import greedy
 from multiadvisor.compiling import specialise
 
 
@@ -48,4 +48,5 @@ class TablePlayer:
     def act(self, x: np.ndarray, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
         advisors, rows = self.speaking(x)
-        return int(greedy(weighted_sum(self._learner.table[rows], self._weights[advisors]), draw))
+        preferences = self._learner.voices.prefer(self._learner.table[rows], self._weights[advisors], advisors)
+        return int(greedy(preferences, draw))

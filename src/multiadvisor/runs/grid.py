@@ -20,7 +20,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
-from multiadvisor.settings import DeepSettings, Schedule, Settings, as_arguments, whole_number
+from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
 from multiadvisor.worlds.adapter import refuse_numbers_for_names
 
 FORMAT = 1
@@ -136,7 +136,7 @@ class Grid:
                 if run.settings.deep is not None:
                     refuse_numbers_for_names(task)
                 if run.settings.deep is not None or task.adapter is not None:
-                    MultiAdvisor(task, **as_arguments(run.settings))  # what cannot learn this is refused now
+                    MultiAdvisor(task, run.settings)  # what cannot learn this is refused now
             if task.endless and run.settings.gamma == 1:
                 raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
 

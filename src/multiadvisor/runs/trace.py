@@ -198,8 +198,8 @@ class _Environment:
             raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
         task.adapter.user = None  # whoever trains in the environment has to find its way back
         self.adapter, self._seeds = task.adapter.fresh(table=False), (draws, seed)
-        self.active, self._ended = np.ones(task.n, np.int64), np.zeros(task.n, np.int64)
-        self.adapter.bind(self.active, self._ended)
+        self.active = np.ones(task.n, np.int64)
+        self.adapter.bind(self.active, np.ones_like(self.active), np.zeros_like(self.active))
 
     def deal(self, game: int) -> Any:
         """Start a game: the observation."""

@@ -21,7 +21,7 @@ from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
-from multiadvisor.settings import Schedule, Settings, as_arguments
+from multiadvisor.settings import Schedule, Settings
 from multiadvisor.task import Task
 from multiadvisor.worlds.builtin import TASKS, make
 
@@ -132,7 +132,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if out is None or not (out / "agent.json").exists():
         if out is not None and out.exists() and any(out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, **as_arguments(settings)), schedule, out=out)
+        return Training(MultiAdvisor(task, settings), schedule, out=out)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     agent, record = load_with_record(out, task)

@@ -1,37 +1,99 @@
 """The compiled learner: what `reference.py` says in NumPy, without an allocation or a Python object inside the turn.
 
-The active advisors stand in slots 0 .. m - 1, in rising order. `whole` [6, n] and `real` [2, n] hold what belongs to a
-slot, one row per quantity, so that a Python environment passes two arrays and not seven; `layout` [2, n] and `focus`
-[2, n] hold what belongs to an advisor. There is one learning step, `learn_turn`; `play` runs it inside a compiled
-world, `adapter_turn` once per step of a Python environment.
+The active advisors stand in slots 0 .. m - 1, in rising order; `Slots` has what belongs to a slot, `Committee` what
+belongs to an advisor, `Run` what never changes. A turn is `next_action`, the world's step, `settle` and `advance`: who
+has ended learns its last reward and leaves, the others look where they have arrived, and learn. `play` does so inside a
+compiled world, `adapter_turn` once per step of a Python environment. Plannings and aggregations come in as functions,
+made in `switch.py`.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from multiadvisor.compiling import cached, compiled
+from multiadvisor.compiling import compiled, inside
 from multiadvisor.draws import CHOICE, FORESIGHT, GAME, NOISE, below, draw, high_half, normal, turn_key
+from multiadvisor.plannings import Ahead
 
-PLANNING_CODES = {"egocentric": 0, "agnostic": 1, "empathic": 2}
-ESTIMATE = 4  # empathic, on each advisor's own estimate of what the aggregator does
-LINEAR = 3  # in the place of a planning: one Q-function, linear in the features "advisor j is in local state s"
-
-# Rows of `whole` and `real`: by slot.
-ADVISOR, LOCAL, ROW, NEXT, ENDED, FEATURE = range(6)
-REWARD, VALUE = range(2)
-# Rows of `layout` and `focus`: by advisor.
-OFFSET, STRIDE = range(2)
-WEIGHT, GAMMA = range(2)
 # Entries of `clock` and `tally`, which a checkpoint keeps.
-TURN, GAMES, GAME_TURN, FRESH = range(4)
+TURN, GAMES, GAME_TURN, FRESH, HELD = range(5)  # HELD: the next action plus 1, where an advisor has learned from it
 GAME_SCORE, SCORE_SUM = range(2)
+# What some planning has to know of the next state, as bits.
+NEEDS = {"greedy": 1, "taken": 2, "behaviour": 4, "counts": 8}
+MIXED = -1  # in the place of one planning's code: advisors plan differently
 
 TINY = 1e-200  # smaller values are set to 0: denormals would slow every later turn a hundredfold
 
 
+class Committee(NamedTuple):
+    """What belongs to an advisor."""
+
+    offset: Any  # [n] int64: row = offset + stride * local state
+    stride: Any  # [n] int64
+    kind: Any  # [n] int64 the code of its planning
+    part: Any  # [n] int64 the part of the aggregator that hears it
+    weight: Any  # [n]
+    gamma: Any  # [n]
+    alpha: Any  # [n]
+
+
+class Slots(NamedTuple):
+    """What belongs to an active advisor, one row per quantity."""
+
+    advisors: Any  # [n] int64
+    local: Any  # [n] int64 the local state
+    rows: Any  # [n] int64 the row it has left
+    nexts: Any  # [n] int64 the row it has arrived at
+    ended: Any  # [n] int64 1 where its own part is over
+    scratch: Any  # [n] int64
+    voice: Any  # [n] its weight, or 0 where it is silent
+    reward: Any  # [n]
+    value: Any  # [n] what it expects of the next state
+    volume: Any  # [n] scratch: the voices of one part
+
+
+WHOLE_SLOTS, REAL_SLOTS = 6, 4
+
+
+class Seen(NamedTuple):
+    """Who is active in the state arrived in: those who stay and, in a Python environment, those who have joined."""
+
+    advisors: Any  # [n] int64
+    rows: Any  # [n] int64
+    voice: Any  # [n]
+    size: int
+
+
+class Voice(NamedTuple):
+    """How the aggregator hears: the code and the parameter of each part, and room for one part's preferences."""
+
+    code: Any  # [G] int64
+    parameter: Any  # [G]
+    total: Any  # [A] the preferences
+    one: Any  # [A] scratch
+    behaviour: Any  # [A] scratch
+    note: Any  # [3] scratch of linear Q-learning
+
+
+class Run(NamedTuple):
+    """What never changes during a call."""
+
+    key: Any
+    half: int
+    epsilon: float
+    sigma: float
+    limit: int
+    shared: int
+    learning: bool
+    kind: int  # the code of everybody's planning, or MIXED
+    needs: int
+
+
+# ---- bound before compiling ------------------------------------------------------------------------------------------
 def reset(constants, x, key):
-    """Bound to the world's function before compiling, as are the three below."""
+    """The world's own, as are the four below."""
 
 
 def begin(constants, x, advisors):
@@ -46,73 +108,33 @@ def step(constants, x, action, key, advisors, m, reward, ended):
     """See `reset`."""
 
 
-@compiled
-def sum_column(table, advisors, rows, weight, m, action):
-    """Q_Sigma of one action."""
-    total = 0.0
-    for i in range(m):
-        total += weight[np.uintp(advisors[i])] * table[np.uintp(rows[i]), action]
-    return total
+def speaks(constants, x, advisors, m, voice):
+    """See `reset`; a world without it lets everybody speak."""
 
 
+def combine(code, table, rows, weights, m, parameter, preferences):
+    """The aggregations that are known here, as one switch."""
+
+
+def expect(kind, table, counts, nexts, m, ahead, value, advisors, kinds):
+    """The plannings that are known here, as one switch."""
+
+
+def settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+    """How advisors that ended learn: `settle_advisors`, or `linear.settle_features`."""
+
+
+def advance(
+    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
+):
+    """How those who stay learn: `advance_advisors`, or `linear.advance_features`."""
+
+
+# ---- choosing --------------------------------------------------------------------------------------------------------
 @compiled
 def larger(a, b):
     """Of two values; `max` would also look for NaN."""
     return a if a > b else b
-
-
-@compiled
-def look(table, advisors, offset, stride, local, rows, weight, m, total, value, planning):
-    """The advice at the local states: rows [m], Q_Sigma into total [A], and what needs no aggregator into value [m].
-
-    That is the largest value (egocentric) or the sum (agnostic). Four columns at a time: four sums stay in registers.
-    """
-    actions = table.shape[1]
-    a = 0
-    while a + 4 <= actions:
-        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-        for i in range(m):
-            j = np.uintp(advisors[i])
-            at = offset[j] + stride[j] * local[i]
-            rows[i] = at
-            row, w = np.uintp(at), weight[j]
-            q0, q1, q2, q3 = table[row, a], table[row, a + 1], table[row, a + 2], table[row, a + 3]
-            t0 += w * q0
-            t1 += w * q1
-            t2 += w * q2
-            t3 += w * q3
-            if planning == 0:
-                best = larger(larger(q0, q1), larger(q2, q3))
-                value[i] = best if a == 0 else larger(best, value[i])
-            elif planning == 1:
-                value[i] = ((((0.0 if a == 0 else value[i]) + q0) + q1) + q2) + q3
-        total[a], total[a + 1], total[a + 2], total[a + 3] = t0, t1, t2, t3
-        a += 4
-    while a < actions:
-        t0 = 0.0
-        for i in range(m):
-            j = np.uintp(advisors[i])
-            at = offset[j] + stride[j] * local[i]
-            rows[i] = at
-            q0 = table[np.uintp(at), a]
-            t0 += weight[j] * q0
-            if planning == 0:
-                value[i] = q0 if a == 0 else larger(q0, value[i])
-            elif planning == 1:
-                value[i] = (0.0 if a == 0 else value[i]) + q0
-        total[a] = t0
-        a += 1
-
-
-@compiled
-def consult(table, advisors, offset, stride, local, rows, weight, m, total, value, planning):
-    """`look`, one copy for each planning, without the others' branches."""
-    if planning == 0:
-        look(table, advisors, offset, stride, local, rows, weight, m, total, value, 0)
-    elif planning == 1:
-        look(table, advisors, offset, stride, local, rows, weight, m, total, value, 1)
-    else:
-        look(table, advisors, offset, stride, local, rows, weight, m, total, value, 2)
 
 
 @compiled
@@ -138,12 +160,6 @@ def greedy(total, word):
 
 
 @compiled
-def step_size(alpha, half, turn):
-    """alpha, halved after `half` turns, a third after twice as many, and so on; constant where half is 0."""
-    return alpha * half / (half + turn) if half > 0 else alpha
-
-
-@compiled
 def choose(total, epsilon, word):
     """Epsilon-greedy."""
     if high_half(word) < epsilon:
@@ -151,7 +167,71 @@ def choose(total, epsilon, word):
     return greedy(total, word)
 
 
-@compiled
+@inside
+def behave(total, epsilon, behaviour):
+    """The probabilities with which `choose` takes each action."""
+    actions = total.shape[0]
+    best, ties = total[0], 0
+    for a in range(1, actions):
+        best = larger(best, total[a])
+    for a in range(actions):
+        ties += 1 if total[a] == best else 0
+    for a in range(actions):
+        behaviour[a] = epsilon / actions + ((1.0 - epsilon) / ties if total[a] == best else 0.0)
+
+
+# ---- slots -----------------------------------------------------------------------------------------------------------
+@inside
+def unpack(whole, real):
+    """The slots from the two arrays that hold them."""
+    return Slots(whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], real[0], real[1], real[2], real[3])
+
+
+@inside
+def give_voice(slots, committee, m):
+    """Everybody speaks with its weight."""
+    for i in range(m):
+        slots.voice[i] = committee.weight[np.uintp(slots.advisors[i])]
+
+
+@inside
+def place(slots, committee, rows, m):
+    """The rows of the local states."""
+    for i in range(m):
+        j = np.uintp(slots.advisors[i])
+        rows[i] = committee.offset[j] + committee.stride[j] * slots.local[i]
+
+
+@inside
+def aggregate(combine, table, seen, slots, committee, voice):
+    """The preferences in a state, from those who are active in it: those of each part, added."""
+    parts = voice.code.shape[0]
+    rows, voices, members, preferences = seen.rows, seen.voice, seen.size, voice.total
+    if parts > 1:
+        rows, voices, preferences = slots.scratch, slots.volume, voice.one
+        for a in range(voice.total.shape[0]):
+            voice.total[a] = 0.0
+    for part in range(parts):
+        if parts > 1:
+            members = 0
+            for i in range(seen.size):
+                if committee.part[np.uintp(seen.advisors[i])] == part:
+                    rows[members], voices[members] = seen.rows[i], seen.voice[i]
+                    members += 1
+        combine(voice.code[part], table, rows, voices, members, voice.parameter[part], preferences)
+        if parts > 1:
+            for a in range(voice.total.shape[0]):
+                voice.total[a] += preferences[a]
+
+
+# ---- learning --------------------------------------------------------------------------------------------------------
+@inside
+def decay_of(half, turn):
+    """1, then 1/2 after `half` turns, 1/3 after twice as many, and so on; always 1 where half is 0."""
+    return half / (half + turn) if half > 0 else 1.0
+
+
+@inside
 def nudge(table, row, action, alpha, target):
     """q += alpha * error."""
     old = table[row, action]
@@ -159,61 +239,45 @@ def nudge(table, row, action, alpha, target):
     table[row, action] = new if abs(new) > TINY else 0.0
 
 
-@compiled
-def learn_turn(table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning, alpha, key):
-    """Learn from one transition of the m active advisors, none of which has ended; `total` is Q_Sigma(x', .).
-
-    Returns whether some row was both left and arrived at, so that Q_Sigma(x', action) has changed.
-    """
-    if planning == 2:
-        ahead = greedy(total, draw(key, FORESIGHT))
+@inside
+def pay(slots, m, committee, now, run, tally, returns):
+    """Count the rewards, then add the noise; whether anybody was paid, and whether anybody has ended."""
+    paid, leaving = False, False
+    for i in range(m):
+        paid |= slots.reward[i] != 0.0
+        leaving |= slots.ended[i] != 0
+    if paid:
         for i in range(m):
-            value[i] = table[np.uintp(nexts[i]), ahead]
-    if planning == 1:
+            if slots.reward[i] != 0.0:
+                j = slots.advisors[i]
+                tally[GAME_SCORE] += committee.weight[j] * slots.reward[i]
+                returns[j] += slots.reward[i]
+    if run.sigma > 0.0:
         for i in range(m):
-            value[i] /= table.shape[1]
-    same = False
+            slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
+    return paid, leaving
+
+
+@inside
+def settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+    """Advisors that ended learn their last reward and leave their slots; how many stay."""
+    if not (leaving or terminated):
+        return m
+    stay = 0
     for i in range(m):
-        nudge(table, np.uintp(rows[i]), action, alpha, reward[i] + gamma[np.uintp(advisors[i])] * value[i])
-        same |= rows[i] == nexts[i]
-    return same
+        if terminated or slots.ended[i] != 0:
+            if run.learning:
+                alpha = committee.alpha[slots.advisors[i]] * decay
+                nudge(table, np.uintp(rows[i]), action, alpha, slots.reward[i])
+        else:
+            slot = np.uintp(stay)
+            slots.advisors[slot], rows[slot] = slots.advisors[i], rows[i]
+            slots.reward[slot], slots.voice[slot] = slots.reward[i], slots.voice[i]
+            stay += 1
+    return stay
 
 
-@compiled
-def foresee(table, counts, nexts, value, m, total, key):
-    """What advisors expect who estimate the aggregator: counted in their next rows, then values weighed by counts."""
-    ahead = greedy(total, draw(key, FORESIGHT))
-    for i in range(m):
-        counts[np.uintp(nexts[i]), ahead] += 1.0
-    for i in range(m):
-        row = np.uintp(nexts[i])
-        worth, times = 0.0, 0.0
-        for a in range(table.shape[1]):
-            worth += counts[row, a] * table[row, a]
-            times += counts[row, a]
-        value[i] = worth / times
-
-
-@compiled
-def learn_linear(table, features, count, action, alpha, error):
-    """Q-learning with one weight for each feature and action: all that were present share the aggregator's error."""
-    for i in range(count):
-        at = np.uintp(features[i])
-        new = table[at, action] + alpha / count * error  # a step of alpha for the sum, however many features there are
-        table[at, action] = new if abs(new) > TINY else 0.0
-
-
-@compiled
-def own_value(table, row, planning):
-    """The largest value or the sum of one row, as `look` leaves them."""
-    best, total = table[row, 0], table[row, 0]
-    for a in range(1, table.shape[1]):
-        best = larger(best, table[row, a])
-        total += table[row, a]
-    return best if planning == 0 else total
-
-
-@compiled
+@inside
 def crossed(advisors, rows, nexts, m, shared):
     """Whether an advisor arrived at a row that another one, with which it shares a table, has changed."""
     if shared < 0:
@@ -229,191 +293,231 @@ def crossed(advisors, rows, nexts, m, shared):
     return False
 
 
-@compiled
-def settle(table, advisors, rows, reward, ended, m, action, alpha, learning, everyone):
-    """Advisors that ended learn their last reward and leave their slots; how many stay."""
-    stay = 0
+@inside
+def foresee(counts, nexts, m, now, run, voice, clock):
+    """What follows in the next state, as far as some planning needs it."""
+    ahead = taken = 0
+    if run.needs & 1:
+        ahead = greedy(voice.total, draw(now, FORESIGHT))
+    if run.needs & 2:  # chosen now, and held until it is taken
+        taken = choose(voice.total, run.epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
+        clock[HELD] = taken + 1
+    if run.needs & 4:
+        behave(voice.total, run.epsilon, voice.behaviour)
+    if run.needs & 8:
+        for i in range(m):
+            counts[np.uintp(nexts[i]), ahead] += 1.0
+    return Ahead(ahead, taken, voice.behaviour, voice.behaviour)
+
+
+@inside
+def learn_advisors(expect, table, counts, slots, rows, nexts, committee, m, action, decay, now, run, voice, clock):
+    """The m advisors that stay learn from the transition; whether the preferences in the next state have changed."""
+    ahead = foresee(counts, nexts, m, now, run, voice, clock)
+    expect(run.kind, table, counts, nexts, m, ahead, slots.value, slots.advisors, committee.kind)
+    same = False
     for i in range(m):
-        if everyone or ended[i] != 0:
-            if learning:
-                nudge(table, np.uintp(rows[i]), action, alpha, reward[i])
-        else:
-            slot = np.uintp(stay)
-            advisors[slot], rows[slot], reward[slot] = advisors[i], rows[i], reward[i]
-            stay += 1
-    return stay
+        j = np.uintp(slots.advisors[i])
+        target = slots.reward[i] + committee.gamma[j] * slots.value[i]
+        nudge(table, np.uintp(rows[i]), action, committee.alpha[j] * decay, target)
+        same |= rows[i] == nexts[i]
+    return same or crossed(slots.advisors, rows, nexts, m, run.shared)
 
 
+@inside
+def advance_advisors(
+    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
+):  # fmt: skip
+    """Those who stay look where they have arrived, and learn; the preferences there are left in `voice.total`."""
+    aggregate(combine, table, seen, slots, committee, voice)
+    if run.learning and m > 0:
+        changed = learn_advisors(
+            expect, table, counts, slots, rows, nexts, committee, m, action, decay, now, run, voice, clock
+        )
+        if changed or seen.size != m:
+            aggregate(combine, table, seen, slots, committee, voice)
+
+
+@inside
+def end_turn(clock, tally, run, terminated, truncated):
+    """Count the turn and, where the game is over, the game."""
+    clock[TURN] += 1
+    clock[GAME_TURN] += 1
+    if terminated or truncated or clock[GAME_TURN] == run.limit:
+        clock[GAMES] += 1
+        clock[FRESH], clock[HELD] = 1, 0
+        tally[SCORE_SUM] += tally[GAME_SCORE]
+        return True
+    return False
+
+
+@inside
+def next_action(total, clock, run):
+    """The action that was held, or a new choice."""
+    if clock[HELD] > 0:
+        held = clock[HELD] - 1
+        clock[HELD] = 0
+        return held
+    return choose(total, run.epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
+
+
+# ---- a compiled world ------------------------------------------------------------------------------------------------
 def play(
-    constants, x, table, counts, total, whole, real, layout, focus, clock, tally, key, planning, alpha0, half, epsilon,
-    sigma, limit, shared, learning, turns, scores, lengths, finished, returns,
+    constants, x, table, counts, whole, real, committee, voice, clock, tally, run, turns, scores, lengths, finished,
+    returns,
 ):  # fmt: skip
     """Play and learn for `turns` turns in a compiled world, or, where `scores` has room, until it is full of games."""
-    advisors, local, rows, nexts, ended = whole[ADVISOR], whole[LOCAL], whole[ROW], whole[NEXT], whole[ENDED]
-    reward, value = real[REWARD], real[VALUE]
-    offset, stride, weight, gamma = layout[OFFSET], layout[STRIDE], focus[WEIGHT], focus[GAMMA]
-    features = whole[FEATURE]
+    slots = unpack(whole, real)
+    rows, nexts = slots.rows, slots.nexts
     games, game = scores.shape[0], 0
-    m = 0
+    m, played = 0, 0
     entering = True
-    played = 0
     while played < turns and (games == 0 or game < games):
-        key_now = turn_key(key, clock[TURN])
+        now = turn_key(run.key, clock[TURN])
         if clock[FRESH] == 1:
-            reset(constants, x, draw(key_now, GAME))
+            reset(constants, x, draw(now, GAME))
             clock[FRESH], clock[GAME_TURN], tally[GAME_SCORE] = 0, 0, 0.0
             entering = True
         if entering:
-            m = begin(constants, x, advisors)
+            m = begin(constants, x, slots.advisors)
             for i in range(m):
-                reward[i], ended[i] = 0.0, 0
-            local_states(constants, x, advisors, m, local)
-            consult(table, advisors, offset, stride, local, rows, weight, m, total, value, planning)
+                slots.reward[i], slots.ended[i] = 0.0, 0
+            give_voice(slots, committee, m)
+            speaks(constants, x, slots.advisors, m, slots.voice)
+            local_states(constants, x, slots.advisors, m, slots.local)
+            place(slots, committee, rows, m)
+            aggregate(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
             entering = False
 
-        alpha = step_size(alpha0, half, clock[TURN])
-        action = choose(total, epsilon, draw(key_now, CHOICE))
-        slots = m
-        terminated = step(constants, x, action, key_now, advisors, m, reward, ended)
-        paid, leaving = False, terminated
-        for i in range(m):
-            paid |= reward[i] != 0.0
-            leaving |= ended[i] != 0
-        if paid:
-            for i in range(m):
-                if reward[i] != 0.0:
-                    tally[GAME_SCORE] += weight[advisors[i]] * reward[i]
-                    if game < returns.shape[0]:
-                        returns[game, advisors[i]] += reward[i]
-        if sigma > 0.0:
-            for i in range(m):
-                reward[i] += sigma * normal(draw(key_now, NOISE + advisors[i]))
-        expected, income = total[action], 0.0
-        if planning == LINEAR:
-            for i in range(m):
-                features[i] = rows[i]
-                income += weight[advisors[i]] * reward[i]
-        if leaving:
-            own = learning and planning != LINEAR
-            m = settle(table, advisors, rows, reward, ended, m, action, alpha, own, terminated)
-
-        local_states(constants, x, advisors, m, local)
-        consult(table, advisors, offset, stride, local, nexts, weight, m, total, value, planning)
-        if learning and planning == LINEAR:
-            best = 0.0
-            if not terminated:
-                best = total[0]
-                for a in range(1, total.shape[0]):
-                    best = larger(best, total[a])
-            learn_linear(table, features, slots, action, alpha, income + gamma[0] * best - expected)
-            total[action] = sum_column(table, advisors, nexts, weight, m, action)
-        elif learning:
-            if planning == ESTIMATE:
-                foresee(table, counts, nexts, value, m, total, key_now)
-            same = learn_turn(
-                table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning, alpha, key_now
-            )
-            if same or crossed(advisors, rows, nexts, m, shared):
-                total[action] = sum_column(table, advisors, nexts, weight, m, action)
-        if paid or leaving or sigma > 0.0:
-            for i in range(slots):
-                reward[i], ended[i] = 0.0, 0
+        action, before = next_action(voice.total, clock, run), m
+        terminated = step(constants, x, action, now, slots.advisors, m, slots.reward, slots.ended)
+        paid, leaving = pay(slots, m, committee, now, run, tally, returns[min(game, returns.shape[0] - 1)])
+        decay = decay_of(run.half, clock[TURN])
+        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+        if SPEAKS:
+            give_voice(slots, committee, m)
+            speaks(constants, x, slots.advisors, m, slots.voice)
+        local_states(constants, x, slots.advisors, m, slots.local)
+        place(slots, committee, nexts, m)
+        seen = Seen(slots.advisors, nexts, slots.voice, m)
+        advance(
+            combine,
+            expect,
+            table,
+            counts,
+            slots,
+            rows,
+            nexts,
+            m,
+            seen,
+            committee,
+            action,
+            decay,
+            now,
+            run,
+            voice,
+            clock,
+        )
+        if paid or leaving or run.sigma > 0.0:
+            for i in range(before):
+                slots.reward[i], slots.ended[i] = 0.0, 0
         rows, nexts = nexts, rows
 
         played += 1
-        clock[TURN] += 1
-        clock[GAME_TURN] += 1
-        if terminated or clock[GAME_TURN] == limit:
+        if end_turn(clock, tally, run, terminated, False):
             if game < games:
-                scores[game] = tally[GAME_SCORE]
-                lengths[game] = clock[GAME_TURN]
-                finished[game] = 1 if terminated else 0
+                scores[game], lengths[game], finished[game] = tally[GAME_SCORE], clock[GAME_TURN], int(terminated)
             game += 1
-            clock[GAMES] += 1
-            clock[FRESH] = 1
-            tally[SCORE_SUM] += tally[GAME_SCORE]
     return played
 
 
-# ---- the same learning step, once per step of a Python environment ---------------------------------------------------
-# Each array passed from Python costs some 30 ns, so that all there is fits into eight: the rows of the adapter's
-# `whole` and `real` go on after those above, and `clock` and `tally` hold the settings as well.
+SPEAKS = False  # bound: whether the world has a `speaks` of its own
+
+
+@inside
+def everybody_speaks(constants, x, advisors, m, voice):
+    """Where a world says nothing about who is silent."""
+
+
+# ---- a Python environment, one step at a time ------------------------------------------------------------------------
+# Each array passed from Python costs some 30 ns, so that all there is fits into nine: the rows of the adapter's `whole`
+# and `real` go on after the slots, and `clock` and `tally` hold the settings as well.
 DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has just done
-ARRIVED, ARRIVED_ROW, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, HAS_ENDED = range(6, 14)
-WEIGHT_OF, GAMMA_OF, RETURNS = range(2, 5)
-ACTION, ACTIVE, PLANNING, SHARED, LEARNING, KEY, HALF = range(4, 11)
-ALPHA, EPSILON, SIGMA = range(2, 5)
+(ARRIVED, ARRIVED_ROW, KIND_OF, PART_OF, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, NOW_SPEAKS, HAS_ENDED, CODES) = range(
+    WHOLE_SLOTS, WHOLE_SLOTS + 12
+)
+ARRIVED_VOICE, WEIGHT_OF, GAMMA_OF, ALPHA_OF, PARAMETERS, RETURNS = range(REAL_SLOTS, REAL_SLOTS + 6)
+ADAPTER_WHOLE, ADAPTER_REAL = WHOLE_SLOTS + 12, REAL_SLOTS + 6
+ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS = range(5, 14)  # of `clock`
+EPSILON, SIGMA = range(2, 4)  # of `tally`
 
 
-@cached
-def adapter_turn(table, total, whole, real, firsts, signals, clock, tally, event):
+def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tally, event):
     """Learn from the step just made, then choose the next action; -1 - j where advisor j's reward is not finite.
 
-    firsts [views] are the first rows of the local states arrived in, signals the rewards; the rows NOW_ACTIVE and
-    HAS_ENDED of `whole` say who is active there and whose own part ended.
+    firsts [views] are the first rows of the local states arrived in, signals the rewards; NOW_ACTIVE, NOW_SPEAKS and
+    HAS_ENDED of `whole` say who is active there, who has a say, and whose own part ended.
     """
-    advisors, local, rows, nexts, ended = whole[ADVISOR], whole[LOCAL], whole[ROW], whole[NEXT], whole[ENDED]
-    arrived, arrived_row, offset, stride = whole[ARRIVED], whole[ARRIVED_ROW], whole[POSITION], whole[ONE]
-    reward, value, weight, gamma = real[REWARD], real[VALUE], real[WEIGHT_OF], real[GAMMA_OF]
-    planning, learning = clock[PLANNING], clock[LEARNING] == 1
-    alpha = step_size(tally[ALPHA], clock[HALF], clock[TURN])
-    key, action = np.uint64(clock[KEY]), clock[ACTION]
-    now = turn_key(key, clock[TURN])
+    slots = unpack(whole, real)
+    committee = Committee(
+        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF]
+    )
+    parts = clock[PARTS]
+    voice = Voice(whole[CODES, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2])
+    run = Run(
+        np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
+        clock[KIND], clock[NEEDED],
+    )  # fmt: skip
+    rows, nexts = slots.rows, slots.nexts
+    now, decay, action = turn_key(run.key, clock[TURN]), decay_of(run.half, clock[TURN]), clock[ACTION]
+    stepped = event != DEAL and event != RETURN
     m = 0
-
     if event == DEAL:
         clock[FRESH], clock[GAME_TURN], tally[GAME_SCORE] = 0, 0, 0.0
-    elif event != RETURN:
+    elif stepped:
         m = clock[ACTIVE]
         for i in range(m):
-            j = advisors[i]
-            reward[i] = signals[whole[SOURCE, j]]
-            if not np.isfinite(reward[i]):
+            j = slots.advisors[i]
+            slots.reward[i] = signals[whole[SOURCE, j]]
+            if not np.isfinite(slots.reward[i]):
                 return -1 - j
-            ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
-        leaving = event == TERMINATED
-        for i in range(m):
-            j = advisors[i]
-            tally[GAME_SCORE] += weight[j] * reward[i]
-            real[RETURNS, j] += reward[i]
-            if tally[SIGMA] > 0.0:
-                reward[i] += tally[SIGMA] * normal(draw(now, NOISE + j))
-            leaving |= ended[i] != 0
-        if leaving:
-            m = settle(table, advisors, rows, reward, ended, m, action, alpha, learning, event == TERMINATED)
-        clock[TURN] += 1
-        clock[GAME_TURN] += 1
+            slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
+        _, leaving = pay(slots, m, committee, now, run, tally, real[RETURNS])
+        m = settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
 
     count = 0
     if event != TERMINATED:
         for j in range(whole.shape[1]):
             if whole[NOW_ACTIVE, j] == 1:
-                arrived[count] = j
-                local[count] = firsts[whole[VIEW, j]]
+                whole[ARRIVED, count], whole[ARRIVED_ROW, count] = j, firsts[whole[VIEW, j]] + whole[POSITION, j]
+                real[ARRIVED_VOICE, count] = committee.weight[j] if whole[NOW_SPEAKS, j] == 1 else 0.0
                 count += 1
-        consult(table, arrived, offset, stride, local, arrived_row, weight, count, total, value, planning)
-        if learning and m > 0:
-            if count == m:
-                same = learn_turn(table, advisors, rows, arrived_row, gamma, reward, value, m, total, action, planning,
-                                  alpha, now)  # fmt: skip
-                same = same or crossed(advisors, rows, arrived_row, m, clock[SHARED])
-            else:  # others have become active: those who learn look for themselves
-                for i in range(m):
-                    nexts[i] = firsts[whole[VIEW, advisors[i]]] + offset[advisors[i]]
-                    value[i] = own_value(table, np.uintp(nexts[i]), planning)
-                learn_turn(table, advisors, rows, nexts, gamma, reward, value, m, total, action, planning, alpha, now)
-                same = True
-            if same:
-                total[action] = sum_column(table, arrived, arrived_row, weight, count, action)
-
-    if event in (TERMINATED, TRUNCATED):
-        clock[GAMES] += 1
-        clock[FRESH] = 1
-        tally[SCORE_SUM] += tally[GAME_SCORE]
+        for i in range(m):
+            nexts[i] = firsts[whole[VIEW, slots.advisors[i]]] + whole[POSITION, slots.advisors[i]]
+        seen = Seen(whole[ARRIVED], whole[ARRIVED_ROW], real[ARRIVED_VOICE], count)
+        advance_advisors(
+            combine,
+            expect,
+            table,
+            counts,
+            slots,
+            rows,
+            nexts,
+            m,
+            seen,
+            committee,
+            action,
+            decay,
+            now,
+            run,
+            voice,
+            clock,
+        )
+    if stepped and end_turn(clock, tally, run, event == TERMINATED, event == TRUNCATED):
         return 0
     for i in range(count):
-        advisors[i], rows[i] = arrived[i], arrived_row[i]
+        slots.advisors[i], rows[i], slots.voice[i] = whole[ARRIVED, i], whole[ARRIVED_ROW, i], real[ARRIVED_VOICE, i]
     clock[ACTIVE] = count
-    action = choose(total, tally[EPSILON], draw(turn_key(key, clock[TURN]), CHOICE))
-    clock[ACTION] = action
-    return action
+    if event != RETURN:  # then the action was chosen before
+        clock[ACTION] = next_action(voice.total, clock, run)
+    return clock[ACTION]

@@ -16,10 +16,11 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
+from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import Settings
-from multiadvisor.tabular import kernel
+from multiadvisor.tabular import kernel, linear, switch
 from multiadvisor.task import Focus, Task
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
@@ -40,6 +41,7 @@ class Consulted(NamedTuple):
     names: tuple[str, ...]  # [m]
     advice: np.ndarray  # [m, A]
     weights: np.ndarray  # [m]
+    advisors: np.ndarray  # [m] int64 their indices
 
 
 class _Tables(ABC):
@@ -49,6 +51,12 @@ class _Tables(ABC):
     table: np.ndarray
     clock: Any  # [...] int64
     tally: Any  # [...]
+    made: Made
+
+    @property
+    def voices(self) -> Voices:
+        """How the aggregator hears the advisors."""
+        return self.made.voices
 
     @property
     def turns(self) -> int:
@@ -77,7 +85,8 @@ class _Tables(ABC):
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
         advisors, rows = self.rows(state)
-        return Consulted(tuple(self.task.names[j] for j in advisors), self.table[rows], self.task.weights[advisors])
+        names = self.task.names
+        return Consulted(tuple(names[j] for j in advisors), self.table[rows], self.task.weights[advisors], advisors)
 
 
 def shared_advisors(task: Task) -> int:
@@ -88,52 +97,92 @@ def shared_advisors(task: Task) -> int:
     return len(sharing) if sharing == list(range(len(sharing))) and len(sharing) <= 8 else -1
 
 
+class Made(NamedTuple):
+    """A committee in the kernel's terms: codes, and the switches they are codes of."""
+
+    voices: Voices
+    kinds: np.ndarray  # [n] int64 the code of each advisor's planning
+    kind: int  # the code of all, or MIXED
+    needs: int
+    counting: bool
+    codes: np.ndarray  # [G] int64 the code of each part's aggregation
+    parameters: np.ndarray  # [G]
+    expect: Any
+    combine: Any
+
+
+def made_committee(task: Task, settings: Settings) -> Made:
+    """Who plans how and is heard how, as the compiled loop has it."""
+    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
+    known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
+    code = {planning: k for k, planning in enumerate(known)}
+    kinds = np.array([code[planning] for planning in plannings], np.int64)
+    needs = {need for planning in plannings for need in planning.needs}
+    return Made(
+        voices, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
+        sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
+        np.array([heard.index(aggregation) for aggregation, _ in voices.parts], np.int64),
+        np.array([parameter for _, parameter in voices.parts], float),
+        switch.expect_switch(known), switch.combine_switch(heard),
+    )  # fmt: skip
+
+
 class CompiledLearner(_Tables):
     """Learns inside a compiled world."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.world is not None
-        if settings.learner == "linear":  # a feature of its own for every advisor's local state, as in the paper
+        features = settings.learner == "linear"
+        if features:  # a feature of its own for every advisor's local state, as in the paper
             task = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
         self.task, self.settings = task, settings
         world = task.world
         assert world is not None
-        layout = task.layout()
+        layout, actions = task.layout(), len(task.actions)
         self.layout = np.stack([layout.offset, layout.stride])
-        self.focus = np.stack([task.weights, task.gammas(settings.gamma)])
-        self.table = np.zeros((layout.rows, len(task.actions)))
-        estimating = settings.foresight == "estimate"
-        self.counts = np.zeros(self.table.shape if estimating else (0, len(task.actions)))
+        self.made = made_committee(task, settings)
+        self.committee = kernel.Committee(
+            layout.offset, layout.stride, self.made.kinds, self.made.voices.of, task.weights,
+            task.gammas(settings.gamma), task.alphas(settings.alpha),
+        )  # fmt: skip
+        self.table = np.zeros((layout.rows, actions))
+        self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
         self.x = np.zeros(world.size, np.int64)
-        self.clock = np.array([0, 0, 0, 1])
+        self.clock = np.array([0, 0, 0, 1, 0])
         self.tally = np.zeros(2)
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self._limit = -1 if task.limit is None else task.limit
         self._shared = shared_advisors(task)
-        self._code = kernel.LINEAR if settings.learner == "linear" else kernel.PLANNING_CODES[settings.planning]
-        self._code = kernel.ESTIMATE if estimating else self._code
         self._loop = specialise(
-            kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step
-        )
+            kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
+            speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None,
+            combine=self.made.combine, expect=self.made.expect,
+            settle=linear.settle_features if features else kernel.settle_advisors,
+            advance=linear.advance_features if features else kernel.advance_advisors,
+        )  # fmt: skip
 
     def _play(
         self, x: np.ndarray, clock: np.ndarray, tally: np.ndarray, key: np.uint64, *, turns: int, games: int,
         learning: bool,
     ) -> Played:  # fmt: skip
-        task, settings = self.task, self.settings
+        task, settings, made = self.task, self.settings, self.made
         assert task.world is not None
-        whole, real = np.zeros((6, task.n), np.int64), np.zeros((2, task.n))
-        played = Played(
-            np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, task.n))
+        actions = self.table.shape[1]
+        whole, real = np.zeros((kernel.WHOLE_SLOTS, task.n), np.int64), np.zeros((kernel.REAL_SLOTS, task.n))
+        voice = kernel.Voice(
+            made.codes, made.parameters, np.zeros(actions), np.zeros(actions), np.zeros(actions), np.zeros(3)
         )
-        self._loop(
-            task.world.constants, x, self.table, self.counts, np.zeros(self.table.shape[1]), whole, real,
-            self.layout, self.focus, clock, tally, key, self._code, float(settings.alpha),
-            settings.alpha_half,
-            float(settings.epsilon) if learning else 0.0, float(settings.noise) if learning else 0.0, self._limit,
-            self._shared, learning, turns, *played,
+        run = kernel.Run(
+            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
+            float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
         )  # fmt: skip
-        return played
+        returns = np.zeros((max(games, 1), task.n))
+        scores, lengths, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
+        self._loop(
+            task.world.constants, x, self.table, self.counts, whole, real, self.committee, voice, clock, tally, run,
+            turns, scores, lengths, finished, returns,
+        )  # fmt: skip
+        return Played(scores, lengths, finished, returns[:games])
 
     def prepare(self) -> None:
         """Compile, where that has not been done: nothing is played."""
@@ -160,7 +209,7 @@ class CompiledLearner(_Tables):
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run itself is not touched."""
         key = draws.stream_key(self.settings.seed, draws.EVALUATION, seed)
-        x, clock = np.zeros_like(self.x), np.array([0, 0, 0, 1])
+        x, clock = np.zeros_like(self.x), np.array([0, 0, 0, 1, 0])
         turns = games * (self._limit if self._limit > 0 else _LONGEST_GAME)
         played = self._play(x, clock, np.zeros(2), key, turns=turns, games=games, learning=False)
         if clock[kernel.GAMES] < games:
@@ -178,8 +227,12 @@ class CompiledLearner(_Tables):
         advisors, local = np.zeros(self.task.n, np.int64), np.zeros(self.task.n, np.int64)
         m = world.begin(world.constants, x, advisors)
         world.local_states(world.constants, x, advisors, m, local)
-        advisors = advisors[:m]
-        return advisors, self.layout[0, advisors] + self.layout[1, advisors] * local[:m]
+        voice = np.ones(self.task.n)
+        if world.speaks is not None:
+            world.speaks(world.constants, x, advisors, m, voice)
+        spoken = np.flatnonzero(voice[:m])
+        advisors, local = advisors[spoken], local[spoken]
+        return advisors, self.layout[0, advisors] + self.layout[1, advisors] * local
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""
@@ -188,7 +241,7 @@ class CompiledLearner(_Tables):
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
-        counted = {"counts": self.counts} if len(self.counts) else {}
+        counted = {"counts": self.counts} if self.made.counting else {}
         return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted}
 
     def restore(self, tensors: dict[str, np.ndarray]) -> None:
@@ -197,6 +250,12 @@ class CompiledLearner(_Tables):
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def _grown(table: np.ndarray, rows: int) -> np.ndarray:
+    bigger = np.zeros((rows, table.shape[1]))
+    bigger[: len(table)] = table
+    return bigger
 
 
 def _copy_all(own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> None:
@@ -209,11 +268,11 @@ def _copy_all(own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> None:
 class _Slots(NamedTuple):
     """What the adapter's kernel is given and remembers between two steps; `kernel` names the rows and entries."""
 
-    total: np.ndarray  # [A]
-    whole: np.ndarray  # [14, n] int64
-    real: np.ndarray  # [5, n]
-    clock: np.ndarray  # [11] int64
-    tally: np.ndarray  # [5]
+    whole: np.ndarray  # [ADAPTER_WHOLE, n] int64
+    real: np.ndarray  # [ADAPTER_REAL, n]
+    voices: np.ndarray  # [3, A] preferences and scratch
+    clock: np.ndarray  # [14] int64
+    tally: np.ndarray  # [4]
 
 
 class AdapterLearner(_Tables):
@@ -228,29 +287,38 @@ class AdapterLearner(_Tables):
         assert task.adapter is not None
         if settings.learner == "linear":
             raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
-        if settings.foresight == "estimate":
-            raise BadInput(f"an estimate of the aggregator needs a compiled world, and {task.name!r} is none")
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._shared_environment = task.adapter
+        self.made = made_committee(task, settings)
         self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
+        self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
+        self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect)
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []
         self.seeded_at = np.zeros(1, np.int64)
 
     def _slots(self, key: np.uint64, learning: bool) -> _Slots:
         task, settings, adapter = self.task, self.settings, self.adapter
-        whole, real = np.zeros((14, task.n), np.int64), np.zeros((5, task.n))
-        whole[kernel.POSITION], whole[kernel.ONE] = adapter.position, 1
+        made, parts = self.made, len(self.made.codes)
+        whole = np.zeros((kernel.ADAPTER_WHOLE, task.n), np.int64)
+        real = np.zeros((kernel.ADAPTER_REAL, task.n))
+        whole[kernel.POSITION], whole[kernel.ONE], whole[kernel.NOW_SPEAKS] = adapter.position, 1, 1
         whole[kernel.VIEW], whole[kernel.SOURCE] = adapter.view_of, adapter.source
+        whole[kernel.KIND_OF], whole[kernel.PART_OF], whole[kernel.CODES, :parts] = (
+            made.kinds,
+            made.voices.of,
+            made.codes,
+        )
         real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
-        clock, tally = np.zeros(11, np.int64), np.zeros(5)
-        clock[kernel.FRESH], clock[kernel.LEARNING] = 1, int(learning)
-        clock[kernel.PLANNING], clock[kernel.SHARED] = kernel.PLANNING_CODES[settings.planning], shared_advisors(task)
+        real[kernel.ALPHA_OF], real[kernel.PARAMETERS, :parts] = task.alphas(settings.alpha), made.parameters
+        clock, tally = np.zeros(14, np.int64), np.zeros(4)
+        clock[kernel.FRESH], clock[kernel.LEARNING], clock[kernel.PARTS] = 1, int(learning), parts
+        clock[kernel.KIND], clock[kernel.NEEDED] = made.kind, made.needs
         clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
-        tally[kernel.ALPHA] = settings.alpha
+        clock[kernel.SHARED] = shared_advisors(task)
         if learning:
             tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
-        return _Slots(np.zeros(len(task.actions)), whole, real, clock, tally)
+        return _Slots(whole, real, np.zeros((3, len(task.actions))), clock, tally)
 
     @property
     def clock(self) -> np.ndarray:
@@ -264,15 +332,15 @@ class AdapterLearner(_Tables):
 
     def _turn(self, slots: _Slots) -> Callable[[int], int]:
         """The compiled call, with all that stays the same bound to it."""
-        adapter, call = self.adapter, kernel.adapter_turn
-        total, whole, real, clock, tally = slots
+        adapter, call = self.adapter, self._call
+        whole, real, voices, clock, tally = slots
         firsts, signals = adapter.firsts, adapter.signals
-        adapter.bind(whole[kernel.NOW_ACTIVE], whole[kernel.HAS_ENDED])
+        adapter.bind(whole[kernel.NOW_ACTIVE], whole[kernel.NOW_SPEAKS], whole[kernel.HAS_ENDED])
 
         def turn(event: int) -> int:
             if adapter.rows > len(self.table):
                 self._grow()
-            action = call(self.table, total, whole, real, firsts, signals, clock, tally, event)
+            action = call(self.table, self.counts, whole, real, voices, firsts, signals, clock, tally, event)
             if action < 0:
                 name = self.task.foci[-1 - action].name
                 raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
@@ -281,9 +349,10 @@ class AdapterLearner(_Tables):
         return turn
 
     def _grow(self) -> None:
-        bigger = np.zeros((max(self.adapter.rows, 2 * len(self.table)), self.table.shape[1]))
-        bigger[: len(self.table)] = self.table
-        self.table = bigger
+        rows = max(self.adapter.rows, 2 * len(self.table))
+        self.table = _grown(self.table, rows)
+        if self.made.counting:
+            self.counts = _grown(self.counts, rows)
 
     def _stretch_seed(self) -> int:
         return draws.environment_seed(self.settings.seed, draws.ENVIRONMENT, int(self.seeded_at[0]))
@@ -319,18 +388,9 @@ class AdapterLearner(_Tables):
         """Compile, where that has not been done: a call on empty slots that nobody looks at."""
         slots = self._slots(np.uint64(0), learning=False)
         firsts, signals = np.zeros_like(self.adapter.firsts), np.zeros_like(self.adapter.signals)
-        with first_use(kernel.adapter_turn):
-            kernel.adapter_turn(
-                self.table,
-                slots.total,
-                slots.whole,
-                slots.real,
-                firsts,
-                signals,
-                slots.clock,
-                slots.tally,
-                kernel.RETURN,
-            )
+        with first_use(self._call):
+            self._call(self.table, self.counts, slots.whole, slots.real, slots.voices, firsts, signals, slots.clock,
+                       slots.tally, kernel.RETURN)  # fmt: skip
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
@@ -377,12 +437,12 @@ class AdapterLearner(_Tables):
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] for an observation."""
         adapter = self.adapter
-        active = np.zeros(self.task.n, np.int64)
-        adapter.bind(active, np.zeros(self.task.n, np.int64))
+        active, speaking = np.zeros(self.task.n, np.int64), np.ones(self.task.n, np.int64)
+        adapter.bind(active, speaking, np.zeros(self.task.n, np.int64))
         adapter.look(state)
         if adapter.rows > len(self.table):
             self._grow()
-        advisors = np.flatnonzero(active)
+        advisors = np.flatnonzero(active & speaking)
         return advisors, adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
 
     def values(self, j: int) -> np.ndarray:
@@ -397,8 +457,9 @@ class AdapterLearner(_Tables):
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of; what is no array travels as JSON."""
         counted = json.dumps(self.adapter.counted()).encode()
+        counts = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
         return {
-            "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally,
+            "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
             "seeded_at": self.seeded_at,
             "trail": np.array(self.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
         }  # fmt: skip
@@ -415,6 +476,10 @@ class AdapterLearner(_Tables):
             raise BadInput(f"the checkpoint has {table.shape[-1]} actions, the task {self.table.shape[1]}")
         self.adapter.recount(json.loads(tensors["counted"].tobytes()), len(table))
         self.table = np.array(table)
+        if self.made.counting:
+            if "counts" not in tensors or tensors["counts"].shape != table.shape:
+                raise BadInput("the checkpoint's 'counts' do not fit its table: restore it from a copy")
+            self.counts = np.array(tensors["counts"])
         self.trail = [int(action) for action in tensors["trail"]]
 
     def close(self) -> None:

@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.aggregation import epsilon_greedy, greedy, weighted_sum
+from multiadvisor.aggregations import behaviour, epsilon_greedy, greedy, weighted_sum
+from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,
     ENVIRONMENT,
@@ -24,17 +25,19 @@ from multiadvisor.draws import (
     normal,
     turn_key,
 )  # fmt: skip
-from multiadvisor.planning import Planning, foreseen
+from multiadvisor.plannings import Ahead, Planning, bootstrap
+from multiadvisor.settings import Settings
 from multiadvisor.tabular.kernel import TINY
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
 
 
 class Frame(NamedTuple):
-    """The active advisors and the rows of the table they look at."""
+    """The active advisors, the rows of the table they look at, and whether the aggregator hears them."""
 
     advisors: np.ndarray  # [m], rising
     rows: np.ndarray  # [m]
+    heard: np.ndarray  # [m] 1.0, or 0.0 for who is silent
 
 
 class Outcome(NamedTuple):
@@ -64,18 +67,20 @@ class Reference:
 
     source: Source
     table: np.ndarray  # [rows, A]
-    planning: Planning
+    plannings: tuple[Planning, ...]  # [n]
+    voices: Voices
     weights: np.ndarray  # [n]
     gammas: np.ndarray  # [n]
-    alpha: float
+    alphas: np.ndarray  # [n]
     alpha_half: int
     epsilon: float
     sigma: float
     key: np.uint64
-    counts: np.ndarray | None = None  # [rows, A] how often each action was the aggregator's, where advisors estimate it
+    counts: np.ndarray  # [rows, A] how often each action was the aggregator's
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
+    held: int | None = None  # the next action, where an advisor has learned from it
 
     def learn(self, turns: int) -> list[int]:
         """Play and learn; the actions taken."""
@@ -83,49 +88,63 @@ class Reference:
         for _ in range(turns):
             if self.frame is None:
                 self.frame = self.source.deal()
-            key = np.uint64(turn_key(self.key, self.turn))
-            word = np.uint64(draw(key, CHOICE))
-            preferences = weighted_sum(self.table[self.frame.rows], self.weights[self.frame.advisors])  # [A]
-            action = int(epsilon_greedy(preferences, self.epsilon, high_half(word), low_half(word)))
+            action = self.choose(self.frame, self.turn) if self.held is None else self.held
+            self.held = None
             outcome = self.source.step(action)
+            key = np.uint64(turn_key(self.key, self.turn))
             (self.update_linear if self.linear else self.update)(self.frame, action, outcome, key)
-            self.frame = None if outcome.terminated or outcome.truncated else outcome.frame
+            over = outcome.terminated or outcome.truncated
+            self.frame, self.held = (None, None) if over else (outcome.frame, self.held)
             self.turn += 1
             actions.append(action)
         return actions
+
+    def preferences(self, frame: Frame) -> np.ndarray:
+        """What the aggregator makes of the advice [A]."""
+        advisors = frame.advisors
+        return self.voices.prefer(self.table[frame.rows], self.weights[advisors] * frame.heard, advisors)
+
+    def choose(self, frame: Frame, turn: int) -> int:
+        """The action of that turn."""
+        word = np.uint64(draw(np.uint64(turn_key(self.key, turn)), CHOICE))
+        return int(epsilon_greedy(self.preferences(frame), self.epsilon, high_half(word), low_half(word)))
 
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
         reward = self.noisy(outcome.reward, before.advisors, key)
         gone = outcome.gone | outcome.terminated
-        self.nudge(before.rows[gone], action, reward[gone])
+        self.nudge(before.rows[gone], action, reward[gone], before.advisors[gone])
         if outcome.terminated:
             return
-        after = outcome.frame
-        preferences = weighted_sum(self.table[after.rows], self.weights[after.advisors])  # Q_Sigma(x', .) [A]
-        ahead = int(greedy(preferences, low_half(np.uint64(draw(key, FORESIGHT)))))  # f_Sigma(x')
-        values = self.bootstrap(outcome.rows[~gone], ahead)  # [those who stay]
-        self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[before.advisors[~gone]] * values)
+        stay = before.advisors[~gone]
+        values = self.expect(stay, outcome.rows[~gone], outcome.frame, key)
+        self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[stay] * values, stay)
 
-    def bootstrap(self, rows: np.ndarray, ahead: int) -> np.ndarray:
-        """What the advisors expect from the rows they arrived at, given f_Sigma(x') or their own estimate of it."""
-        if self.counts is None:
-            return self.planning(self.table[rows], ahead)
+    def expect(self, advisors: np.ndarray, rows: np.ndarray, after: Frame, key: np.uint64) -> np.ndarray:
+        """What the advisors expect of the rows they have arrived at."""
+        preferences = self.preferences(after)
+        ahead = int(greedy(preferences, low_half(np.uint64(draw(key, FORESIGHT)))))  # f_Sigma(x')
         for row in rows:  # in turn, as two advisors may share a row
             self.counts[row, ahead] += 1.0
-        return foreseen(self.table[rows], self.counts[rows])
+        plannings = [self.plannings[j] for j in advisors]
+        if any("taken" in planning.needs for planning in plannings):
+            self.held = self.choose(after, self.turn + 1)
+        values = np.zeros(len(rows))
+        for planning in dict.fromkeys(plannings):
+            those = np.array([one == planning for one in plannings])
+            known = Ahead(ahead, self.held, behaviour(preferences, self.epsilon), self.counts[rows[those]])
+            values[those] = bootstrap(planning, self.table[rows[those]], known)
+        return values
 
     def update_linear(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Plain Q-learning on the sum; every feature that was present takes an equal share of the step."""
         weights, after = self.weights[before.advisors], outcome.frame
         expected = weighted_sum(self.table[before.rows], weights)[action]
-        ahead = (
-            weighted_sum(self.table[after.rows], self.weights[after.advisors]).max() if not outcome.terminated else 0.0
-        )
+        ahead = self.preferences(after).max() if not outcome.terminated else 0.0
         income = sum(weights * self.noisy(outcome.reward, before.advisors, key))
         error = income + self.gammas[0] * ahead - expected
         for row in before.rows:
-            new = self.table[row, action] + self.step_size() / len(before.rows) * error
+            new = self.table[row, action] + self.alphas[0] * self.decay() / len(before.rows) * error
             self.table[row, action] = new if abs(new) > TINY else 0.0
 
     def noisy(self, reward: np.ndarray, advisors: np.ndarray, key: np.uint64) -> np.ndarray:
@@ -134,28 +153,38 @@ class Reference:
             return reward
         return reward + self.sigma * np.array([normal(np.uint64(draw(key, NOISE + int(j)))) for j in advisors])
 
-    def step_size(self) -> float:
-        """alpha, falling with the turns where it is to."""
+    def decay(self) -> float:
+        """By how much step sizes have fallen."""
         half = self.alpha_half
-        return self.alpha * half / (half + self.turn) if half > 0 else self.alpha
+        return half / (half + self.turn) if half > 0 else 1.0
 
-    def nudge(self, rows: np.ndarray, action: int, targets: np.ndarray) -> None:
+    def nudge(self, rows: np.ndarray, action: int, targets: np.ndarray, advisors: np.ndarray) -> None:
         """q += alpha * (target - q), in turn, as two advisors may share a row."""
-        alpha = self.step_size()
-        for row, target in zip(rows, targets, strict=True):
-            new = self.table[row, action] + alpha * (target - self.table[row, action])
+        for row, target, j in zip(rows, targets, advisors, strict=True):
+            new = self.table[row, action] + self.alphas[j] * self.decay() * (target - self.table[row, action])
             self.table[row, action] = new if abs(new) > TINY else 0.0
+
+
+def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
+    """The readable learner of a task; what it learns goes into `table`."""
+    return Reference(
+        source, table, plannings_of(task, settings.planned), voices_of(task, settings.aggregation), task.weights,
+        task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
+        settings.noise, key, np.zeros_like(table), settings.learner == "linear",
+    )  # fmt: skip
 
 
 class CompiledSource:
     """A compiled world for the reference learner."""
 
     def __init__(self, task: Task, key: np.uint64) -> None:
-        self.game = Game(task, key)
-        self.layout = task.layout()
+        self.task, self.game, self.layout = task, Game(task, key), task.layout()
 
     def _frame(self, advisors: np.ndarray, local: np.ndarray) -> Frame:
-        return Frame(advisors, self.layout.offset[advisors] + self.layout.stride[advisors] * local)
+        world, heard = self.task.world, np.ones(len(advisors))
+        if world is not None and world.speaks is not None:
+            world.speaks(world.constants, self.game.x, advisors, len(advisors), heard)
+        return Frame(advisors, self.layout.offset[advisors] + self.layout.stride[advisors] * local, heard)
 
     def deal(self) -> Frame:
         """Start a game."""
@@ -166,7 +195,7 @@ class CompiledSource:
         now = self.game.step(action)
         here = self._frame(now.advisors, now.local)
         stay = ~now.ended
-        left = Frame(here.advisors[stay], here.rows[stay])
+        left = self._frame(now.advisors[stay], now.local[stay])
         return Outcome(now.reward, now.ended, here.rows, left, now.terminated, now.truncated)
 
 
@@ -177,8 +206,9 @@ class AdapterSource:
         assert task.adapter is not None
         self.adapter, self.seed = task.adapter, seed
         self.turn, self.since = 0, STRETCH
-        self.active, self.ended = np.ones(task.n, np.int64), np.zeros(task.n, np.int64)
-        self.adapter.bind(self.active, self.ended)
+        self.active, self.heard = np.ones(task.n, np.int64), np.ones(task.n, np.int64)
+        self.ended = np.zeros(task.n, np.int64)
+        self.adapter.bind(self.active, self.heard, self.ended)
 
     def _rows(self, advisors: np.ndarray) -> np.ndarray:
         adapter = self.adapter
@@ -186,7 +216,7 @@ class AdapterSource:
 
     def _frame(self) -> Frame:
         advisors = np.flatnonzero(self.active)
-        return Frame(advisors, self._rows(advisors))
+        return Frame(advisors, self._rows(advisors), self.heard[advisors].astype(float))
 
     def deal(self) -> Frame:
         """Start a game; after a stretch of turns, from a new seed."""

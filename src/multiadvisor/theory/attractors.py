@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.planning import egocentric
+from multiadvisor.plannings import egocentric
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, best_actions, solve
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
-from multiadvisor.planning import PLANNINGS
+from multiadvisor.plannings import PLANNINGS, bootstrap
 from multiadvisor.task import Task
 from multiadvisor.theory.bounds import Bound, bound_of
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
@@ -174,7 +174,7 @@ def _learned_residual(world: MazeConstants, agent: MultiAdvisor, fruits: list[in
     largest = 0.0
     for j in fruits:
         goal, q = int(world.fruit_cell[j - ghosts]), agent.values(j)
-        off = np.abs(backup(_fruit_mdp(world, goal), PLANNINGS[planning](q, None), gamma) - q)
+        off = np.abs(backup(_fruit_mdp(world, goal), bootstrap(PLANNINGS[planning], q), gamma) - q)
         largest = max(largest, float(np.delete(off, goal, axis=0).max()))  # on its own fruit nobody ever stands
     return largest
 

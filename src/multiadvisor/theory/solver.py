@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multiadvisor.aggregation import weighted_sum
+from multiadvisor.aggregations import weighted_sum
 from multiadvisor.compiling import cached
 from multiadvisor.errors import BadInput
-from multiadvisor.planning import agnostic, egocentric, planning_named
+from multiadvisor.plannings import agnostic, bootstrap, egocentric, planning_named
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
 
 _SWEEPS = 1_000_000
@@ -116,7 +116,7 @@ def solve_local(
         np.ascontiguousarray(local.reward, float), mean, float(gamma), greedy, 1e-15 * scale, _SWEEPS, value,
     )  # fmt: skip
     q = backup(local, value, gamma)
-    ahead = (mean * q).sum(axis=-1) if policy is not None else egocentric(q) if greedy else agnostic(q)
+    ahead = (mean * q).sum(axis=-1) if policy is not None else bootstrap(egocentric if greedy else agnostic, q)
     residual = float(np.abs(backup(local, ahead, gamma) - q).max(initial=0.0))
     return q, residual, int(took)
 
@@ -159,10 +159,20 @@ def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9) -> S
     >>> solution.preferences.round(6).tolist()
     [[1.8, 1.0, 1.0]]
     """
-    planning_named(planning)
+    check_planning(planning)
     if planning != "empathic":
         return _each(mdp, gamma, planning)
     return _empathic_full(mdp, gamma) if mdp.full else _empathic_local(mdp, gamma)
+
+
+SOLVED = ("egocentric", "agnostic", "empathic")
+
+
+def check_planning(planning: str) -> None:
+    """Refuse a planning whose fixed point the solver does not know."""
+    planning_named(planning)
+    if planning not in SOLVED:
+        raise BadInput(f"the solver does not know the planning {planning!r}: choose one of {', '.join(SOLVED)}")
 
 
 def evaluate(mdp: FiniteMDP, policy: np.ndarray, gamma: float = 0.9) -> Solution:

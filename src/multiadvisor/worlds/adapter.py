@@ -120,11 +120,12 @@ class Adapter:
         self.signals = np.zeros(size + n)
         self._vector = self.signals[: self.components]
         self._active = [(j, focus.active) for j, focus in enumerate(self.foci) if focus.active is not None]
+        self._speaks = [(j, focus.speaks) for j, focus in enumerate(self.foci) if focus.speaks is not None]
         self._ended = [(j, focus.ended) for j, focus in enumerate(self.foci) if focus.ended is not None]
         self._plain = not (self._rewards or self._ended)
         self._reward_seen = False
         self.observation: Any = None
-        self.bind(np.ones(n, np.int64), np.zeros(n, np.int64))
+        self.bind(np.ones(n, np.int64), np.ones(n, np.int64), np.zeros(n, np.int64))
 
     def _whole_observation(
         self, space: Any, discretise: Callable[[Any], Hashable] | None
@@ -253,10 +254,10 @@ class Adapter:
             ) from None
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
-    def bind(self, active: np.ndarray, ended: np.ndarray) -> None:
-        """Where to write who is active [n] and whose own part has ended [n]."""
-        active[:], ended[:] = 1, 0
-        self.now_active, self.has_ended = active, ended
+    def bind(self, active: np.ndarray, speaks: np.ndarray, ended: np.ndarray) -> None:
+        """Where to write who is active [n], who of them is heard [n], and whose own part has ended [n]."""
+        active[:], speaks[:], ended[:] = 1, 1, 0
+        self.now_active, self.now_speaks, self.has_ended = active, speaks, ended
 
     def reset(self, seed: int | None) -> None:
         """Start a game, with this seed where one is given, and look around."""
@@ -323,6 +324,8 @@ class Adapter:
                 )
         for j, active in self._active:
             self.now_active[j] = 1 if active(observation) else 0
+        for j, speaks in self._speaks:
+            self.now_speaks[j] = 1 if speaks(observation) else 0
 
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""

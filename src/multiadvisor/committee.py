@@ -1,0 +1,126 @@
+"""Who plans how, and who is heard how: a run's settings spread over the advisors of its task.
+
+A setting is one value for everybody (`empathic`), or names of advisors or groups with values of their own
+(`fruits=egocentric,ghosts=empathic`; a plain value among them is for all the others).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.aggregations import Aggregation, aggregation_named
+from multiadvisor.errors import BadInput
+from multiadvisor.plannings import Planning, planning_named
+
+if TYPE_CHECKING:
+    from multiadvisor.task import Focus, Task
+
+_COMMAS = re.compile(r",(?![^(]*\))")  # not those inside a name such as "fruit (0, 10)"
+
+
+def by_name(what: str, text: Any) -> dict[str, str]:
+    """The values by name; the one for everybody else is under the empty name.
+
+    >>> by_name("planning", "empathic"), by_name("planning", "fruits=egocentric,agnostic")
+    ({'': 'empathic'}, {'fruits': 'egocentric', '': 'agnostic'})
+    """
+    if isinstance(text, Mapping):
+        return {str(name): str(value) for name, value in text.items()}
+    if not isinstance(text, str):
+        raise BadInput(f"{what} is {text!r}: give its name, or names by advisor or group")
+    values: dict[str, str] = {}
+    for part in _COMMAS.split(text):
+        name, equals, value = (piece.strip() for piece in part.rpartition("="))
+        if not value or (equals and not name):
+            raise BadInput(f"{what} is {text!r}: write a value, or name=value for each advisor or group, with commas")
+        if name in values:
+            raise BadInput(f"{what} {text!r} names {repr(name) if name else 'a value for all'} twice: keep one")
+        values[name] = value
+    return values
+
+
+def in_words(values: Mapping[str, str]) -> str:
+    """`by_name`, turned round: the plain value last."""
+    named = [f"{name}={value}" for name, value in values.items() if name]
+    return ",".join([*named, *([values[""]] if "" in values else [])])
+
+
+def spread(what: str, values: Mapping[str, str], task: Task | Team) -> list[str | None]:
+    """A value for each advisor [n]: its own, its group's, the one for all, or None."""
+    known = set(task.names) | {focus.group for focus in task.foci if focus.group}
+    for name in values:
+        if name and name not in known:
+            groups = sorted(known - set(task.names))
+            way_out = f"its groups are {', '.join(groups)}" if groups else "name its advisors"
+            raise BadInput(f"{what} names {name!r}, and task {task.name!r} has no such advisor or group: {way_out}")
+    return [values.get(f.name, values.get(f.group) if f.group else None) or values.get("") for f in task.foci]
+
+
+class Team(NamedTuple):
+    """What `spread` has to know of a task, for those who have no task: a name, and foci with names and groups."""
+
+    name: str
+    foci: tuple[Focus, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The advisors' names."""
+        return tuple(focus.name for focus in self.foci)
+
+
+class Voices(NamedTuple):
+    """How the aggregator hears a committee: a part of the advisors for each aggregation, which are then added."""
+
+    parts: tuple[tuple[Aggregation, float], ...]
+    """[G] aggregations with their parameters."""
+    of: np.ndarray
+    """[n] int64: which part an advisor belongs to."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the paper's weighted sum."""
+        return len(self.parts) == 1 and self.parts[0][0].name == "sum"
+
+    def prefer(self, advice: Any, weights: Any, advisors: np.ndarray | None = None) -> Any:
+        """Preferences [..., A] for advice [..., m, A] and weights [..., m] of these advisors [m], or of all [n]."""
+        if len(self.parts) == 1:
+            aggregation, parameter = self.parts[0]
+            return aggregation(advice, weights, parameter)
+        of = self.of if advisors is None else self.of[advisors]
+        total = None
+        for part, (aggregation, parameter) in enumerate(self.parts):
+            members = np.flatnonzero(of == part)
+            each = aggregation(advice[..., members, :], weights[..., members], parameter)
+            total = each if total is None else total + each
+        return total
+
+
+def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
+    """How each advisor plans [n]: as the settings name it, or as its focus says, or as the settings say for all."""
+    values = by_name("planning", planning)
+    named = spread("planning", {name: value for name, value in values.items() if name}, task)
+    found = []
+    for name, focus in zip(named, task.foci, strict=True):
+        own = name or focus.planning or values.get("")
+        if own is None:
+            raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
+        found.append(planning_named(own))
+    return tuple(found)
+
+
+def voices_of(task: Task | Team, aggregation: str) -> Voices:
+    """How the aggregator hears each advisor; those whom the settings leave out are summed."""
+    values = by_name("aggregation", aggregation)
+    names = [name or "sum" for name in spread("aggregation", values, task)]
+    # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
+    keys = [
+        (name, focus.group if name != "sum" and (focus.group in values or focus.name in values) else "")
+        for name, focus in zip(names, task.foci, strict=True)
+    ]
+    parts = list(dict.fromkeys(keys))
+    made = tuple(aggregation_named(name) for name, _ in parts)
+    return Voices(made, np.array([parts.index(key) for key in keys], np.int64))
