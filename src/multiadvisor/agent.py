@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.aggregation import greedy, weighted_sum
+from multiadvisor.aggregation import greedy
 from multiadvisor.errors import BadInput
 from multiadvisor.planning import Planning
 from multiadvisor.progress import LearningBar
@@ -119,15 +119,16 @@ class MultiAdvisor:
 
     def preferences(self, state: Any) -> np.ndarray:
         """Q_Sigma(x, .) [A]."""
-        _, advice, weights = self._learner.consult(state)
-        return weighted_sum(advice, weights)
+        return self._learner.preferences(state)
 
     def act(self, state: Any, draw: float = 0.0) -> int:
-        """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
-        return int(greedy(self.preferences(state), draw))
+        """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exactly equal ones."""
+        return self.task.first_action + int(greedy(self.preferences(state), draw))
 
     def explain(self, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
+
+        Actions are given by name, or by number as the environment counts them.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), seed=0).learn(2_000, progress=False)

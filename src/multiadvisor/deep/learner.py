@@ -174,6 +174,10 @@ class DeepLearner:
         names = tuple(self.split.names[j] for j in keep)
         return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep])
 
+    def preferences(self, state: Any) -> np.ndarray:
+        """Q_Sigma(x, .) [A] in one state."""
+        return self.consult(state).preferences()
+
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
         raise BadInput("a network has no table of values: ask for the advice in a state")

@@ -115,6 +115,16 @@ def consult(table, advisors, offset, stride, local, rows, weight, m, total, valu
         look(table, advisors, offset, stride, local, rows, weight, m, total, value, 2)
 
 
+def ask(constants, x, table, total, slots, layout, weight):
+    """Who is active in x, on which rows, and Q_Sigma(x, .) into total [A]: m; `slots` are the rows ADVISOR to ROW."""
+    advisors, local = slots[ADVISOR], slots[LOCAL]
+    m = begin(constants, x, advisors)
+    local_states(constants, x, advisors, m, local)
+    # no planning is asked for, so that nothing is written in the place of `value`
+    look(table, advisors, layout[OFFSET], layout[STRIDE], local, slots[ROW], weight, m, total, total, LINEAR)
+    return m
+
+
 @compiled
 def greedy(total, word):
     """The best action, ties broken by the word's low half; without branches that a processor would guess wrong."""

@@ -16,6 +16,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
+from multiadvisor.aggregation import weighted_sum
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import Settings
@@ -41,12 +42,17 @@ class Consulted(NamedTuple):
     advice: np.ndarray  # [m, A]
     weights: np.ndarray  # [m]
 
+    def preferences(self) -> np.ndarray:
+        """What the aggregator makes of it, Q_Sigma(x, .) [A]."""
+        return weighted_sum(self.advice, self.weights)
+
 
 class _Tables(ABC):
     """What the learners with tables answer alike."""
 
     task: Task
     table: np.ndarray
+    weights: np.ndarray  # [n]
     clock: Any  # [...] int64
     tally: Any  # [...]
 
@@ -77,7 +83,12 @@ class _Tables(ABC):
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
         advisors, rows = self.rows(state)
-        return Consulted(tuple(self.task.names[j] for j in advisors), self.table[rows], self.task.weights[advisors])
+        names = self.task.names
+        return Consulted(tuple([names[j] for j in advisors.tolist()]), self.table[rows], self.weights[advisors])
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """Q_Sigma(x, .) [A] in one state."""
+        return self.consult(state).preferences()
 
 
 def shared_advisors(task: Task) -> int:
@@ -101,6 +112,7 @@ class CompiledLearner(_Tables):
         layout = task.layout()
         self.layout = np.stack([layout.offset, layout.stride])
         self.focus = np.stack([task.weights, task.gammas(settings.gamma)])
+        self.weights = self.focus[kernel.WEIGHT]
         self.table = np.zeros((layout.rows, len(task.actions)))
         estimating = settings.foresight == "estimate"
         self.counts = np.zeros(self.table.shape if estimating else (0, len(task.actions)))
@@ -115,6 +127,7 @@ class CompiledLearner(_Tables):
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step
         )
+        self._ask = specialise(kernel.ask, begin=world.begin, local_states=world.local_states)
 
     def _play(
         self, x: np.ndarray, clock: np.ndarray, tally: np.ndarray, key: np.uint64, *, turns: int, games: int,
@@ -141,11 +154,14 @@ class CompiledLearner(_Tables):
             with first_use(self._loop):
                 self._play(self.x, self.clock, self.tally, self.key, turns=0, games=0, learning=True)
         except NumbaError as error:
-            reason = " ".join(str(error).split())[:200]
-            raise BadInput(
-                f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
-                f"function ({reason} ...)"
-            ) from None
+            raise self._not_compiled(error) from None
+
+    def _not_compiled(self, error: NumbaError) -> BadInput:
+        reason = " ".join(str(error).split())[:200]
+        return BadInput(
+            f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
+            f"function ({reason} ...)"
+        )
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
@@ -172,14 +188,24 @@ class CompiledLearner(_Tables):
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] in a state x of the world."""
+        found, _ = self._asked(state)
+        return found[kernel.ADVISOR], found[kernel.ROW]
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """Q_Sigma(x, .) [A] in a state x, as the loop itself sums it up."""
+        return self._asked(state)[1]
+
+    def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """What `ask` writes: by slot [3, m], and Q_Sigma(x, .) [A]."""
         world = self.task.world
         assert world is not None
         x = world.checked(state, self.task.name)
-        advisors, local = np.zeros(self.task.n, np.int64), np.zeros(self.task.n, np.int64)
-        m = world.begin(world.constants, x, advisors)
-        world.local_states(world.constants, x, advisors, m, local)
-        advisors = advisors[:m]
-        return advisors, self.layout[0, advisors] + self.layout[1, advisors] * local[:m]
+        slots, total = np.empty((3, self.task.n), np.int64), np.empty(self.table.shape[1])
+        try:
+            m = self._ask(world.constants, x, self.table, total, slots, self.layout, self.weights)
+        except NumbaError as error:
+            raise self._not_compiled(error) from None
+        return slots[:, :m], total
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""
@@ -232,7 +258,7 @@ class AdapterLearner(_Tables):
             raise BadInput(f"an estimate of the aggregator needs a compiled world, and {task.name!r} is none")
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._shared_environment = task.adapter
-        self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
+        self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []
         self.seeded_at = np.zeros(1, np.int64)
