@@ -25,6 +25,7 @@ from multiadvisor.version import VERSION
 if TYPE_CHECKING:
     from multiadvisor.explain import Explanation
 
+_LARGEST_SCORE = 1e300  # of a game: a mean of many would overflow
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
 
@@ -181,6 +182,12 @@ class MultiAdvisor:
 
     def summary(self, played: Played) -> Evaluation:
         """What games that were played come to."""
+        largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
+        if not largest < _LARGEST_SCORE:
+            raise BadInput(
+                f"the rewards of a game of {self.task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot be "
+                "averaged: scale them down"
+            )
         measures = self.task.measures(played.returns) if self.task.measures else {}
         return Evaluation(
             games=len(played.score),

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import sysconfig
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+_CALLS_ENVIRONMENTS = str(_PACKAGE / "worlds" / "stepping.py")
 
 
 class BadInput(ValueError):
@@ -29,3 +35,25 @@ def short(text: str, most: int = 60) -> str:
     """A text of others for one line of ours."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its type and what it says."""
+    text = short(str(error), 160)
+    return f"{type(error).__name__}{': ' if text else ''}{text}"
+
+
+def fault_of_environment(error: BaseException) -> str | None:
+    """What an environment raised and where, in one line; None where the fault is not an environment's.
+
+    The place is the last one in a file of the user's own, or, where there is none, in whatever is installed.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [k for k, frame in enumerate(frames) if Path(frame.filename).is_relative_to(_PACKAGE)]
+    if not own or frames[own[-1]].filename != _CALLS_ENVIRONMENTS or own[-1] + 1 == len(frames):
+        return None
+    beyond = frames[own[-1] + 1 :]
+    installed = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "platlib", "purelib"))
+    users = [frame for frame in beyond if not frame.filename.startswith(installed)]
+    at = (users or beyond)[-1]
+    return f"{told(error)} ({at.filename}:{at.lineno}, in {at.name})"

@@ -97,7 +97,8 @@ class Trace:
         """The score of each game [G]: the weighted rewards, summed in the order they came."""
         score, weights = np.zeros(len(self)), self.weights
         game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
-        np.add.at(score, game, weights[self.reward_advisor] * self.reward)
+        with np.errstate(over="ignore"):  # `MultiAdvisor.summary` refuses what does not add up
+            np.add.at(score, game, weights[self.reward_advisor] * self.reward)
         return score
 
     @cached_property
@@ -147,7 +148,8 @@ class Trace:
         """The games as an evaluation gives them."""
         returns = np.zeros((len(self), len(self.names)))
         game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
-        np.add.at(returns, (game, self.reward_advisor), self.reward)
+        with np.errstate(over="ignore"):
+            np.add.at(returns, (game, self.reward_advisor), self.reward)
         return Played(self.score, self.turns, self.finished.astype(np.int64), returns)
 
     def save(self, path: str | Path) -> None:

@@ -80,6 +80,14 @@ class _Tables(ABC):
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] in a state."""
 
+    def _refuse_infinite(self) -> None:
+        wrong = ~np.isfinite(self.table)
+        if wrong.any():
+            raise BadInput(
+                f"a value of task {self.task.name!r} is no longer finite (table row {np.argwhere(wrong)[0, 0]}): look "
+                "for a reward that is not, or is very large, or choose a gamma below 1"
+            )
+
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
         advisors, rows = self.rows(state)
@@ -166,12 +174,7 @@ class CompiledLearner(_Tables):
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
         self._play(self.x, self.clock, self.tally, self.key, turns=turns, games=0, learning=True)
-        if not np.isfinite(self.table).all():
-            row = int(np.argwhere(~np.isfinite(self.table))[0, 0])
-            raise BadInput(
-                f"a value of task {self.task.name!r} is no longer finite (table row {row}): look for a reward that is "
-                "not, or choose a gamma below 1"
-            )
+        self._refuse_infinite()
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run itself is not touched."""
@@ -375,6 +378,7 @@ class AdapterLearner(_Tables):
                 action = -1
             else:
                 action = turn(kernel.STEP)
+        self._refuse_infinite()
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
