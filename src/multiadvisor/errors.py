@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
-_CALLS_ENVIRONMENTS = str(_PACKAGE / "worlds" / "stepping.py")
 
 
 class BadInput(ValueError):
@@ -48,12 +47,15 @@ def fault_of_environment(error: BaseException) -> str | None:
 
     The place is the last one in a file of the user's own, or, where there is none, in whatever is installed.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [k for k, frame in enumerate(frames) if Path(frame.filename).is_relative_to(_PACKAGE)]
-    if not own or frames[own[-1]].filename != _CALLS_ENVIRONMENTS or own[-1] + 1 == len(frames):
+    import gymnasium  # lazily: who makes no mistake need not wait for it
+
+    walked = list(traceback.walk_tb(error.__traceback__))
+    own = [k for k, (frame, _) in enumerate(walked) if Path(frame.f_code.co_filename).is_relative_to(_PACKAGE)]
+    beyond = walked[own[-1] + 1 :] if own else []
+    kinds = (gymnasium.Env, gymnasium.vector.VectorEnv)
+    if not beyond or not isinstance(beyond[0][0].f_locals.get("self"), kinds):
         return None
-    beyond = frames[own[-1] + 1 :]
     installed = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "platlib", "purelib"))
-    users = [frame for frame in beyond if not frame.filename.startswith(installed)]
-    at = (users or beyond)[-1]
-    return f"{told(error)} ({at.filename}:{at.lineno}, in {at.name})"
+    users = [place for place in beyond if not place[0].f_code.co_filename.startswith(installed)]
+    frame, line = (users or beyond)[-1]
+    return f"{told(error)} ({frame.f_code.co_filename}:{line}, in {frame.f_code.co_name})"

@@ -19,7 +19,7 @@ from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.adapter import no_reward
 from multiadvisor.worlds.game import Games
-from multiadvisor.worlds.stepping import begin_game, copied, take_step
+from multiadvisor.worlds.stepping import begin_game, copied, five
 
 NOBODY = np.zeros((0, 0), np.uint8)  # in the place of activity, where every advisor always has a say
 
@@ -396,7 +396,7 @@ class PythonSource:
         self.torn = True
         for i, (env, action) in enumerate(zip(self.envs, actions.tolist(), strict=True)):
             before = self.seen[i]
-            after, reward, ends, cut, info = take_step(env, action + first)
+            after, reward, ends, cut, info = five(env.step(action + first))
             reader.read(before, action, reward, after, ends, cut, info, paid[i], ended[i])
             self._arrive(i, after)
             terminated[i], over[i] = ends, ends or cut
@@ -436,7 +436,7 @@ class PythonSource:
             for action in self.trails[i]:
                 if over:
                     begin_game(env)
-                seen, _, ends_now, cut, _ = take_step(env, action + self.reader.first_action)
+                seen, _, ends_now, cut, _ = five(env.step(action + self.reader.first_action))
                 over = ends_now or cut
             if over:
                 self._deal(i)
@@ -490,7 +490,7 @@ class VectorSource:
     def step(self, actions: np.ndarray) -> Turn:
         """A turn of every game; where one had ended, a new one is dealt."""
         count, n, reader = self.env.num_envs, self.task.n, self.reader
-        seen, rewards, terminated, truncated, infos = take_step(self.env, actions + reader.first_action)
+        seen, rewards, terminated, truncated, infos = five(self.env.step(actions + reader.first_action))
         dealt = self.over if self.waits else np.zeros(count, bool)
         over = np.asarray(terminated | truncated)
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)

@@ -17,7 +17,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition, check_foci
-from multiadvisor.worlds.stepping import array_key, begin_game, copied, number_key, take_step
+from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
 if TYPE_CHECKING:
     import gymnasium
@@ -268,12 +268,17 @@ class Adapter:
 
     def reset(self, seed: int | None) -> None:
         """Start a game, with this seed where one is given, and look around."""
-        self._arrive(begin_game(self.env, seed))
+        observation = begin_game(self.env, seed)
+        self.observation = observation if self._plain else copied(observation)
+        self.look(observation)
 
     def step(self, action: int) -> tuple[bool, bool]:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
         action += self.first_action
-        observation, reward, terminated, truncated, info = take_step(self.env, action)
+        result = self.env.step(action)
+        if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
+            result = five(result)
+        observation, reward, terminated, truncated, info = result
         if not self._reward_seen:
             self._check_reward(reward)
         try:
@@ -293,13 +298,10 @@ class Adapter:
                     raise no_reward(paid, focus) from None
             for j, ended in self._ended:
                 self.has_ended[j] = 1 if ended(transition) else 0
-        self._arrive(observation)
-        return terminated, truncated
-
-    def _arrive(self, observation: Any) -> None:
         # functions of a transition look at it after the next step, which may change it in place
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
+        return terminated, truncated
 
     def _check_reward(self, reward: Any) -> None:
         """Once: a wrapper may have made a number of a vector, or the environment may not have declared its vector."""

@@ -1,7 +1,4 @@
-"""The one place where an environment is called: what it gives is checked here, and what it raises is its own fault.
-
-The command line knows by the name of this file whose fault an exception is (`errors.fault_of_environment`).
-"""
+"""What an environment gives, checked: the first observation of a game, a step, and observations as local states."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import numpy as np
 from multiadvisor.errors import BadInput, short
 
 
-# ---- calling ---------------------------------------------------------------------------------------------------------
+# ---- resets and steps ------------------------------------------------------------------------------------------------
 def begin_game(env: Any, seed: int | None = None) -> Any:
     """Reset, with this seed where one is given: the first observation."""
     try:
@@ -36,9 +33,8 @@ def begin_game(env: Any, seed: int | None = None) -> Any:
     )
 
 
-def take_step(env: Any, action: Any) -> Any:
-    """A step: observation, reward, terminated, truncated and info."""
-    result = env.step(action)
+def five(result: Any) -> Any:
+    """What a step gave, if it is a step of today's Gymnasium: observation, reward, terminated, truncated and info."""
     if isinstance(result, tuple) and len(result) == 5:
         return result
     raise BadInput(
@@ -85,8 +81,11 @@ def array_key(space: Any) -> Callable[[Any], bytes]:
     dtype = space.dtype
 
     def key(observation: Any) -> bytes:
-        if type(observation) is np.ndarray and observation.dtype is dtype:
-            return observation.tobytes()
+        try:
+            if observation.dtype is dtype:
+                return observation.tobytes()
+        except AttributeError:
+            pass
         return _conformed(observation, space).tobytes()
 
     return key
