@@ -34,7 +34,7 @@ LAYERS = [
     {"runs.sweep"},
     {"runs.search", "runs.tensorboard"},
     {"experiments", "benchmark"},
-    {"benchmark_deep", "benchmark_explain", "benchmark_sweep"},
+    {"benchmark_act", "benchmark_deep", "benchmark_explain", "benchmark_sweep"},
     {"explorer"},
     {"commands"},
     {"cli"},

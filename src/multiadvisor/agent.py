@@ -24,6 +24,7 @@ from multiadvisor.version import VERSION
 if TYPE_CHECKING:
     from multiadvisor.explain import Explanation
 
+_LARGEST_SCORE = 1e300  # of a game: a mean of many would overflow
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
 
@@ -113,15 +114,16 @@ class MultiAdvisor:
 
     def preferences(self, state: Any) -> np.ndarray:
         """Q_Sigma(x, .) [A]."""
-        told = self._learner.consult(state)
-        return self._learner.voices.prefer(told.advice, told.weights, told.advisors)
+        return self._learner.preferences(state)
 
     def act(self, state: Any, draw: float = 0.0) -> int:
-        """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
-        return int(greedy(self.preferences(state), draw))
+        """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exactly equal ones."""
+        return self.task.first_action + int(greedy(self.preferences(state), draw))
 
     def explain(self, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
+
+        Actions are given by name, or by number as the environment counts them.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), seed=0).learn(2_000, progress=False)
@@ -174,6 +176,12 @@ class MultiAdvisor:
 
     def summary(self, played: Played) -> Evaluation:
         """What games that were played come to."""
+        largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
+        if not largest < _LARGEST_SCORE:
+            raise BadInput(
+                f"the rewards of a game of {self.task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot be "
+                "averaged: scale them down"
+            )
         measures = self.task.measures(played.returns) if self.task.measures else {}
         return Evaluation(
             games=len(played.score),

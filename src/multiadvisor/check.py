@@ -442,12 +442,6 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
-def told(error: Exception) -> str:
-    """An exception in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}{': ' if text else ''}{text[:157] + '...' if len(text) > 160 else text}"
-
-
 def attempt(call: Callable[[], Any], failed: Callable[[Exception], None]) -> Any:
     """What a call gives, or NOTHING where it raised."""
     try:

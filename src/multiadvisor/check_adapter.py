@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -23,10 +22,11 @@ from multiadvisor.check import (
     attempt,
     shown,
     snapshot,
-    told,
 )
+from multiadvisor.errors import told
 from multiadvisor.task import Task, Transition
 from multiadvisor.worlds.adapter import View, _encode
+from multiadvisor.worlds.stepping import copied
 
 _TOLERANCE = 1e-6  # of the weighted sum of rewards, relative to the largest number in it
 
@@ -54,13 +54,6 @@ class _Question:
     index: int  # of the view for a local state, else of the advisor
     advisor: str
     function: Callable[[Any], Any]
-
-
-def _copied(value: Any) -> Any:
-    try:
-        return copy.deepcopy(value)
-    except Exception:  # something that cannot be copied has to be handed out itself
-        return value
 
 
 def _contents(argument: Any) -> Any:
@@ -149,7 +142,7 @@ class EnvironmentSubject(Subject):
                 )
             before = self._kept
             self._arrive(observation)
-            transition = Transition(before, played, _copied(reward), self._kept, terminated, truncated, info)
+            transition = Transition(before, played, copied(reward), self._kept, terminated, truncated, info)
             self._judge(transition)
         return over, snapshot((observation, reward, terminated, truncated))
 
@@ -159,7 +152,7 @@ class EnvironmentSubject(Subject):
         return attempt(lambda: bool(value), lambda _: None) is True
 
     def _arrive(self, observation: Any) -> None:
-        self._observation, self._kept, self._print = observation, _copied(observation), snapshot(observation)
+        self._observation, self._kept, self._print = observation, copied(observation), snapshot(observation)
         if self.checking and not self._inside(observation):
             self.findings.add(
                 "observation-outside-space",
@@ -195,12 +188,12 @@ class EnvironmentSubject(Subject):
         return snapshot(answer) == snapshot(again)
 
     def _answers(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
-        whole, shared = _contents(argument), _copied(argument)
-        answers = {q: self._answer(q, _copied(argument) if q in self._careless else shared) for q in questions}
+        whole, shared = _contents(argument), copied(argument)
+        answers = {q: self._answer(q, copied(argument) if q in self._careless else shared) for q in questions}
         if _contents(shared) == whole:
             return answers
         for question in questions:  # one of them is to blame; what the others answered may be wrong
-            own = _copied(argument)
+            own = copied(argument)
             self._answer(question, own)
             if question not in self._careless and _contents(own) != whole:
                 self._careless.add(question)
@@ -210,7 +203,7 @@ class EnvironmentSubject(Subject):
                     "a copy",
                     question.advisor,
                 )
-        return {q: self._answer(q, _copied(argument)) for q in questions}
+        return {q: self._answer(q, copied(argument)) for q in questions}
 
     def _answer(self, question: _Question, argument: Any) -> Any:
         def failed(error: Exception) -> None:

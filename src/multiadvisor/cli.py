@@ -1,18 +1,19 @@
 """The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, sweep, reproduce, explore, benchmark.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
-used ends in one line on stderr and exit code 2.
+used, a faulty environment included, ends in one line on stderr and exit code 2; --traceback shows the whole.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, fault_of_environment, unknown
 from multiadvisor.version import VERSION
 
 HELP = f"""\
@@ -32,7 +33,8 @@ commands:
   explore     look at trained agents in the browser
   benchmark   measure speed against a native C loop or other libraries
 
-`multiadvisor COMMAND --help` explains each. A first example (the very first run compiles for some seconds):
+`multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from.
+A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
 """
@@ -53,6 +55,8 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    whole = "--traceback" in given
+    given = [word for word in given if word != "--traceback"]
     if not given or given[0] in ("-h", "--help", "help"):
         print(HELP, end="")
         return 0
@@ -67,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
     except BadInput as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+        if whole:
+            _show_traceback(error)
         return 2
     except MemoryError as error:
         why = f" ({' '.join(str(error).split())})" if str(error) else ""
@@ -79,6 +85,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # somebody's `| head` has seen enough
         sys.stderr.close()
         return 0
+    except Exception as error:
+        fault = fault_of_environment(error)
+        if fault is None:  # it is ours, and we want to hear of it
+            raise
+        print(f"{name}: the environment raised {fault}{'' if whole else '; --traceback shows more'}", file=sys.stderr)
+        if whole:
+            _show_traceback(error)
+        return 2
+
+
+def _show_traceback(error: BaseException) -> None:
+    """All of it, with the errors that others were made of."""
+    link: BaseException | None = error
+    while link is not None:
+        link.__suppress_context__ = False
+        link = link.__context__
+    traceback.print_exception(error)
 
 
 def command() -> NoReturn:

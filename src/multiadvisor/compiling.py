@@ -124,11 +124,13 @@ def _put(digest: Any, value: Any, seen: set[int]) -> None:
         digest.update(repr(value).encode())
 
 
+@functools.lru_cache(maxsize=256)
 def specialise(loop: Callable[..., Any], **bindings: Any) -> Any:
     """Compile `loop` with the given functions in the place of the globals of the same names.
 
     This is how one learning loop serves every compiled world at full speed: the world's functions are bound before
-    compiling, so they are inlined, and the result is cached under a name that changes when they do.
+    compiling, so they are inlined, and the result is cached under a name that changes when they do. In one process the
+    machine code is loaded once, however many agents there are.
     """
     copy = types.FunctionType(
         loop.__code__, {**loop.__globals__, **bindings}, loop.__name__, loop.__defaults__, loop.__closure__

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import sysconfig
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
 
 
 class BadInput(ValueError):
@@ -29,3 +34,28 @@ def short(text: str, most: int = 60) -> str:
     """A text of others for one line of ours."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its type and what it says."""
+    text = short(str(error), 160)
+    return f"{type(error).__name__}{': ' if text else ''}{text}"
+
+
+def fault_of_environment(error: BaseException) -> str | None:
+    """What an environment raised and where, in one line; None where the fault is not an environment's.
+
+    The place is the last one in a file of the user's own, or, where there is none, in whatever is installed.
+    """
+    import gymnasium  # lazily: who makes no mistake need not wait for it
+
+    walked = list(traceback.walk_tb(error.__traceback__))
+    own = [k for k, (frame, _) in enumerate(walked) if Path(frame.f_code.co_filename).is_relative_to(_PACKAGE)]
+    beyond = walked[own[-1] + 1 :] if own else []
+    kinds = (gymnasium.Env, gymnasium.vector.VectorEnv)
+    if not beyond or not isinstance(beyond[0][0].f_locals.get("self"), kinds):
+        return None
+    installed = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "platlib", "purelib"))
+    users = [place for place in beyond if not place[0].f_code.co_filename.startswith(installed)]
+    frame, line = (users or beyond)[-1]
+    return f"{told(error)} ({frame.f_code.co_filename}:{line}, in {frame.f_code.co_name})"

@@ -209,6 +209,8 @@ class Explanation:
     """[m, A]"""
     weights: np.ndarray = field(repr=False)
     """[m]"""
+    first: int = field(default=0, repr=False)
+    """The number of the first action."""
 
     @property
     def preferences(self) -> dict[str, float]:
@@ -220,11 +222,11 @@ class Explanation:
         """RDX: what each advisor adds to the action over the other, by name, the largest first."""
         return self.table(self.action, self.against)
 
-    def table(self, action: str, against: str | None) -> dict[str, float]:
+    def table(self, action: str | int, against: str | int | None) -> dict[str, float]:
         """RDX between any two actions."""
         if against is None:
             return {}
-        pair = (self.actions.index(action_named(self.actions, name)) for name in (action, against))
+        pair = (self.actions.index(action_named(self.actions, name, self.first)) for name in (action, against))
         found = differences(self.advice, self.weights, *pair)
         return {self.names[j]: float(found[j]) for j in np.argsort(-np.abs(found), kind="stable")}
 
@@ -266,26 +268,25 @@ class Explanation:
 
 
 # ---- putting it together ---------------------------------------------------------------------------------------------
-def action_named(actions: Sequence[str], action: str | int) -> str:
-    """An action by name, by compass point, or by number."""
+def action_named(actions: Sequence[str], action: str | int, first: int = 0) -> str:
+    """An action by name, by compass point, or by number, counted from `first` as the environment does."""
     if action in actions:
         return str(action)
     if isinstance(action, str):
         for name in actions:
             if action.lower() in (name.lower(), _COMPASS.get(name, name).lower()):
                 return name
-    text = str(action)
-    if text.isdecimal() and int(text) < len(actions):
-        return actions[int(text)]
+    if re.fullmatch(r"-?[0-9]{1,18}", str(action)) and 0 <= int(action) - first < len(actions):
+        return actions[int(action) - first]
     raise unknown("action", action, actions)
 
 
 def explain_advice(
     names: Sequence[str], advice: Any, weights: Any, actions: Sequence[str], *, action: str | int | None = None,
     against: str | int | None = None, groups: Sequence[str] | None = None, task: str = "",
-    here: Surroundings | None = None,
+    first: int = 0, here: Surroundings | None = None,
 ) -> Explanation:  # fmt: skip
-    """Explain from advice [m, A] and weights [m] alone, as a trace keeps them.
+    """Explain from advice [m, A] and weights [m] alone, as a trace keeps them; `first` is the first action's number.
 
     >>> advice = np.array([[2.0, 0.5], [-0.5, 0.0]])
     >>> explain_advice(["speed", "fuel"], advice, np.ones(2), ["fast", "slow"]).sentence
@@ -298,11 +299,11 @@ def explain_advice(
         raise BadInput(f"the advice in this state of {task!r} is not finite: there is nothing to explain")
     preferences = weighted_sum(advice, weights)
     greedy = best(preferences, tolerance)
-    chosen = int(preferences.argmax()) if action is None else actions.index(action_named(actions, action))
+    chosen = int(preferences.argmax()) if action is None else actions.index(action_named(actions, action, first))
     others = [a for a in range(len(actions)) if a != chosen]
     other = None
     if against is not None:
-        other = actions.index(action_named(actions, against))
+        other = actions.index(action_named(actions, against, first))
         if other == chosen:
             raise BadInput(f"action {actions[chosen]!r} is compared with itself: name another one")
     elif others:
@@ -324,7 +325,7 @@ def explain_advice(
         disagreement=disagreement(advice, weights), attractor=None if here is None else here.attractor,
         stable=None if here is None else here.stable, margin=None if here is None else here.margin,
         stuck=None if here is None else here.stuck, sentence=spoken.sentence(chosen, other, difference, advantage, tie),
-        names=tuple(names), actions=tuple(actions), advice=advice, weights=weights,
+        names=tuple(names), actions=tuple(actions), advice=advice, weights=weights, first=first,
     )  # fmt: skip
 
 
@@ -405,5 +406,6 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
         action = int(agent.act(state))
     return explain_advice(
         names, advice, np.array([foci[name].weight for name in names]), task.actions, action=action, against=against,
-        groups=[foci[name].group for name in names], task=task.name, here=surroundings(agent, state),
+        groups=[foci[name].group for name in names], task=task.name, first=task.first_action,
+        here=surroundings(agent, state),
     )  # fmt: skip

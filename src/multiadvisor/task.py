@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,14 +109,19 @@ class World:
     def checked(self, state: Any, task: str) -> np.ndarray:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
         x = np.asarray(state)
-        if x.shape != (self.size,) or not np.issubdtype(x.dtype, np.integer):
+        if x.shape != (self.size,) or x.dtype.kind not in "iu":
             raise BadInput(f"a state of {task!r} is {self.size} whole numbers, not {x.dtype} of the shape {x.shape}")
+        whole = np.ascontiguousarray(x, np.int64)
         if self.sizes is not None:
-            off = np.flatnonzero((x < 0) | (x >= np.array(self.sizes)))
-            if len(off):
-                k = int(off[0])
+            off = whole.view(np.uint64) >= self._limits  # what is below 0 is very large without a sign
+            if off.any():
+                k = int(off.argmax())
                 raise BadInput(f"number {k} of the state of {task!r} is {x[k]}: it must be below {self.sizes[k]}")
-        return np.ascontiguousarray(x, np.int64)
+        return whole
+
+    @cached_property
+    def _limits(self) -> np.ndarray:
+        return np.array(self.sizes, np.uint64)
 
 
 class Layout(NamedTuple):
@@ -160,7 +166,7 @@ class Task:
         """The number of advisors."""
         return len(self.foci)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The advisors' names, in order."""
         return tuple(focus.name for focus in self.foci)
@@ -169,6 +175,11 @@ class Task:
     def weights(self) -> np.ndarray:
         """w [n]."""
         return np.array([focus.weight for focus in self.foci])
+
+    @property
+    def first_action(self) -> int:
+        """The number of the first action: that of the environment's own action space, else 0."""
+        return 0 if self.adapter is None else self.adapter.first_action
 
     def gammas(self, gamma: float) -> np.ndarray:
         """gamma_j [n]: each advisor's own discount, or the given one."""

@@ -19,6 +19,7 @@ KINDS = {
         "benchmark_deep",
         "and what both have learned at the end (--rounds seeds, 15 minutes each)",
     ),
+    "act": ("benchmark_act", "how long act, advice and explain take, with up to 7,700 active advisors"),
     "explain": ("benchmark_explain", "how long explanations take, with up to 10,000 advisors"),
     "sweep": ("benchmark_sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }

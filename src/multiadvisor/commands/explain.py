@@ -50,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run)
     if given.against is not None:
-        action_named(agent.task.actions, given.against)  # refused before anything is played
+        action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
     if trace is None:
         _, trace = record_evaluation(agent, given.game + 1, given.seed or 0)
     found = explain_turn(agent, trace, given.game, given.turn, given.against)

@@ -198,6 +198,11 @@ class DeepLearner:
         names = tuple(self.split.names[j] for j in keep)
         return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep], keep)
 
+    def preferences(self, state: Any) -> np.ndarray:
+        """What the aggregator makes of the advice in one state [A]."""
+        told = self.consult(state)
+        return self.voices.prefer(told.advice, told.weights, told.advisors)
+
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
         raise BadInput("a network has no table of values: ask for the advice in a state")
@@ -448,7 +453,8 @@ class _Tracked:
         if wrong.any():
             name = self.names[int(np.argmax(wrong))]
             raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
-        self.returns += np.where(counts[:, None], turn.paid, 0.0)
+        with np.errstate(over="ignore"):  # a sum that is no longer finite is refused with the games
+            self.returns += np.where(counts[:, None], turn.paid, 0.0)
         self.turns += counts
         self.finished[counts & turn.terminated] = 1
         self.going &= ~(counts & turn.over)
@@ -457,4 +463,6 @@ class _Tracked:
     def played(self, part: slice) -> Played:
         """As an evaluation's result."""
         returns = self.returns[part]
-        return Played(returns @ self.weights, self.turns[part], self.finished[part], returns)
+        with np.errstate(all="ignore"):
+            score = returns @ self.weights
+        return Played(score, self.turns[part], self.finished[part], returns)

@@ -17,8 +17,9 @@ from multiadvisor.compiling import specialise
 from multiadvisor.draws import ENVIRONMENT, STRETCH, TRAINING, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition
-from multiadvisor.worlds.adapter import five, no_reward
+from multiadvisor.worlds.adapter import no_reward
 from multiadvisor.worlds.game import Games
+from multiadvisor.worlds.stepping import begin_game, copied, five
 
 NOBODY = np.zeros((0, 0), np.uint8)  # in the place of activity, where every advisor always has a say
 
@@ -344,6 +345,7 @@ class PythonSource:
         self.task, self.envs, self.seeds = task, list(envs), list(seeds)
         self.sight = sight_of(task.adapter.env.observation_space, task.foci, image)
         self.reader = _Reader(task)
+        self._looks_back = bool(self.reader.says) or not self.reader.plain
         count = len(self.envs)
         self.trails: list[list[int]] = [[] for _ in range(count)]
         self.seeded_at = np.zeros(count, np.int64)
@@ -362,15 +364,18 @@ class PythonSource:
         if not self.trails[i] or len(self.trails[i]) >= STRETCH:
             self.seeded_at[i] = self.turns[i]
             self.trails[i].clear()
-            self.seen[i], _ = self.envs[i].reset(seed=self._stretch_seed(i))
+            self._arrive(i, begin_game(self.envs[i], self._stretch_seed(i)))
         else:
-            self.seen[i], _ = self.envs[i].reset()
-        self.current[i] = self.sight.convert(self.seen[i])
+            self._arrive(i, begin_game(self.envs[i]))
+
+    def _arrive(self, i: int, observation: Any) -> None:
+        # functions of the foci look at it later, when the environment may have changed it in place
+        self.seen[i] = copied(observation) if self._looks_back else observation
+        self.current[i] = self.sight.convert(observation)
 
     def begin(self, seed: int) -> None:
         """Begin the only game with this seed."""
-        self.seen[0], _ = self.envs[0].reset(seed=seed)
-        self.current[0] = self.sight.convert(self.seen[0])
+        self._arrive(0, begin_game(self.envs[0], seed))
         self.active = self._who()
 
     def _who(self) -> np.ndarray:
@@ -387,13 +392,13 @@ class PythonSource:
         count, n, reader = len(self.envs), self.task.n, self.reader
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
         terminated, over = np.zeros(count, bool), np.zeros(count, bool)
-        convert, first = self.sight.convert, reader.first_action
+        first = reader.first_action
         self.torn = True
         for i, (env, action) in enumerate(zip(self.envs, actions.tolist(), strict=True)):
             before = self.seen[i]
             after, reward, ends, cut, info = five(env.step(action + first))
             reader.read(before, action, reward, after, ends, cut, info, paid[i], ended[i])
-            self.seen[i], self.current[i] = after, convert(after)
+            self._arrive(i, after)
             terminated[i], over[i] = ends, ends or cut
         self.turns += 1
         for trail, action in zip(self.trails, actions.tolist(), strict=True):
@@ -427,16 +432,16 @@ class PythonSource:
         ends = np.cumsum(tensors["trail_lengths"])
         self.trails = [part.tolist() for part in np.split(tensors["trail"], ends[:-1])]
         for i, env in enumerate(self.envs):
-            self.seen[i], _ = env.reset(seed=self._stretch_seed(i))
-            over = False
+            seen, over = begin_game(env, self._stretch_seed(i)), False
             for action in self.trails[i]:
                 if over:
-                    self.seen[i], _ = env.reset()
-                self.seen[i], _, ends_now, cut, _ = env.step(action + self.reader.first_action)
+                    begin_game(env)
+                seen, _, ends_now, cut, _ = five(env.step(action + self.reader.first_action))
                 over = ends_now or cut
             if over:
                 self._deal(i)
-            self.current[i] = self.sight.convert(self.seen[i])
+            else:
+                self._arrive(i, seen)
         self.active, self.torn = self._who(), False
 
 
@@ -476,7 +481,7 @@ class VectorSource:
 
     def open(self) -> None:
         """Begin every game."""
-        seen, _ = self.env.reset(seed=environment_seed(self.seed, ENVIRONMENT, self.opened))
+        seen = begin_game(self.env, environment_seed(self.seed, ENVIRONMENT, self.opened))
         self.opened += 1
         each = self._each(seen)
         self.current, self.active = self._rows(each), self._who(each)
@@ -485,7 +490,7 @@ class VectorSource:
     def step(self, actions: np.ndarray) -> Turn:
         """A turn of every game; where one had ended, a new one is dealt."""
         count, n, reader = self.env.num_envs, self.task.n, self.reader
-        seen, rewards, terminated, truncated, infos = self.env.step(actions + reader.first_action)
+        seen, rewards, terminated, truncated, infos = five(self.env.step(actions + reader.first_action))
         dealt = self.over if self.waits else np.zeros(count, bool)
         over = np.asarray(terminated | truncated)
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)

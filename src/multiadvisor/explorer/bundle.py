@@ -89,7 +89,7 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
     span = trace.span(game)
     paid = (trace.reward_turn >= span.start) & (trace.reward_turn < span.stop)
     arrays = {
-        "action": trace.action[span].astype(np.int32),
+        "action": trace.choice[span].astype(np.int32),
         "explored": trace.explored[span].astype(np.uint8),
         "reward_turn": (trace.reward_turn[paid] - span.start).astype(np.int32),
         "reward_advisor": trace.reward_advisor[paid].astype(np.int32),

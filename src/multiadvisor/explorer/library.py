@@ -13,7 +13,6 @@ from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, label, sweep_records
-from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
 from multiadvisor.settings import whole_number
@@ -129,10 +128,10 @@ class Library:
         with entry.lock:
             if game not in entry.games:
                 draws = next(iter(self.entries.values())).settings["seed"]
-                tables = sends_table(agent)
-                player: Any = TablePlayer(agent) if tables else agent
                 number = self.seed + game - len(entry.traces)
-                entry.games[game] = record(player, 1, number, advice=not tables, draws=draws, longest=_LONGEST), 0
+                entry.games[game] = (
+                    record(agent, 1, number, advice=not sends_table(agent), draws=draws, longest=_LONGEST), 0
+                )  # fmt: skip
             return entry.games[game]
 
     def game(self, name: str, number: int) -> bytes:

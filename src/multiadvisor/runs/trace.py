@@ -47,6 +47,7 @@ class Turn(NamedTuple):
     state: np.ndarray | None
     """The state x of a compiled world, else None."""
     action: int | None
+    """As the environment numbers it."""
     explored: bool
     rewards: dict[str, float]
     """What the action brought to whom, where it is not zero."""
@@ -64,7 +65,7 @@ class Trace:
     """Task, settings, seed, names: all that is no array."""
     turns: np.ndarray  # [G]
     finished: np.ndarray  # [G] bool: the game ended by itself
-    action: np.ndarray  # [T]
+    action: np.ndarray  # [T] as the environment numbers them
     explored: np.ndarray  # [T] bool
     reward_turn: np.ndarray  # [R] the turn, counted through all games, of each reward that is not zero
     reward_advisor: np.ndarray  # [R]
@@ -87,11 +88,17 @@ class Trace:
         return np.array([one["weight"] for one in self.header["advisors"]], float)
 
     @property
+    def choice(self) -> np.ndarray:
+        """The place of each action [T] among the header's."""
+        return self.action - self.header.get("first_action", 0)
+
+    @property
     def score(self) -> np.ndarray:
         """The score of each game [G]: the weighted rewards, summed in the order they came."""
         score, weights = np.zeros(len(self)), self.weights
         game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
-        np.add.at(score, game, weights[self.reward_advisor] * self.reward)
+        with np.errstate(over="ignore"):  # `MultiAdvisor.summary` refuses what does not add up
+            np.add.at(score, game, weights[self.reward_advisor] * self.reward)
         return score
 
     @cached_property
@@ -141,7 +148,8 @@ class Trace:
         """The games as an evaluation gives them."""
         returns = np.zeros((len(self), len(self.names)))
         game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
-        np.add.at(returns, (game, self.reward_advisor), self.reward)
+        with np.errstate(over="ignore"):
+            np.add.at(returns, (game, self.reward_advisor), self.reward)
         return Played(self.score, self.turns, self.finished.astype(np.int64), returns)
 
     def save(self, path: str | Path) -> None:
@@ -255,13 +263,14 @@ def record(
             now = (game_key(own, seed, game), length) if apart else (key, turn)
             high, low = divmod(draw_python(int(now[0]), now[1], CHOICE), 1 << 32)
             exploring = high / (1 << 32) < epsilon
-            action = low * len(task.actions) >> 32 if exploring else agent.act(state, low / (1 << 32))
+            choice = low * len(task.actions) >> 32  # where it explores
+            action = task.first_action + choice if exploring else agent.act(state, low / (1 << 32))
             if advice:
                 names, values = agent.advice(state)
                 active.append(np.isin(np.arange(len(advisors)), [place[name] for name in names]))
                 advised.append(np.asarray(values))
             states.append(state)
-            state, step = world.step(action)
+            state, step = world.step(action - task.first_action)
             rewards += [(turn, int(j), float(r)) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]
             actions.append(action)
             explored.append(exploring)
@@ -281,6 +290,7 @@ def record(
         "draws": own,
         "epsilon": float(epsilon),
         "actions": list(task.actions),
+        "first_action": task.first_action,
         "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.foci],
         "wishes": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in advisors],
         "apart": apart,
@@ -321,7 +331,7 @@ def replay(trace: Trace, task: Task) -> None:
             seen = trace.turn(game, turn)
             same = seen.state is None or np.array_equal(seen.state, state)
             if seen.action is not None and same:
-                state, step = world.step(seen.action)
+                state, step = world.step(seen.action - task.first_action)
                 paid = {task.names[j]: float(r) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0}
                 last = turn == length - 1
                 over = (step.terminated or step.truncated, step.terminated)
@@ -348,7 +358,7 @@ def explain_turn(
     foci = {focus.name: focus for focus in getattr(agent, "advisors", task.foci)}
     return explain_advice(
         seen.names, seen.advice, [foci[name].weight for name in seen.names], task.actions, action=seen.action,
-        against=against, groups=[foci[name].group for name in seen.names], task=task.name,
+        against=against, groups=[foci[name].group for name in seen.names], task=task.name, first=task.first_action,
         here=None if seen.state is None else surroundings(agent, seen.state),
     )  # fmt: skip
 
@@ -370,7 +380,7 @@ def _is_bit(sizes: list[int] | None, size: int) -> np.ndarray:
 
 def _tensors(trace: Trace) -> dict[str, np.ndarray]:
     tensors = {
-        "turns": _smallest(trace.turns), "finished": _packed(trace.finished), "action": _smallest(trace.action),
+        "turns": _smallest(trace.turns), "finished": _packed(trace.finished), "action": _smallest(trace.choice),
         "explored": _packed(trace.explored), "reward_turn": _smallest(trace.reward_turn),
         "reward_advisor": _smallest(trace.reward_advisor), "reward": trace.reward,
     }  # fmt: skip
@@ -514,6 +524,10 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         active, advice = bits("active", total, len(header.get("wishes", header["advisors"]))), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
             raise ValueError("advice")
+    first = header.get("first_action", 0)
+    if not isinstance(first, int) or not -(1 << 62) < first < 1 << 62:
+        raise ValueError("first_action")
+    whole["action"] += first
     trace = Trace(
         header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],
         x=x, active=active, advice=advice, **whole,
@@ -521,7 +535,7 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
     rewards = trace.reward_turn.shape == trace.reward_advisor.shape == trace.reward.shape
     if not (rewards and games > 0 and (trace.turns > 0).all() and len(trace.action) == total):
         raise ValueError("lengths")
-    limits = ((trace.action, len(header["actions"])), (trace.reward_turn, total), (trace.reward_advisor, n))
+    limits = ((trace.choice, len(header["actions"])), (trace.reward_turn, total), (trace.reward_advisor, n))
     if any(array.size and (array.min() < 0 or array.max() >= limit) for array, limit in limits):
         raise ValueError("range")
     if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):

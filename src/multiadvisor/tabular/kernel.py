@@ -431,6 +431,18 @@ def play(
     return played
 
 
+def ask(constants, x, table, whole, real, committee, voice):
+    """Who is active in x, on which rows, with which voice, and the preferences there: how many there are."""
+    slots = unpack(whole, real)
+    m = begin(constants, x, slots.advisors)
+    give_voice(slots, committee, m)
+    speaks(constants, x, slots.advisors, m, slots.voice)
+    local_states(constants, x, slots.advisors, m, slots.local)
+    place(slots, committee, slots.rows, m)
+    aggregate(combine, table, Seen(slots.advisors, slots.rows, slots.voice, m), slots, committee, voice)
+    return m
+
+
 SPEAKS = False  # bound: whether the world has a `speaks` of its own
 
 

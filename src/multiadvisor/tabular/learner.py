@@ -49,6 +49,7 @@ class _Tables(ABC):
 
     task: Task
     table: np.ndarray
+    weights: np.ndarray  # [n]
     clock: Any  # [...] int64
     tally: Any  # [...]
     made: Made
@@ -82,11 +83,25 @@ class _Tables(ABC):
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] in a state."""
 
+    def _refuse_infinite(self) -> None:
+        wrong = ~np.isfinite(self.table)
+        if wrong.any():
+            raise BadInput(
+                f"a value of task {self.task.name!r} is no longer finite (table row {np.argwhere(wrong)[0, 0]}): look "
+                "for a reward that is not, or is very large, or choose a gamma below 1"
+            )
+
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
         advisors, rows = self.rows(state)
         names = self.task.names
-        return Consulted(tuple(names[j] for j in advisors), self.table[rows], self.task.weights[advisors], advisors)
+        advice = self.table[rows]
+        return Consulted(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """What the aggregator makes of the advice in one state [A]."""
+        told = self.consult(state)
+        return self.voices.prefer(told.advice, told.weights, told.advisors)
 
 
 def shared_advisors(task: Task) -> int:
@@ -145,6 +160,7 @@ class CompiledLearner(_Tables):
             layout.offset, layout.stride, self.made.kinds, self.made.voices.of, task.weights,
             task.gammas(settings.gamma), task.alphas(settings.alpha),
         )  # fmt: skip
+        self.weights = self.committee.weight
         self.table = np.zeros((layout.rows, actions))
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
         self.x = np.zeros(world.size, np.int64)
@@ -160,6 +176,10 @@ class CompiledLearner(_Tables):
             settle=linear.settle_features if features else kernel.settle_advisors,
             advance=linear.advance_features if features else kernel.advance_advisors,
         )  # fmt: skip
+        self._ask = specialise(
+            kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
+            speaks=world.speaks or kernel.everybody_speaks,
+        )  # fmt: skip
 
     def _play(
         self, x: np.ndarray, clock: np.ndarray, tally: np.ndarray, key: np.uint64, *, turns: int, games: int,
@@ -167,11 +187,7 @@ class CompiledLearner(_Tables):
     ) -> Played:  # fmt: skip
         task, settings, made = self.task, self.settings, self.made
         assert task.world is not None
-        actions = self.table.shape[1]
         whole, real = np.zeros((kernel.WHOLE_SLOTS, task.n), np.int64), np.zeros((kernel.REAL_SLOTS, task.n))
-        voice = kernel.Voice(
-            made.codes, made.parameters, np.zeros(actions), np.zeros(actions), np.zeros(actions), np.zeros(3)
-        )
         run = kernel.Run(
             key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
             float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
@@ -179,7 +195,8 @@ class CompiledLearner(_Tables):
         returns = np.zeros((max(games, 1), task.n))
         scores, lengths, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
         self._loop(
-            task.world.constants, x, self.table, self.counts, whole, real, self.committee, voice, clock, tally, run,
+            task.world.constants, x, self.table, self.counts, whole, real, self.committee, self._voice(), clock, tally,
+            run,
             turns, scores, lengths, finished, returns,
         )  # fmt: skip
         return Played(scores, lengths, finished, returns[:games])
@@ -190,21 +207,19 @@ class CompiledLearner(_Tables):
             with first_use(self._loop):
                 self._play(self.x, self.clock, self.tally, self.key, turns=0, games=0, learning=True)
         except NumbaError as error:
-            reason = " ".join(str(error).split())[:200]
-            raise BadInput(
-                f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
-                f"function ({reason} ...)"
-            ) from None
+            raise self._not_compiled(error) from None
+
+    def _not_compiled(self, error: NumbaError) -> BadInput:
+        reason = " ".join(str(error).split())[:200]
+        return BadInput(
+            f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
+            f"function ({reason} ...)"
+        )
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
         self._play(self.x, self.clock, self.tally, self.key, turns=turns, games=0, learning=True)
-        if not np.isfinite(self.table).all():
-            row = int(np.argwhere(~np.isfinite(self.table))[0, 0])
-            raise BadInput(
-                f"a value of task {self.task.name!r} is no longer finite (table row {row}): look for a reward that is "
-                "not, or choose a gamma below 1"
-            )
+        self._refuse_infinite()
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run itself is not touched."""
@@ -220,19 +235,33 @@ class CompiledLearner(_Tables):
         return played
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The active advisors [m] and their rows [m] in a state x of the world."""
+        """The advisors that have a say [m] and their rows [m] in a state x of the world."""
+        advisors, rows, voice, _ = self._asked(state)
+        heard = voice != 0.0
+        return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """The preferences [A] in a state x, as the loop itself finds them."""
+        return self._asked(state)[3]
+
+    def _voice(self) -> kernel.Voice:
+        """How the kernel hears, with room to work in."""
+        room = np.zeros((3, self.table.shape[1]))
+        return kernel.Voice(self.made.codes, self.made.parameters, room[0], room[1], room[2], np.zeros(3))
+
+    def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Who is active [m], on which rows [m], with which voice [m], and the preferences [A]."""
         world = self.task.world
         assert world is not None
         x = world.checked(state, self.task.name)
-        advisors, local = np.zeros(self.task.n, np.int64), np.zeros(self.task.n, np.int64)
-        m = world.begin(world.constants, x, advisors)
-        world.local_states(world.constants, x, advisors, m, local)
-        voice = np.ones(self.task.n)
-        if world.speaks is not None:
-            world.speaks(world.constants, x, advisors, m, voice)
-        spoken = np.flatnonzero(voice[:m])
-        advisors, local = advisors[spoken], local[spoken]
-        return advisors, self.layout[0, advisors] + self.layout[1, advisors] * local
+        whole, real = np.empty((kernel.WHOLE_SLOTS, self.task.n), np.int64), np.empty((kernel.REAL_SLOTS, self.task.n))
+        voice = self._voice()
+        try:
+            m = self._ask(world.constants, x, self.table, whole, real, self.committee, voice)
+        except NumbaError as error:
+            raise self._not_compiled(error) from None
+        slots = kernel.Slots(*whole, *real)
+        return slots.advisors[:m], slots.rows[:m], slots.voice[:m], voice.total
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""
@@ -290,7 +319,7 @@ class AdapterLearner(_Tables):
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._shared_environment = task.adapter
         self.made = made_committee(task, settings)
-        self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
+        self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
         self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect)
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
@@ -409,6 +438,7 @@ class AdapterLearner(_Tables):
                 action = -1
             else:
                 action = turn(kernel.STEP)
+        self._refuse_infinite()
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""

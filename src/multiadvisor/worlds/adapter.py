@@ -17,6 +17,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition, check_foci
+from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
 if TYPE_CHECKING:
     import gymnasium
@@ -43,13 +44,15 @@ class Bins:
     def __call__(self, observation: Any) -> int:
         """The number of the bin."""
         state = 0
-        for value, low, scale, count in zip(observation, self.low, self._scale, self.counts, strict=True):
-            state = state * count + min(max(int((value - low) * scale), 0), count - 1)
+        try:
+            for value, low, scale, count in zip(observation, self.low, self._scale, self.counts, strict=True):
+                state = state * count + min(max(int((value - low) * scale), 0), count - 1)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise BadInput(
+                f"the observation {short(repr(observation))} does not fit into bins of {len(self.counts)} components: "
+                f"{error}"
+            ) from None
         return state
-
-
-def _array_key(observation: Any) -> bytes:
-    return observation.tobytes()
 
 
 class _Components:
@@ -59,7 +62,13 @@ class _Components:
         self.picked = [picked] if isinstance(picked, int) else list(picked)
 
     def __call__(self, observation: Any) -> Hashable:
-        return tuple(observation[k].item() for k in self.picked)
+        try:
+            return tuple([observation[k].item() for k in self.picked])
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise BadInput(
+                f"components {self.picked} of the observation {short(repr(observation))} are wanted, and it is no "
+                "array that has them: return np.array(...)"
+            ) from None
 
 
 class _NoTable(BadInput):
@@ -136,12 +145,11 @@ class Adapter:
         if discretise is not None:
             return discretise, getattr(discretise, "states", None)
         if isinstance(space, spaces.Discrete):
-            start = int(space.start)
-            return (lambda observation: int(observation) - start), int(space.n)
+            return number_key(space), int(space.n)
         if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
-            return _array_key, None
+            return array_key(space), None
         if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
-            return _array_key, None
+            return array_key(space), None
         if isinstance(space, spaces.Tuple) and all(isinstance(part, spaces.Discrete) for part in space.spaces):
             return (lambda observation: tuple(int(part) for part in observation)), None
         return None
@@ -261,13 +269,17 @@ class Adapter:
 
     def reset(self, seed: int | None) -> None:
         """Start a game, with this seed where one is given, and look around."""
-        self.observation, _ = self.env.reset() if seed is None else self.env.reset(seed=seed)
-        self.look(self.observation)
+        observation = begin_game(self.env, seed)
+        self.observation = observation if self._plain else copied(observation)
+        self.look(observation)
 
     def step(self, action: int) -> tuple[bool, bool]:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
         action += self.first_action
-        observation, reward, terminated, truncated, info = five(self.env.step(action))
+        result = self.env.step(action)
+        if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
+            result = five(result)
+        observation, reward, terminated, truncated, info = result
         if not self._reward_seen:
             self._check_reward(reward)
         try:
@@ -287,7 +299,8 @@ class Adapter:
                     raise no_reward(paid, focus) from None
             for j, ended in self._ended:
                 self.has_ended[j] = 1 if ended(transition) else 0
-        self.observation = observation
+        # functions of a transition look at it after the next step, which may change it in place
+        self.observation = observation if self._plain else copied(observation)
         self.look(observation)
         return terminated, truncated
 
@@ -330,6 +343,11 @@ class Adapter:
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""
         _encode(state)  # what could not be saved is refused now and not after hours
+        if _is_nan(state):
+            raise BadInput(
+                f"focus {view.owner!r} gave the local state {short(repr(state))}: NaN is not even equal to itself and "
+                "would be a new state each time; correct its state function"
+            )
         first = self.rows
         view.seen[state] = first
         self.rows += view.width
@@ -358,6 +376,11 @@ class Adapter:
 def _wrong_kind(view: View, state: Any) -> BadInput:
     way_out = "return a number, a string or a tuple of them" if view.states is None else "return a whole number"
     return BadInput(f"focus {view.owner!r} gave a local state of type {type(state).__name__}: {way_out}")
+
+
+def _is_nan(state: Any) -> bool:
+    """Whether a local state, or a part of it, is NaN."""
+    return any(map(_is_nan, state)) if isinstance(state, tuple) else state != state
 
 
 def _encode(state: Hashable) -> Any:
@@ -395,16 +418,6 @@ def _one_of(env: Any) -> Any:
     """One of a vector environment's games, where it shows them; another environment itself."""
     games = getattr(env.unwrapped, "envs", None)
     return games[0] if hasattr(env, "single_action_space") and games else env
-
-
-def five(result: Any) -> Any:
-    """What a step gave, if it is a step of today's Gymnasium."""
-    if not isinstance(result, tuple) or len(result) != 5:
-        raise BadInput(
-            f"a step of the environment gave {len(result) if isinstance(result, tuple) else 'no'} values where "
-            "observation, reward, terminated, truncated and info are expected: bring it to the API of Gymnasium"
-        )
-    return result
 
 
 def no_reward(paid: Any, focus: Focus | None = None) -> BadInput:

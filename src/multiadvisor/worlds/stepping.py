@@ -1,0 +1,124 @@
+"""What an environment gives, checked: the first observation of a game, a step, and observations as local states."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput, short
+
+
+# ---- resets and steps ------------------------------------------------------------------------------------------------
+def begin_game(env: Any, seed: int | None = None) -> Any:
+    """Reset, with this seed where one is given: the first observation."""
+    try:
+        result = env.reset() if seed is None else env.reset(seed=seed)
+    except TypeError:
+        if seed is None or _takes_seed(env):
+            raise
+        raise BadInput(
+            "the environment's reset takes no seed: let it be reset(self, *, seed=None, options=None), as Gymnasium "
+            "asks for"
+        ) from None
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return result[0]
+    raise BadInput(
+        f"the environment's reset gave {_form(result)} where an observation and a dict of info are expected: bring it "
+        "to the API of Gymnasium"
+    )
+
+
+def five(result: Any) -> Any:
+    """What a step gave, if it is a step of today's Gymnasium: observation, reward, terminated, truncated and info."""
+    if isinstance(result, tuple) and len(result) == 5:
+        return result
+    raise BadInput(
+        f"a step of the environment gave {len(result) if isinstance(result, tuple) else 'no'} values where "
+        "observation, reward, terminated, truncated and info are expected: bring it to the API of Gymnasium"
+    )
+
+
+def _takes_seed(env: Any) -> bool:
+    """Whether the environment's reset, and that of each of its wrappers, takes a seed."""
+    while True:
+        try:
+            inspect.signature(env.reset).bind(seed=0)
+        except TypeError:
+            return False
+        except ValueError:  # nothing is known of it
+            return True
+        inner = getattr(env, "env", env)
+        if inner is env:
+            return True
+        env = inner
+
+
+def _form(result: Any) -> str:
+    """What was returned, by its types."""
+    if isinstance(result, tuple):
+        return f"({', '.join(type(part).__name__ for part in result)})"
+    return f"a value of type {type(result).__name__}"
+
+
+def copied(observation: Any) -> Any:
+    """An observation that the environment cannot change any more; itself, where it cannot be copied."""
+    if type(observation) is np.ndarray and not observation.dtype.hasobject:
+        return observation.copy()
+    try:
+        return copy.deepcopy(observation)
+    except Exception:  # whatever a class of others may raise
+        return observation
+
+
+# ---- whole observations as local states ------------------------------------------------------------------------------
+def array_key(space: Any) -> Callable[[Any], bytes]:
+    """phi for observations that are arrays of whole numbers: the same numbers, of whatever type, are the same state."""
+    dtype = space.dtype
+
+    def key(observation: Any) -> bytes:
+        try:
+            if observation.dtype is dtype:
+                return observation.tobytes()
+        except AttributeError:
+            pass
+        return _conformed(observation, space).tobytes()
+
+    return key
+
+
+def _conformed(observation: Any, space: Any) -> np.ndarray:
+    """The observation as an array of the space's own type, or an error where that would change it."""
+    if not isinstance(observation, np.ndarray | np.generic):
+        raise BadInput(
+            f"an observation of the environment is of the type {type(observation).__name__} where {space} has arrays: "
+            "return np.array(...)"
+        )
+    try:
+        with np.errstate(invalid="ignore"):
+            cast = observation.astype(space.dtype)
+    except (TypeError, ValueError):
+        cast = np.empty(0)
+    if cast.shape != space.shape or not np.array_equal(cast, observation):
+        raise BadInput(f"the observation {short(repr(observation))} is not in its space {space}: correct one of them")
+    return cast
+
+
+def number_key(space: Any) -> Callable[[Any], int]:
+    """phi for observations that are single whole numbers: counted from 0."""
+    start = int(space.start)
+
+    def key(observation: Any) -> int:
+        try:
+            return index(observation) - start
+        except TypeError:
+            raise BadInput(
+                f"the observation {short(repr(observation))} is no whole number, as {space} has them: correct one of "
+                "them"
+            ) from None
+
+    return key
