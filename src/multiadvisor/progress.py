@@ -127,11 +127,12 @@ class JobsBar:
             self._show(0)
 
     def _show(self, advance: int) -> None:
-        state = f"{self._running} running" + (f", {self._failed} failed" if self._failed else "")
+        counts = ((self._running, "running"), (self._failed, "failed"))
+        state = ", ".join(f"{count} {what}" for count, what in counts if count)
         if self._progress is not None:
             self._progress.update(self._id, advance=advance, state=state)
         elif self._lines is not None:
-            self._lines(f"{self._title}: {self._done} of {self._total} done, {state}")
+            self._lines(f"{self._title}: {self._done} of {self._total} done" + (f", {state}" if state else ""))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -156,7 +156,7 @@ def test_the_scores_and_the_figures_come_before_the_long_list(written):
     page.feed((out / "report.html").read_text())
     place = page.ids.index
     assert place("pac-boy-table") < place("pac-boy-score") < place("noise") < place("claims") < place("made")
-    assert page.followed[-2:] == ["#claims", "#made"]
+    assert page.followed == [*(f"#{part.name}" for part in parts()), "#claims", "#made", PAPER_LINK]
     twin = (out / "report.md").read_text()
     assert twin.index("### The scores") < twin.index("## The claims") < twin.index("## How this was made")
     assert PAPER_LINK in twin

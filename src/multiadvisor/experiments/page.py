@@ -94,6 +94,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .5rem; }
 h2 { margin: 2.4rem 0 .6rem; padding-top: .6rem; border-top: 2px solid var(--line); font-size: 1.3rem; }
 h3 { margin: 0 0 .3rem; font-size: 1.02rem; }
 p { margin: .3rem 0 .8rem; max-width: 70ch; }
+nav { margin: .4rem 0 1rem; }
 nav a { margin-right: 1rem; white-space: nowrap; }
 a { color: #0060a0; }
 .items { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1.6rem; }
@@ -212,7 +213,7 @@ def html(page: Page) -> str:
     """The whole page; nothing outside it is needed to read it."""
     names = [*((s.name, s.title) for s in page.sections), ("claims", "The claims"), ("made", "How this was made")]
     links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in names)
-    summary = "".join(f"<p>{escape(line)}</p>\n" for line in page.summary)
+    first, *rest = (f"<p>{escape(line)}</p>\n" for line in page.summary)
     paper = f'<p>The paper: {escape(PAPER)}, <a href="{PAPER_LINK}" rel="noreferrer">{PAPER_ID}</a>.</p>\n'
     parts = "".join(
         f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
@@ -225,7 +226,7 @@ def html(page: Page) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(page.title)}</title>\n<style>{_STYLE}{_filter_style()}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(page.title)}</h1>\n{summary}{paper}<nav>{links}</nav>\n{parts}"
+        f"<h1>{escape(page.title)}</h1>\n{first}<nav>{links}</nav>\n{''.join(rest)}{paper}{parts}"
         f'<h2 id="claims">The claims</h2>\n{_html_claims(page.judged)}'
         f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
     )
