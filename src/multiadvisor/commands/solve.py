@@ -15,8 +15,9 @@ def run(arguments: Sequence[str]) -> int:
     parser = Parser(
         "solve",
         "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
-        "a verdict in plain words. Mazes with random fruit are solved board by board (--board), or by how often a\n"
-        "random board is a trap (--boards). With --out, a figure is saved as PNG and SVG.",
+        "a verdict in plain words. Of mazes with random fruit, one board is solved, and greedy games are played from\n"
+        "it and others (--board), or many boards are asked whether they are traps (--boards). With --out, a figure is\n"
+        "saved as PNG and SVG.",
         "multiadvisor solve three-fruits --gamma 0.6\n"
         "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
         "  multiadvisor solve pac-boy --no-ghosts --board 3 --gamma 0.7\n"
@@ -27,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
     parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
     parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
-    parser.add_argument("--board", type=int, metavar="SEED", help="solve the board of the game with this seed")
+    parser.add_argument("--board", type=int, metavar="SEED", help="the board of the game with this seed, and its games")
     parser.add_argument("--boards", type=int, metavar="INT", help="so many random boards: how often are they traps?")
     parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the figure here, as .png and .svg")
@@ -38,6 +39,7 @@ def run(arguments: Sequence[str]) -> int:
         from multiadvisor.runs.files import check_writable
 
         check_writable(given.out.parent)
+    from multiadvisor.progress import Status
     from multiadvisor.task import check_gamma
     from multiadvisor.theory import report
     from multiadvisor.worlds.builtin import make
@@ -47,7 +49,8 @@ def run(arguments: Sequence[str]) -> int:
     check_gamma(gamma)
     task = make(given.task, **given.task_options)
     if given.boards is not None:
-        result = report.traps(task, given.boards)
+        with Status() as tell:
+            result = report.traps(task, given.boards, tell)
         head = ["gamma", "attractor", "stable", "stuck"]
         rows = [[f"{row['gamma']:.3g}", *(f"{row[key]:.3f}" for key in head[1:])] for row in result["shares"]]
         text, draw = table(head, rows), lambda: plots.one_axis(plots.trap_curves, result["shares"])
@@ -58,7 +61,8 @@ def run(arguments: Sequence[str]) -> int:
         if given.run is not None:
             found = report.answer_run(task, given.board, given.run)
         elif given.board is not None:
-            found = report.answer_board(task, gamma, given.board)
+            with Status() as tell:
+                found = report.answer_board(task, gamma, given.board, tell)
         else:
             found = report.answer(task, given.planning or "egocentric", gamma, full=given.full_states)
         result, text, draw = found.result, report.describe(found.result), lambda: plots.solution(found)

@@ -143,4 +143,4 @@ def figures(evidence: Evidence) -> list[Figure]:
     ]
 
 
-PART = Part("noise", "Pac-Boy with noisy rewards", 30, jobs, figures)
+PART = Part("noise", "Pac-Boy with noisy rewards", 20, jobs, figures)

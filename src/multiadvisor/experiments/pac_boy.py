@@ -265,7 +265,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     about += "player over games). IQM is the interquartile mean over seeds." + (
         f" {shortened[0].upper()}{shortened[1:]}." if shortened else ""
     )
-    return [*found, Figure("pac-boy-table", "The table", about, table=text_table(rows))]
+    return [Figure("pac-boy-table", "The scores", about, table=text_table(rows)), *found]
 
 
-PART = Part("pac-boy", "Pac-Boy without noise", 20, jobs, figures)
+PART = Part("pac-boy", "Pac-Boy without noise", 10, jobs, figures)

@@ -11,7 +11,10 @@ from html import escape
 from multiadvisor.experiments.claims import NOT, PARTLY, REPRODUCED, Judged
 
 SIGNS = {REPRODUCED: "✓", PARTLY: "≈", NOT: "✗"}
-_CLASSES = {REPRODUCED: "yes", PARTLY: "half", NOT: "no"}
+_CLASSES = {REPRODUCED: "yes", PARTLY: "half", NOT: "no", None: "open"}
+PAPER = 'R. Laroche, M. Fatemi, J. Romoff, H. van Seijen: "Multi-Advisor Reinforcement Learning", 2017'
+PAPER_ID = "arXiv:1704.00756"
+PAPER_LINK = "https://arxiv.org/abs/1704.00756"  # for readers to follow; the page itself loads nothing
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,24 @@ def measured(one: Judged) -> str:
     return least + number(one.judgement.value) + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
 
 
+def _verdict(one: Judged) -> str | None:
+    return None if one.judgement is None else one.judgement.verdict
+
+
+def by_place(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
+    """The claims by the part of the paper they stand in, in its order."""
+    found: dict[str, list[Judged]] = {}
+    for one in judged:
+        found.setdefault(one.claim.where, []).append(one)
+    return found
+
+
+def _counted(judged: Sequence[Judged]) -> list[tuple[str | None, int]]:
+    """Each verdict that occurs, None for not judged, and how often."""
+    verdicts = [_verdict(one) for one in judged]
+    return [(verdict, verdicts.count(verdict)) for verdict in (*SIGNS, None) if verdict in verdicts]
+
+
 # ---- HTML ------------------------------------------------------------------------------------------------------------
 _STYLE = """
 :root { color-scheme: light; --ink: #1b1e28; --quiet: #5a6070; --line: #d9dce3; --yes: #00684b; --half: #8a5a00;
@@ -73,6 +94,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .5rem; }
 h2 { margin: 2.4rem 0 .6rem; padding-top: .6rem; border-top: 2px solid var(--line); font-size: 1.3rem; }
 h3 { margin: 0 0 .3rem; font-size: 1.02rem; }
 p { margin: .3rem 0 .8rem; max-width: 70ch; }
+nav { margin: .4rem 0 1rem; }
 nav a { margin-right: 1rem; white-space: nowrap; }
 a { color: #0060a0; }
 .items { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1.6rem; }
@@ -87,6 +109,11 @@ table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 td { white-space: nowrap; }
+.filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: .6rem 0 1rem; }
+.filter label { padding: .2rem .8rem; border: 1px solid var(--line); border-radius: 1rem; cursor: pointer; }
+.pick { position: absolute; opacity: 0; pointer-events: none; }
+.place h3 { margin: 1.4rem 0 .2rem; }
+.place h3 small { font-weight: 400; color: var(--quiet); margin-left: .6rem; }
 .claims { list-style: none; padding: 0; margin: 0; }
 .claims li { display: grid; grid-template-columns: 9.8rem 1fr; gap: .2rem 1rem; padding: .6rem 0;
   border-bottom: 1px solid var(--line); }
@@ -99,6 +126,21 @@ dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 40rem) { .claims li { grid-template-columns: 1fr; } dl { grid-template-columns: 1fr; }
   dd { margin-bottom: .4rem; } }
 """
+
+
+def _filter_style() -> str:
+    """What a chosen verdict hides: the other claims, and the parts of the paper that have none of it."""
+    rules = [
+        f"#only-{name}:checked ~ .place li:not(.is-{name}), #only-{name}:checked ~ .place:not(:has(li.is-{name})) "
+        "{ display: none; }"
+        for name in _CLASSES.values()
+    ]
+    for name in ("all", *_CLASSES.values()):
+        chosen, focused = (
+            f'#only-{name}:{state} ~ .filter label[for="only-{name}"]' for state in ("checked", "focus-visible")
+        )
+        rules.append(f"{chosen} {{ background: var(--ink); color: #fff; }} {focused} {{ outline: 3px solid #0060a0; }}")
+    return "\n".join(rules)
 
 
 def inline(svg: str, title: str) -> str:
@@ -117,18 +159,39 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _html_claim(one: Judged) -> str:
-    found = one.judgement
+    found, kind = one.judgement, _CLASSES[_verdict(one)]
     if found is None:
         sign = '<span class="verdict">not judged</span>'
         reason = re.sub("`(.+?)`", r"<code>\1</code>", escape(one.reason))
-        return f"<li>{sign}<div>{escape(one.claim.claim)}<small>{reason}</small></div></li>"
-    verdict = f'<span class="verdict {_CLASSES[found.verdict]}">{SIGNS[found.verdict]} {found.verdict}</span>'
-    seen = f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else ""
-    return (
-        f'<li id="{one.claim.id}">{verdict}<div>{escape(one.claim.claim)}'
-        f"<small>{escape(one.claim.where)} · {escape(one.claim.statistic)}: <b>{measured(one)}</b></small>"
-        f"<small>counts as reproduced if: {escape(one.claim.test)}</small>{seen}</div></li>"
+        said = f"<small>{reason}</small>"
+    else:
+        sign = f'<span class="verdict {kind}">{SIGNS[found.verdict]} {found.verdict}</span>'
+        said = (
+            f"<small>{escape(one.claim.statistic)}: <b>{measured(one)}</b></small>"
+            f"<small>counts as reproduced if: {escape(one.claim.test)}</small>"
+        ) + (f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else "")
+    return f'<li id="{one.claim.id}" class="is-{kind}">{sign}<div>{escape(one.claim.claim)}{said}</div></li>'
+
+
+def _html_claims(judged: Sequence[Judged]) -> str:
+    """A filter by verdict, without a script, and the claims by the parts of the paper."""
+    choices = [("all", f"all {len(judged)}")]
+    choices += [
+        (_CLASSES[verdict], f"not judged {count}" if verdict is None else f"{SIGNS[verdict]} {verdict} {count}")
+        for verdict, count in _counted(judged)
+    ]
+    picks = "".join(
+        f'<input type="radio" class="pick" name="only" id="only-{name}"{" checked" * (name == "all")}>'
+        for name, _ in choices
     )
+    labels = "".join(f'<label for="only-{name}">{text}</label>' for name, text in choices)
+    places = "\n".join(
+        f'<div class="place"><h3>{escape(where[0].upper() + where[1:])}<small>'
+        + ", ".join(f"{count} {verdict or 'not judged'}" for verdict, count in _counted(group))
+        + '</small></h3>\n<ul class="claims">\n' + "\n".join(map(_html_claim, group)) + "\n</ul></div>"
+        for where, group in by_place(judged).items()
+    )  # fmt: skip
+    return f'{picks}\n<div class="filter" role="group" aria-label="show claims">{labels}</div>\n{places}\n'
 
 
 def _html_item(item: Item) -> str:
@@ -148,9 +211,10 @@ def _html_item(item: Item) -> str:
 
 def html(page: Page) -> str:
     """The whole page; nothing outside it is needed to read it."""
-    links = "".join(f'<a href="#{s.name}">{escape(s.title)}</a> ' for s in page.sections)
-    summary = "".join(f"<p>{escape(line)}</p>\n" for line in page.summary)
-    claims = "\n".join(_html_claim(one) for one in page.judged)
+    names = [*((s.name, s.title) for s in page.sections), ("claims", "The claims"), ("made", "How this was made")]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in names)
+    first, *rest = (f"<p>{escape(line)}</p>\n" for line in page.summary)
+    paper = f'<p>The paper: {escape(PAPER)}, <a href="{PAPER_LINK}" rel="noreferrer">{PAPER_ID}</a>.</p>\n'
     parts = "".join(
         f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
         + f'<div class="items{" games" if any(i.gif for i in s.items) else ""}">'
@@ -161,9 +225,9 @@ def html(page: Page) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(page.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f'<h1>{escape(page.title)}</h1>\n{summary}<nav><a href="#claims">The claims</a> {links}</nav>\n'
-        f'<h2 id="claims">The claims</h2>\n<ul class="claims">\n{claims}\n</ul>\n{parts}'
+        f"<title>{escape(page.title)}</title>\n<style>{_STYLE}{_filter_style()}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(page.title)}</h1>\n{first}<nav>{links}</nav>\n{''.join(rest)}{paper}{parts}"
+        f'<h2 id="claims">The claims</h2>\n{_html_claims(page.judged)}'
         f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
     )
 
@@ -203,7 +267,7 @@ def claims_markdown(judged: Sequence[Judged]) -> str:
 def markdown(page: Page) -> str:
     """The same as the HTML page; figures and games are files beside it."""
     lines = [f"# {page.title}", "", *(part for line in page.summary for part in (line, ""))]
-    lines += ["## The claims", "", claims_markdown(page.judged), ""]
+    lines += [f"The paper: {PAPER}, [{PAPER_ID}]({PAPER_LINK}).", ""]
     for section in page.sections:
         lines += [f"## {section.title}", ""]
         for item in section.items:
@@ -212,5 +276,6 @@ def markdown(page: Page) -> str:
             lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
             lines += [markdown_table(item.table), ""] if item.table else []
             lines += [part for line in item.text.splitlines() for part in (line, "")]
+    lines += ["## The claims", "", claims_markdown(page.judged), ""]
     lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
     return "\n".join(lines) + "\n"

@@ -13,6 +13,7 @@ from multiadvisor.experiments.claims import PARTLY, VERDICTS, Judged, counts, ju
 from multiadvisor.experiments.pac_boy import dqn_jobs
 from multiadvisor.experiments.page import Item, Page, Section, html, markdown
 from multiadvisor.experiments.parts import FULL_EPOCHS, Evidence, Part, Plan, many, parts, stretch, unique
+from multiadvisor.progress import Status
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.jobs import Job
 from multiadvisor.version import VERSION
@@ -60,11 +61,12 @@ def claims_file(judged: list[Judged]) -> bytes:
     return (json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _section(part: Part, evidence: Evidence, out: Path) -> Section:
+def _section(part: Part, evidence: Evidence, out: Path, tell: Status) -> Section:
     from multiadvisor import plots, video
 
     items, task = [], make("pac-boy")
     for figure in part.figures(evidence):
+        tell(f"the report: {figure.name}")
         svg, png = (b"", b"") if figure.draw is None else plots.both(figure.draw(), figure.name)
         if svg:
             write_atomically(out / "figures" / f"{figure.name}.svg", svg)
@@ -72,6 +74,7 @@ def _section(part: Part, evidence: Evidence, out: Path) -> Section:
         items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table))
     games = []
     for one in part.videos(evidence):
+        tell(f"the report: {one.name}")
         base = out / "videos" / one.name
         games.append(video.save_game(task, one.trace, one.title, base))
         items.append(Item(one.name, one.title, one.text, gif=Path(f"{base}.gif").read_bytes()))
@@ -133,7 +136,8 @@ def build(evidence: Evidence, out: Path) -> list[Judged]:
     plan = evidence.plan
     shown = parts(plan.what)
     judged = judge_all(evidence)
-    sections = tuple(_section(part, evidence, out) for part in shown)
+    with Status() as tell:
+        sections = tuple(_section(part, evidence, out, tell) for part in shown)
     known = versions()
     facts = (
         ("command", command(plan)), ("plan", json.dumps(asdict(plan))),

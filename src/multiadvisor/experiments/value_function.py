@@ -499,4 +499,4 @@ def _drawer(result: dict[str, Any]) -> Callable[[], Any]:
     return draw
 
 
-PART = Part("value-function", "Values that are easier to learn", 10, jobs, figures)
+PART = Part("value-function", "Values that are easier to learn", 30, jobs, figures)

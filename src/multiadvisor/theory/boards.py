@@ -6,8 +6,7 @@ potential V(x) = sum_j w_j gamma^d_j(x), and an attractor is a strict peak of it
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,8 @@ from multiadvisor.worlds.finite import FiniteConstants
 from multiadvisor.worlds.maze import MazeConstants
 
 
-def _maze(task: Task) -> MazeConstants:
+def maze_constants(task: Task) -> MazeConstants:
+    """The maze of a task, or an error that says that it has none."""
     constants = None if task.world is None else task.world.constants
     if not isinstance(constants, MazeConstants):
         raise BadInput(f"task {task.name!r} is no maze: boards are for pac-boy, fruit-grid and their like")
@@ -74,7 +74,7 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
         mdp = enumerate_task(task)
         mdps: Iterable[LocalMDP] = (mdp.local_mdp(j)[0] for j in range(task.n))
     else:
-        world = _maze(task)
+        world = maze_constants(task)
         ghosts = [_ghost_mdp(world)] * len(world.ghost_start)
         fruits = (_fruit_mdp(world, int(cell)) for cell in world.fruit_cell)
         mdps = (local for part in (ghosts, fruits) for local in part)
@@ -91,7 +91,7 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
 
 def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iterator[tuple[np.ndarray, float]]:
     """The exact values of the fruits that lie on the board x, one after the other."""
-    world = _maze(task)
+    world = maze_constants(task)
     for place in np.flatnonzero(x[1 + len(world.ghost_start) :]):
         q, residual, _ = solve_local(_fruit_mdp(world, int(world.fruit_cell[place])), gamma, planning)
         yield q, residual
@@ -112,7 +112,7 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
 
     The values are the exact egocentric ones of the fruits, or those of a trained agent, its ghost advisors included.
     """
-    world = _maze(task)
+    world = maze_constants(task)
     assert task.world is not None
     x = task.world.checked(x, task.name)
     cells, ghosts = len(world.neighbour), len(world.ghost_start)
@@ -181,7 +181,7 @@ def _learned_residual(world: MazeConstants, agent: MultiAdvisor, fruits: list[in
 
 def board_bound(task: Task) -> Bound:
     """Theorem 4 for the fruit advisors of a maze."""
-    world = _maze(task)
+    world = maze_constants(task)
     cells = np.arange(len(world.neighbour))
     parts = (
         (f"fruit {task.board.name(int(cell))}", _fruit_mdp(world, int(cell)), cells[cells != cell])
@@ -193,19 +193,14 @@ def board_bound(task: Task) -> Bound:
 # ---- many boards -----------------------------------------------------------------------------------------------------
 def distances(task: Task) -> np.ndarray:
     """d [fruits, cells]: the steps from each cell to each fruit place."""
-    world = _maze(task)
-    cells = len(world.neighbour)
-    result = np.full((len(world.fruit_cell), cells), np.inf)
-    for row, goal in zip(result, world.fruit_cell, strict=True):
-        row[goal] = 0
-        queue = deque([int(goal)])
-        while queue:
-            here = queue.popleft()
-            for to in np.flatnonzero((world.neighbour == here).any(axis=1)):
-                if row[to] == np.inf:
-                    row[to] = row[here] + 1
-                    queue.append(int(to))
-    return result
+    world = maze_constants(task)
+    result = np.full((len(world.fruit_cell), len(world.neighbour)), np.inf)
+    result[np.arange(len(result)), world.fruit_cell] = 0
+    while True:  # each round finds what is one step further away
+        nearer = np.minimum(result, 1 + result[:, world.neighbour].min(axis=-1))
+        if np.array_equal(nearer, result):
+            return result
+        result = nearer
 
 
 def random_boards(task: Task, count: int, seed: int = 0) -> np.ndarray:
@@ -215,15 +210,21 @@ def random_boards(task: Task, count: int, seed: int = 0) -> np.ndarray:
 
     games = Games(task, [stream_key(seed + k, ENVIRONMENT) for k in range(count)])
     games.step(np.zeros(count, np.int64))
-    return games.x[:, 1 + len(_maze(task).ghost_start) :] == 1
+    return games.x[:, 1 + len(maze_constants(task).ghost_start) :] == 1
 
 
-def peaks(task: Task, boards: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
-    """[boards, cells] bool: the attractors of each board without ghosts, and those of them that are stable."""
-    world = _maze(task)
+def peaks(
+    task: Task, boards: np.ndarray, gamma: float, steps: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """[boards, cells] bool: the attractors of each board without ghosts, and those of them that are stable.
+
+    `steps` are the `distances` of the task, for those who ask at many gammas.
+    """
+    world = maze_constants(task)
     weights = task.weights[len(world.ghost_start) :]
     cells = len(world.neighbour)
-    potential = (boards * weights) @ gamma ** distances(task)  # [B, C]
+    steps = distances(task) if steps is None else steps
+    potential = (boards * weights) @ gamma**steps  # [B, C]
     stays = world.neighbour == np.arange(cells)[:, None]  # [C, A]
     around = np.where(stays, -np.inf, potential[:, world.neighbour]).max(axis=-1)  # [B, C]
     fruit = np.zeros((len(boards), cells), bool)
@@ -232,14 +233,18 @@ def peaks(task: Task, boards: np.ndarray, gamma: float) -> tuple[np.ndarray, np.
     return peak, peak & stays.any(axis=-1)
 
 
-def trap_shares(task: Task, gammas: Iterable[float], count: int = 2000, seed: int = 0) -> list[dict[str, Any]]:
+def trap_shares(
+    task: Task, gammas: Iterable[float], count: int = 2000, seed: int = 0,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[dict[str, Any]]:  # fmt: skip
     """How often a random board has an attractor, a stable one, and how often the greedy game ends stuck."""
-    if len(_maze(task).ghost_start):
+    if len(maze_constants(task).ghost_start):
         raise BadInput(f"boards of {task.name!r} are looked at without ghosts: add --no-ghosts")
-    boards = random_boards(task, count, seed)
+    boards, steps = random_boards(task, count, seed), distances(task)
     result = []
     for gamma in gammas:
-        peak, stable = peaks(task, boards, gamma)
+        tell(f"{count} boards and games at gamma = {gamma:.4g}")
+        peak, stable = peaks(task, boards, gamma, steps)
         played = exact_agent(task, "egocentric", gamma, seed).evaluate(count)
         result.append({
             "gamma": float(gamma), "attractor": float(peak.any(axis=1).mean()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from multiadvisor.agent import load
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractors, first_gamma, stuck_states
-from multiadvisor.theory.boards import board_bound, board_solution, peaks, trap_shares
+from multiadvisor.theory.boards import board_bound, board_solution, distances, peaks, trap_shares
 from multiadvisor.theory.bounds import Bound, Verdict, among, describe_thresholds, progressive, share, verdict, way_out
 from multiadvisor.theory.enumerate import enumerate_task
+from multiadvisor.theory.games import Outlook, outlook
 from multiadvisor.theory.solver import Solution, best_actions, solve
 
 # The thresholds that the paper derives by hand; the tool finds its own and never looks here.
@@ -105,23 +107,45 @@ def _fate(solution: Solution) -> str:
     return f"under {solution.planning} planning the greedy aggregator {fate}"
 
 
-def answer_board(task: Task, gamma: float, seed: int) -> Answer:
-    """One board of a maze as it lies, without its ghosts."""
+def answer_board(task: Task, gamma: float, seed: int, tell: Callable[[str], None] = lambda text: None) -> Answer:
+    """One board of a maze as it lies, without its ghosts, and the greedy games that begin with it."""
     x = _deal(task, seed)
     if any(focus.group == "ghosts" for focus in task.foci):
         raise BadInput(f"a board of {task.name!r} is solved without ghosts: add --no-ghosts")
-    solution = board_solution(task, x, gamma)
-    critical, stable = (_critical(task, x, only_stable) for only_stable in (False, True))
-    bound = board_bound(task)
+    solution, bound, steps = board_solution(task, x, gamma), board_bound(task), distances(task)
+    critical, stable = (_critical(task, x, steps, only_stable) for only_stable in (False, True))
+    games = outlook(task, x, gamma, bound.gamma or 0.0, tell)
     here = among([one.label for one in attractors(solution)], "cell")
-    lines = describe_thresholds(critical, stable, gamma, here)
+    lines = _describe_games(task, games, gamma)
+    lines += ["the board as it lies: " + line for line in describe_thresholds(critical, stable, gamma, here)]
     if stuck := _stuck(solution):
-        lines.append(f"the greedy walk never earns from {among(stuck, 'cell')}")
+        lines.append(f"the board as it lies: the greedy walk never earns from {among(stuck, 'cell')}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
-    lines += way_out(*([] if critical is None else [critical]))
-    found = Verdict("\n".join(lines), critical, stable, None, bound, False)
-    return Answer(task, solution, _result(task, solution, found, found.text, seed), x)
+    lines += way_out(*([] if games.keep is None else [games.keep]))
+    found = Verdict("\n".join(lines), critical, stable, games.stuck, bound, False)
+    return Answer(task, solution, {**_result(task, solution, found, found.text, seed), "games": games.as_dict(task)}, x)
+
+
+def _describe_games(task: Task, games: Outlook, gamma: float) -> list[str]:
+    """What becomes of greedy games, in words."""
+    turns, left, cell, _ = games.ending
+    now = f"at gamma = {gamma:g} it is finished after {turns} turns"
+    if left:
+        fruits = f"{left} fruit{'s' * (left != 1)}"
+        now = f"at gamma = {gamma:g} it never eats the last {fruits}, held at {task.board.name(cell)}"
+    elif task.limit is not None and turns > task.limit:
+        now += f", beyond the limit of {task.limit}"
+    if games.stuck is None:
+        lines = [f"the greedy game from this board gets stuck at no gamma that was tried; {now}"]
+    else:
+        lines = [f"the greedy game from this board gets stuck from gamma = {share(games.stuck)} on; {now}"]
+    if games.others_safe is not None and games.others_stuck is not None:
+        lines.append(
+            f"of {games.others} greedy games from random boards none gets stuck up to gamma = "
+            f"{share(games.others_safe)}; at gamma = {gamma:g} {100 * games.others_stuck:.3g}% do"
+        )
+    return lines
 
 
 def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
@@ -147,22 +171,23 @@ def _deal(task: Task, seed: int) -> np.ndarray:
     return task.deal(seed)
 
 
-def _critical(task: Task, x: np.ndarray, stable: bool) -> float | None:
+def _critical(task: Task, x: np.ndarray, steps: np.ndarray, stable: bool) -> float | None:
     """The smallest gamma at which this board has an attractor, by bisection."""
     boards = (x[1:] == 1)[None]
 
     def caught(gamma: float) -> bool:
-        return bool(peaks(task, boards, gamma)[int(stable)].any())
+        return bool(peaks(task, boards, gamma, steps)[int(stable)].any())
 
     return first_gamma(caught)
 
 
-def traps(task: Task, boards: int) -> dict[str, Any]:
+def traps(task: Task, boards: int, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """How often a random board is a trap, against gamma."""
     if boards < 1:
         raise BadInput(f"boards is {boards}: give at least 1")
     gammas = sorted([k / 20 for k in range(4, 20)] + [1 / 3, 0.99])
-    return {"task": task.name, "options": task.options, "boards": boards, "shares": trap_shares(task, gammas, boards)}
+    shares = trap_shares(task, gammas, boards, tell=tell)
+    return {"task": task.name, "options": task.options, "boards": boards, "shares": shares}
 
 
 def sweep(task: Task) -> dict[str, Any]:
