@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregation import weighted_sum
+from multiadvisor.aggregations import weighted_sum
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import distances, exact_agent, maze_constants
 from multiadvisor.worlds.maze import MazeConstants
