@@ -20,7 +20,7 @@ LAYERS = [
     {"worlds"},
     {"tabular"},
     {"deep"},
-    {"runs.files", "runs.interrupt", "runs.checkpoint", "runs.sealed"},
+    {"runs.files", "runs.interrupt", "runs.checkpoint", "runs.sealed", "runs.lock"},
     {"agent"},
     {"theory"},
     {"explain"},
