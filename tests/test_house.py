@@ -12,7 +12,7 @@ SOURCE = Path(multiadvisor.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
-    {"errors", "version", "statistics"},
+    {"errors", "version", "statistics", "extras"},
     {"compiling", "progress"},
     {"draws"},
     {"planning", "aggregation", "settings"},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.extras import lacking
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.statistics import interval
 from multiadvisor.theory import attractors, board_solution
@@ -22,8 +22,8 @@ try:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-except ImportError:
-    raise BadInput("figures need matplotlib: install it with pip install 'multiadvisor[plots]'") from None
+except ImportError as error:
+    raise lacking("plots", error) from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

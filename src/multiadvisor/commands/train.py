@@ -21,6 +21,7 @@ from multiadvisor.commands.parsing import (
     table,
 )
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -49,7 +50,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_deep_fields(parser)
     given = parse(parser, arguments)
-
+    if given.deep:
+        require("deep")
     from multiadvisor.runs.lock import locked
     from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.worlds.adapter import refuse_numbers_for_names
