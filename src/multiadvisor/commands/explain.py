@@ -42,9 +42,8 @@ def run(arguments: Sequence[str]) -> int:
     if given.out is not None:
         require("plots")
         from multiadvisor import plots
-        from multiadvisor.runs.files import check_writable
 
-        check_writable(given.out.parent)
+        plots.check_place(given.out)
     from multiadvisor.agent import load
     from multiadvisor.explain import action_named
     from multiadvisor.runs.trace import explain_turn, read_trace, record_evaluation

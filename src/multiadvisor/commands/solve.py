@@ -37,9 +37,8 @@ def run(arguments: Sequence[str]) -> int:
     if given.out is not None:
         require("plots")  # first of all: without it, or where the figure cannot go, nothing should start
         from multiadvisor import plots
-        from multiadvisor.runs.files import check_writable
 
-        check_writable(given.out.parent)
+        plots.check_place(given.out)
     from multiadvisor.task import check_gamma
     from multiadvisor.theory import report
     from multiadvisor.worlds.builtin import make

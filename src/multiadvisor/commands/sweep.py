@@ -246,12 +246,11 @@ def _plot(arguments: Sequence[str]) -> int:
     require("plots")
     from multiadvisor import plots
     from multiadvisor.errors import unknown
-    from multiadvisor.runs.files import check_writable
     from multiadvisor.runs.sweep import FIGURES, finished, groups, read_frozen
 
     if given.figure not in FIGURES:
         raise unknown("figure", given.figure, FIGURES)
-    check_writable(given.out.parent)
+    plots.check_place(given.out)
     curves = {
         name: [[epoch[given.figure] for epoch in item.result["epochs"]] for item in items]
         for name, items in groups(finished(given.folder)).items()
