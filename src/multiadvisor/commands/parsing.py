@@ -147,7 +147,8 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 def _unknown_flag(given: str, known: Sequence[str], command: str) -> BadInput:
     """With the closest known one; compared without the dashes, which all flags have in common."""
     close = difflib.get_close_matches(given.lstrip("-"), [name.lstrip("-") for name in known], n=1)
-    return BadInput(f"unknown flag {given!r}: " + (f"did you mean '--{close[0]}'?" if close else f"see {command} --help"))
+    hint = f"did you mean '--{close[0]}'?" if close else f"see {command} --help"
+    return BadInput(f"unknown flag {given!r}: {hint}")
 
 
 def show(result: dict[str, Any], as_json: bool, text: str) -> None:
