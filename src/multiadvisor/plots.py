@@ -216,7 +216,7 @@ def solution(answer: Answer) -> Figure:
 
 
 def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Axes:
-    """What each advisor adds to the action over the other, largest magnitude first; hatched and labelled: who decides."""
+    """What each advisor adds to the action over the other, largest magnitude first; who decides is hatched."""
     rows = list(explanation.differences.items())
     shown = rows[:most]
     if len(rows) > most:
