@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: reproduce test lint browser chaos clean
+.PHONY: setup reproduce test lint browser chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.
 $(VENV)/installed: pyproject.toml
@@ -13,12 +13,15 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-reproduce: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,deep,video]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,deep,video,explorer]'
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,video,explorer,ray,search,tensorboard,parquet,test]'
 	touch $@
+
+# Everything that the README shows, but for what it names an extra for.
+setup: $(VENV)/installed-reproduce
 
 # Stopped at any moment, it goes on where it was.
 reproduce: $(VENV)/installed-reproduce

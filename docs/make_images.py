@@ -56,6 +56,20 @@ def side_by_side(*images: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
+def mazes() -> np.ndarray:
+    """The maze of docs/mazes.md in its first game: with fruit at random, and with an F in two corners."""
+    lines = (IMAGES.parents[1] / "examples" / "maze.txt").read_text().splitlines()
+    fixed = [lines[0][:-1] + "F", *lines[1:-1], "F" + lines[-1][1:]]
+    images = []
+    with tempfile.TemporaryDirectory() as folder:
+        for text in (lines, fixed):
+            file = Path(folder) / "maze.txt"
+            file.write_text("\n".join(text))
+            task = mad.make("pac-boy", maze=str(file))
+            images.append(picture(task, task.deal(), cell=40, facing="E"))
+    return side_by_side(*images)
+
+
 def solved(name: str, command: str) -> None:
     """The figure that `multiadvisor solve` saves."""
     with tempfile.TemporaryDirectory() as folder:
@@ -115,6 +129,7 @@ if __name__ == "__main__":
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))
     save("attractor.png", side_by_side(pac_boy("egocentric", 0.9, 100), pac_boy("empathic", 0.9, 100)))
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))
+    save("maze.png", mazes())
     for name, command in SOLVED.items():
         solved(name, command)
     agents = {f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")}

@@ -71,6 +71,19 @@ def test_a_change_in_a_helper_is_noticed_and_the_rest_is_kept(tmp_path):
     assert score(tmp_path, 2.0) == (2.0, False)
 
 
+def test_what_is_said_of_compiling_is_true(tmp_path):
+    """A world in a script is compiled each time, and nothing else is promised."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "helper.py").write_text(HELPER.format(amount=2.0))
+    (tmp_path / "script.py").write_text(WORLD + "\nprint(mad.MultiAdvisor(task()).evaluate(1).score)\n")
+    (tmp_path / "paid_world.py").write_text(WORLD)
+    for program, words in (("script.py", "each time: a world in a script"), ("module.py", "kept for the next time")):
+        (tmp_path / "module.py").write_text(MAIN.format(folder=str(tmp_path)))
+        done = subprocess.run([sys.executable, "-B", program], cwd=tmp_path, env=environment, capture_output=True,
+                              text=True, check=True)  # fmt: skip
+        assert [words in line for line in done.stderr.splitlines() if "compiling" in line] == [True]
+
+
 def paying(amount):
     @mad.compiled
     def reset(world, x, key):

@@ -113,6 +113,52 @@ def anchors(document: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def section(document: str, heading: str) -> str:
+    """What stands under a heading of the second level."""
+    return document.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def test_the_readme_installs_before_its_first_program() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    first = text.index("```python")
+    assert 0 < text.index("make setup") < text.index("source .venv/bin/activate") < first
+
+
+def test_what_is_set_up_runs_every_section_of_the_readme_or_the_section_names_the_extra() -> None:
+    needs = {"multiadvisor explore": "explorer", "--deep": "deep", "gymnasium:mo-": "mo", "Ray": "ray",
+             "multiadvisor reproduce": "video", "sweep plot": "plots"}  # fmt: skip
+    make, text = (ROOT / "Makefile").read_text("utf-8"), (ROOT / "README.md").read_text("utf-8")
+    recipe = make.partition("installed-reproduce: ")[2].partition("touch")[0]
+    installed = re.search(r"--editable '\.\[([\w,]+)\]'", recipe)
+    assert installed is not None
+    for heading in re.findall(r"^## (.+)$", text, re.MULTILINE):
+        body = section(text, heading)
+        for sign, extra in needs.items():
+            if sign in body and heading not in ("Installing", "Documents"):
+                assert extra in installed[1].split(",") or f"extra `{extra}`" in body, f"{heading} needs {extra}"
+
+
+def test_the_grid_of_the_readme_is_the_example_and_gives_what_is_shown(tmp_path: Path) -> None:
+    body = section((ROOT / "README.md").read_text("utf-8"), "Many runs")
+    [grid] = [text for language, text in _FENCE.findall(body) if language == "toml"]
+    [shown] = [text for language, text in _FENCE.findall(body) if language == "console"]
+    assert grid == (ROOT / "examples" / "grid.toml").read_text("utf-8")
+    command = [sys.executable, "-m", "multiadvisor", "sweep", str(ROOT / "examples" / "grid.toml"), "--workers", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == shown.partition("\n")[2].partition("$ ")[0]
+
+
+def test_the_maze_of_the_documents_is_the_example_and_every_symbol_is_explained() -> None:
+    from multiadvisor.worlds.board import SYMBOLS, parse_maze
+
+    text, maze = (ROOT / "docs" / "mazes.md").read_text("utf-8"), (ROOT / "examples" / "maze.txt").read_text("utf-8")
+    assert f'"""\\\n{maze}"""' in text
+    assert [line[3] for line in text.splitlines() if re.match(r"\| `.` \|", line)] == list(SYMBOLS)
+    assert "`.` beside\nan `F` holds none" in text
+    fixed = parse_maze(maze.replace("...#..G", "F..#..G"))
+    assert [fixed.name(cell) for cell in fixed.fruit] == ["(4, 0)"], "as the document says"
+
+
 def test_images_are_small() -> None:
     images = list((ROOT / "docs" / "images").iterdir())
     assert images

@@ -12,7 +12,7 @@ SOURCE = Path(multiadvisor.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
-    {"errors", "version", "statistics"},
+    {"errors", "version", "statistics", "extras"},
     {"compiling", "progress"},
     {"draws"},
     {"plannings", "aggregations"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"worlds"},
     {"tabular"},
     {"deep"},
-    {"runs.files", "runs.interrupt", "runs.checkpoint", "runs.sealed"},
+    {"runs.files", "runs.interrupt", "runs.checkpoint", "runs.sealed", "runs.lock"},
     {"agent"},
     {"theory"},
     {"explain"},

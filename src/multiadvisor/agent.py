@@ -73,7 +73,7 @@ class MultiAdvisor:
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings)
-        self._piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
+        self.piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
         return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.turns} turns)"
@@ -150,7 +150,7 @@ class MultiAdvisor:
         learner, left = self._learner, turns
         with deferred_interrupt() as stop, LearningBar(turns, progress) as bar:
             while left > 0 and not stop.requested:
-                size = min(left, self._piece)
+                size = min(left, self.piece)
                 before, games, score = learner.turns, learner.games, learner.score_sum
                 start = time.perf_counter()
                 learner.run(size)
@@ -159,9 +159,9 @@ class MultiAdvisor:
                 played = learner.games - games
                 bar.advance(learner.turns - before, (learner.score_sum - score) / played if played else None)
                 if taken < _PIECE_SECONDS:
-                    self._piece = min(self._piece * 4, 5_000_000) if size == self._piece else self._piece
+                    self.piece = min(self.piece * 4, 5_000_000) if size == self.piece else self.piece
                 elif taken > 4 * _PIECE_SECONDS:
-                    self._piece = max(size // 4, 1)
+                    self.piece = max(size // 4, 1)
         return self
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:

@@ -21,6 +21,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.compiling import compiled
 from multiadvisor.draws import TRAINING, WORLD, below, draw, stream_key
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import install, require
 from multiadvisor.task import Focus, Task, World
 from multiadvisor.worlds.builtin import make
 
@@ -155,14 +156,13 @@ def _record(env: Any) -> list[int]:
 
 def gymnasium(rounds: int = 9) -> dict[str, Any]:
     """Microseconds that acting and learning add to a step of MO-Gymnasium environments, beside MOQLearning's."""
-    try:
-        import mo_gymnasium
-    except ImportError:
-        raise BadInput("this benchmark needs MO-Gymnasium: pip install 'multiadvisor[mo]'") from None
+    require("mo")
+    import mo_gymnasium
+
     peer = _peer()
     result: dict[str, Any] = {"machine": machine(), "environments": {}, "rounds": rounds}
     if peer is None:
-        result["note"] = "MORL-Baselines is not installed: pip install 'multiadvisor[benchmarks]' to compare with it"
+        result["note"] = f"MORL-Baselines is not installed: {install('benchmarks')} to compare with it"
     for name in ENVIRONMENTS:
         env = mo_gymnasium.make(name)
         agent = MultiAdvisor(Task.from_gymnasium(env), gamma=0.95, epsilon=0.1).prepare()

@@ -16,6 +16,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.benchmark import machine
+from multiadvisor.extras import install
 from multiadvisor.progress import JobsBar
 from multiadvisor.settings import DeepSettings
 from multiadvisor.statistics import interval
@@ -85,8 +86,7 @@ def deep(rounds: int) -> dict[str, Any]:
     result |= {"sb3_transitions_per_second": {}, "ratio_to_sb3": {}, "notes": []}
     if other is None:
         result["notes"].append(
-            "stable-baselines3 is not installed, so there is nothing to compare with: pip install "
-            "'multiadvisor[benchmarks]'"
+            f"stable-baselines3 is not installed, so there is nothing to compare with: {install('benchmarks')}"
         )
     for environment in ENVIRONMENTS:
         if why := _missing(environment):
@@ -185,7 +185,7 @@ def deep_returns(rounds: int) -> dict[str, Any]:
     other = _baselines()
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "environments": {}, "notes": []}
     if other is None:
-        result["notes"].append("stable-baselines3 is not installed: pip install 'multiadvisor[benchmarks]'")
+        result["notes"].append(f"stable-baselines3 is not installed: {install('benchmarks')}")
     learners = {
         "multiadvisor": partial(_own_curve, double=False), "multiadvisor_double": partial(_own_curve, double=True),
         **({} if other is None else {"sb3": partial(_other_curve, other)}),

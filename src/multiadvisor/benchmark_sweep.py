@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from multiadvisor.benchmark import machine
+from multiadvisor.extras import install, missing
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.jobs import Job
 
@@ -21,8 +21,8 @@ def sweep(rounds: int = 1) -> dict[str, Any]:
     """Overhead per run of each engine, for runs of a millisecond, and the time of one run of the paper's Pac-Boy."""
     engines = {"local": measure("local", JOBS["local"])}
     note = {}
-    if importlib.util.find_spec("ray") is None:
-        note = {"note": "Ray is not installed: pip install 'multiadvisor[ray]' to measure it"}
+    if missing("ray"):
+        note = {"note": f"Ray is not installed: {install('ray')} to measure it"}
     else:
         engines["ray"] = measure("ray", JOBS["ray"])
     return {"machine": machine(), "engines": engines, "training_run": _training_run(), "rounds": 1, **note}

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from multiadvisor.errors import BadInput, fault_of_environment, unknown
+from multiadvisor.runs.interrupt import take_sigterm_like_ctrl_c
 from multiadvisor.version import VERSION
 
 HELP = f"""\
@@ -106,7 +107,9 @@ def _show_traceback(error: BaseException) -> None:
 
 def command() -> NoReturn:
     """The command as a process of its own."""
+    take_sigterm_like_ctrl_c()
     code = main()
     if code == 130:  # who presses Ctrl-C once more while everything is put away need not read about it
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
     sys.exit(code)

@@ -25,6 +25,8 @@ _PACKAGE = Path(__file__).parent
 # Without numba's runtime no array can be made inside, and none is counted: its atomic counters took a third of a turn.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
+_NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; a world in a module is kept"
+
 
 @functools.cache
 def _package_digest() -> str:
@@ -153,7 +155,8 @@ def cached(function: Callable[..., Any]) -> Any:
 def first_use(dispatcher: Any) -> Iterator[None]:
     """Around the first call of a function: say so where it has to be compiled, and let four sums share a register."""
     if not _is_cached(dispatcher):
-        print("compiling for this machine (about 10 s, kept for the next time) ...", file=sys.stderr, flush=True)
+        kept = "kept for the next time" if _cache_path(dispatcher) else _NOT_KEPT
+        print(f"compiling for this machine (about 10 s, {kept}) ...", file=sys.stderr, flush=True)
     config: Any = numba.config
     before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
     try:
@@ -162,12 +165,15 @@ def first_use(dispatcher: Any) -> Iterator[None]:
         config.SLP_VECTORIZE = before
 
 
+def _cache_path(dispatcher: Any) -> str | None:
+    return getattr(dispatcher._cache, "cache_path", None)
+
+
 def _is_cached(dispatcher: Any) -> bool:
     """Whether machine code for this function is ready, in memory or on disk."""
     if dispatcher.signatures:
         return True
-    cache = dispatcher._cache
-    path = getattr(cache, "cache_path", None)
+    path = _cache_path(dispatcher)
     if path is None:
         return False
     name = dispatcher.py_func.__qualname__.split(".")[-1]

@@ -219,7 +219,7 @@ class Explanation:
 
     @property
     def differences(self) -> dict[str, float]:
-        """RDX: what each advisor adds to the action over the other, by name, the largest first."""
+        """RDX: what each advisor adds to the action over the other, by name, the largest magnitude first."""
         return self.table(self.action, self.against)
 
     def table(self, action: str | int, against: str | int | None) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mimetypes
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.files import write_atomically
+from multiadvisor.extras import lacking
+from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.statistics import interval
 from multiadvisor.theory import attractors, board_solution
 from multiadvisor.theory.solver import best_actions
@@ -22,8 +24,8 @@ try:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-except ImportError:
-    raise BadInput("figures need matplotlib: install it with pip install 'multiadvisor[plots]'") from None
+except ImportError as error:
+    raise lacking("plots", error) from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from multiadvisor.theory.report import Answer
     from multiadvisor.theory.solver import Solution
     from multiadvisor.worlds.board import Board
+
+_SUFFIXES = (".png", ".svg")
 
 # Okabe and Ito's colours, told apart by colour-blind readers as well; one setting has one colour everywhere.
 COLOURS = {
@@ -212,7 +216,7 @@ def solution(answer: Answer) -> Figure:
 
 
 def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Axes:
-    """What each advisor adds to the action over the other, the largest first; who decides is hatched and labelled."""
+    """What each advisor adds to the action over the other, largest magnitude first; who decides is hatched."""
     rows = list(explanation.differences.items())
     shown = rows[:most]
     if len(rows) > most:
@@ -240,9 +244,17 @@ def one_axis(draw: Callable[..., Axes], *arguments: Any, size: tuple[float, floa
     return figure
 
 
+def check_place(path: Path) -> None:
+    """Refuse a name or a folder to which no figure can go, before hours are spent on it."""
+    kind = mimetypes.MimeTypes().guess_type(path.name, strict=False)[0]
+    if kind is not None and path.suffix.lower() not in _SUFFIXES:
+        raise BadInput(f"a figure is saved as PNG and SVG, not as {path.suffix}: name it {path.stem}.png")
+    check_writable(path.parent)
+
+
 def save(figure: Figure, path: Path) -> Path:
     """As PNG and SVG, the same bytes every time; where the PNG is."""
-    base = str(path)[:-4] if path.suffix in (".png", ".svg") else str(path)
+    base = str(path)[:-4] if path.suffix.lower() in _SUFFIXES else str(path)
     for kind in ("png", "svg"):
         write_atomically(Path(f"{base}.{kind}"), drawn(figure, kind))
     plt.close(figure)

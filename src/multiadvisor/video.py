@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import lacking
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.task import Task
 from multiadvisor.worlds.render import picture
 
 try:
     from PIL import Image, ImageDraw, ImageFont
-except ImportError:
-    raise BadInput("pictures of games need Pillow: install it with pip install 'multiadvisor[video]'") from None
+except ImportError as error:
+    raise lacking("video", error) from None
 
 SPEED = 8  # turns a second
 HOLD = 12  # frames that the last picture stays
@@ -136,8 +137,8 @@ def mp4(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
     """An MP4 (H.264) by the ffmpeg that comes with imageio-ffmpeg: one thread and no dates, so that it repeats."""
     try:
         import imageio_ffmpeg
-    except ImportError:
-        raise BadInput("videos need imageio-ffmpeg: install it with pip install 'multiadvisor[video]'") from None
+    except ImportError as error:
+        raise lacking("video", error) from None
     images = [np.ascontiguousarray(one) for one in pictures]
     if not images:
         raise BadInput("a video needs at least one picture")

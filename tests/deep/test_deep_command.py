@@ -126,4 +126,4 @@ sys.exit(main(["train", "three-fruits", "--deep", "--epochs", "1"]))
     assert done.returncode == 2
     lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("compiling for")]
     assert len(lines) == 1
-    assert "pip install 'multiadvisor[deep]'" in lines[0]
+    assert "networks need jax, equinox, optax: install the extra deep with " in lines[0]

@@ -250,6 +250,23 @@ def test_driver_and_workers_killed_at_random_moments(tmp_path, executions):
     assert len(finished) == 48
 
 
+def test_ctrl_c_while_the_disk_is_slow_leaves_nothing_running(tmp_path, monkeypatch):
+    """Pressed while a batch of results is waited for: they are done, and the ledger says so."""
+    wait, calls = driver.wait, []
+
+    def interrupted(futures):
+        calls.append(futures)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return wait(futures)
+
+    monkeypatch.setattr(driver, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(tmp_path, [Job("rehearsal", {"number": k}) for k in range(3)], workers=0)
+    assert {row.state for row in read_rows(tmp_path)} <= {"waiting", "done"}
+    assert any(row.state == "done" for row in read_rows(tmp_path))
+
+
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
     folder = tmp_path / "a"
     process = drive(folder, 400, 0.1)

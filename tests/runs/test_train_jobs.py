@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.runs import training
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig, table_digest, train_config
@@ -64,8 +63,8 @@ def test_same_seed_same_bytes_on_1_2_and_8_workers(tmp_path):
     assert len(set(found[0])) == 9
 
 
-def test_a_killed_run_goes_on_from_its_last_epoch(tmp_path, monkeypatch):
-    """SIGKILL to driver and worker in the middle of one long run, saved at every epoch: the same bytes."""
+def test_a_killed_run_goes_on_from_where_it_was_saved(tmp_path, monkeypatch):
+    """SIGKILL to driver and worker in the middle of one long run, saved all the time: the same bytes."""
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
     job = Job("train", config(schedule={"epochs": 150, "transitions": 20_000, "games": 5}))
     program = f"""
@@ -86,8 +85,8 @@ run_jobs(Path({str(tmp_path / "a")!r}), [Job("train", {job.config!r})], workers=
         process.kill()
         process.wait()
         time.sleep(0.3)  # the worker goes with it
-        reached.append(len(json.loads(kept.read_text())["record"]["epochs"]))
-    assert 0 < reached[0] < reached[1] < 150
+        reached.append(json.loads(kept.read_text())["turns"])
+    assert 0 < reached[0] < reached[1] < 150 * 20_000
     results = run_jobs(tmp_path / "a", [job], workers=1)
     assert not kept.parent.exists(), "the scratch folder goes when the result is there"
     whole = run_jobs(tmp_path / "b", [job], workers=1)
@@ -107,7 +106,7 @@ def test_a_checkpoint_that_cannot_be_used_is_begun_again(tmp_path, monkeypatch):
 
 
 def test_long_epochs_give_signs_of_life(monkeypatch):
-    monkeypatch.setattr(training, "_PIECE_SECONDS", 0.0)  # every piece takes too long: they get smaller
+    monkeypatch.setattr("multiadvisor.agent._PIECE_SECONDS", 0.0)  # every piece takes too long: they get smaller
     told = []
     result = train_config(config(), None, told.append)
     assert len(told) > 20

@@ -12,7 +12,9 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
+from multiadvisor.cli import main
 from multiadvisor.runs import training
+from multiadvisor.runs.interrupt import AtOnce
 from multiadvisor.settings import Schedule, Settings
 
 
@@ -78,6 +80,90 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     assert "go on with --resume" in error.splitlines()[-1]
     assert "Traceback" not in error
     assert mad.load(out).turns > 0
+
+
+@pytest.mark.parametrize("moment", ["learning", "playing"])
+def test_sigterm_saves_as_ctrl_c_does(tmp_path, moment):
+    """The process asks itself to end, in the middle of learning or of the games after the second epoch."""
+    out = tmp_path / "a"
+    program = f"""
+import os, signal, sys
+from multiadvisor import cli
+from multiadvisor.tabular.learner import CompiledLearner
+name = {"run" if moment == "learning" else "evaluate"!r}
+real, calls = getattr(CompiledLearner, name), []
+def end(self, *given):
+    calls.append(given)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return real(self, *given)
+setattr(CompiledLearner, name, end)
+sys.argv[1:] = "train pac-boy --transitions 2000 --games 5 --seed 2 --epochs 3 --out".split() + [{str(out)!r}]
+cli.command()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert "interrupted in epoch 2; saved in" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert mad.load(out).turns == 4000
+    assert [path.name for path in out.iterdir() if path.name.endswith(".lock")] == []
+    schedule = Schedule(3, 2000, 5)
+    resumed = training.begin(mad.make("pac-boy"), Settings(seed=2), schedule, out, True).run()
+    whole = training.begin(mad.make("pac-boy"), Settings(seed=2), schedule, None, False).run()
+    assert resumed.epochs == whole.epochs
+    assert training.table_digest(resumed.agent) == training.table_digest(whole.agent)
+
+
+def test_two_trainings_in_one_folder_are_one_too_many(tmp_path, monkeypatch, capsys):
+    """While the first is at it the second is refused; otherwise both would end well, and one would be lost."""
+    command = ["train", "two-goal", "--epochs", "2", "--transitions", "50", "--out", str(tmp_path / "a"), "--resume"]
+    look, codes = training.Training._look, []
+
+    def meanwhile(self, number):
+        if number == 1:
+            codes.append(main([*command, "--seed", "1"]))
+        return look(self, number)
+
+    monkeypatch.setattr(training.Training, "_look", meanwhile)
+    assert main(command) == 0
+    assert codes == [2]
+    assert f"in use by process {os.getpid()}" in capsys.readouterr().err
+    assert mad.load(tmp_path / "a").settings.seed == 0
+    assert main(command) == 0, "the lock goes with its holder"
+
+
+SMALL = mad.DeepSettings(hidden=(8,), starts=100, replay=1000, batch=8)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("pac-boy", Settings()), ("gymnasium:FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(deep=SMALL))],
+)
+def test_killed_within_a_long_epoch_it_goes_on_from_there(tmp_path, monkeypatch, name, settings):
+    """Saves do not wait for the end of an epoch; and who goes on from one of them ends with the same bytes."""
+    monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
+    schedule, pieces = Schedule(2, 12_000 if name == "pac-boy" else 3_000, 5), []
+
+    def kill(turns, epoch):
+        pieces.append(turns)
+        if len(pieces) == 2:
+            raise AtOnce  # nothing is saved after this
+
+    with pytest.raises(AtOnce):
+        training.begin(mad.make(name), settings, schedule, tmp_path / "a", False).run(kill)
+    agent, record = load_with_record(tmp_path / "a")
+    assert agent.turns == pieces[0] < schedule.transitions
+    assert record["epochs"] == []
+    resumed = training.begin(mad.make(name), settings, schedule, tmp_path / "a", True).run()
+    whole = training.begin(mad.make(name), settings, schedule, None, False).run()
+    assert resumed.epochs == whole.epochs
+    assert training.table_digest(resumed.agent) == training.table_digest(whole.agent)
+
+
+def test_killed_before_anything_was_saved_it_begins_again(tmp_path):
+    for left in ("run.lock", "values-0123456789abcdef.safetensors", ".agent.json.x1y2.part"):
+        (tmp_path / left).touch()
+    assert begin(tmp_path, resume=True, epochs=1).run().agent.turns == 2000
 
 
 @pytest.mark.parametrize(

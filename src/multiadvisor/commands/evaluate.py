@@ -41,5 +41,5 @@ def run(arguments: Sequence[str]) -> int:
     shown = "\n".join(f"  {name:24} {value:8.2f}" for name, value in best[:8])
     more = f"\n  and {len(best) - 8} more (--json has all)" if len(best) > 8 else ""
     kept = "" if given.trace is None else f"\ntrace in {given.trace}"
-    show(result, given.json, f"{seen}\nmean return of the advisors, largest first:\n{shown}{more}{kept}")
+    show(result, given.json, f"{seen}\nmean return of the advisors, largest magnitude first:\n{shown}{more}{kept}")
     return 0

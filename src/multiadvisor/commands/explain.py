@@ -7,6 +7,7 @@ from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 _LAST_GAME = 100_000
 
@@ -39,10 +40,10 @@ def run(arguments: Sequence[str]) -> int:
     if given.trace is not None and given.seed is not None:
         raise BadInput("--trace has a seed of its own: leave --seed out")
     if given.out is not None:
+        require("plots")
         from multiadvisor import plots
-        from multiadvisor.runs.files import check_writable
 
-        check_writable(given.out.parent)
+        plots.check_place(given.out)
     from multiadvisor.agent import load
     from multiadvisor.explain import action_named
     from multiadvisor.runs.trace import explain_turn, read_trace, record_evaluation

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -31,6 +32,8 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if not 0 <= given.port <= 65535:
         raise BadInput(f"port is {given.port}: choose it between 0 and 65535")
+    if given.export is None:
+        require("explorer")  # before anything is loaded
     from multiadvisor.explorer.library import Library
 
     library = Library(given.games, given.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import inspect
 import json
 import types
@@ -67,7 +68,7 @@ def deep_from_flags(namespace: argparse.Namespace) -> DeepSettings | None:
 def whole_numbers(text: str) -> tuple[int, ...]:
     """64,64 as numbers."""
     try:
-        return tuple(int(part) for part in text.split(",") if part)
+        return tuple(int(part) for part in text.split(",")) if text else ()
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} are no whole numbers with commas, such as 64,64") from None
 
@@ -75,7 +76,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 def named_numbers(text: str) -> dict[str, float]:
     """fruits=1,ghosts=0.5 as a dictionary."""
     try:
-        pairs = [part.split("=") for part in text.split(",") if part]
+        pairs = [part.split("=") for part in text.split(",")]
         numbers = [(name.strip(), float(number)) for name, number in pairs]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=number,name=number") from None
@@ -138,9 +139,16 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         known = sorted({*known, *inner.flags()})
     if rest:
         if rest[0].startswith("-"):
-            raise unknown("flag", rest[0].partition("=")[0], known)
+            raise _unknown_flag(rest[0].partition("=")[0], known, parser.prog)
         raise BadInput(f"{rest[0]!r} is one word too many: see --help")
     return namespace
+
+
+def _unknown_flag(given: str, known: Sequence[str], command: str) -> BadInput:
+    """With the closest known one; compared without the dashes, which all flags have in common."""
+    close = difflib.get_close_matches(given.lstrip("-"), [name.lstrip("-") for name in known], n=1)
+    hint = f"did you mean '--{close[0]}'?" if close else f"see {command} --help"
+    return BadInput(f"unknown flag {given!r}: {hint}")
 
 
 def show(result: dict[str, Any], as_json: bool, text: str) -> None:

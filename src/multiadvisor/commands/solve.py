@@ -8,6 +8,7 @@ from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, parse, show, table
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -35,10 +36,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if given.out is not None:
-        from multiadvisor import plots  # first of all: without matplotlib, or where it cannot go, nothing should start
-        from multiadvisor.runs.files import check_writable
+        require("plots")  # first of all: without it, or where the figure cannot go, nothing should start
+        from multiadvisor import plots
 
-        check_writable(given.out.parent)
+        plots.check_place(given.out)
     from multiadvisor.progress import Status
     from multiadvisor.task import check_gamma
     from multiadvisor.theory import report

@@ -12,6 +12,7 @@ from typing import Any
 
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.extras import lacking, require
 
 FORMATS = ("table", "json", "csv", "parquet")
 
@@ -67,6 +68,8 @@ def run(arguments: Sequence[str]) -> int:
         raise BadInput(f"lease is {given.lease}: give a number of seconds, 1 or more")
     if given.search not in (None, "optuna"):
         raise BadInput(f"search is {given.search!r}: the only one is optuna")
+    wanted = {"tensorboard": given.tensorboard, "search": given.search is not None, "ray": given.engine == "ray"}
+    require(*(extra for extra, asked in wanted.items() if asked))
     grid, text = read_grid(given.file)
     folder = given.out or Path("sweeps") / given.file.stem
     how = {
@@ -185,6 +188,8 @@ def _results(arguments: Sequence[str]) -> int:
     form = "json" if given.json else given.format
     if form == "parquet" and given.out is None:
         raise BadInput("Parquet is no text: say where to with --out FILE")
+    if form == "parquet":
+        require("parquet")
     if given.out is not None:
         check_writable(given.out.parent)
     done = finished(given.folder)
@@ -216,8 +221,8 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
     try:
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise BadInput("Parquet needs pyarrow: install it with pip install 'multiadvisor[parquet]'") from None
+    except ImportError as error:
+        raise lacking("parquet", error) from None
     mixed = {name: len({type(value) for value in column if value is not None}) > 1 for name, column in columns.items()}
     plain = {
         name: [None if value is None else str(value) for value in column] if mixed[name] else column
@@ -238,14 +243,14 @@ def _plot(arguments: Sequence[str]) -> int:
     parser.add_argument("--figure", default="score", metavar="STR", help="score (default), turns, finished or touches")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
+    require("plots")
     from multiadvisor import plots
     from multiadvisor.errors import unknown
-    from multiadvisor.runs.files import check_writable
     from multiadvisor.runs.sweep import FIGURES, finished, groups, read_frozen
 
     if given.figure not in FIGURES:
         raise unknown("figure", given.figure, FIGURES)
-    check_writable(given.out.parent)
+    plots.check_place(given.out)
     curves = {
         name: [[epoch[given.figure] for epoch in item.result["epochs"]] for item in items]
         for name, items in groups(finished(given.folder)).items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from multiadvisor.commands.parsing import (
@@ -20,6 +21,7 @@ from multiadvisor.commands.parsing import (
     table,
 )
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -30,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = Parser(
         "train",
         "Train a multi-advisor agent: epochs of learning, each followed by greedy games without learning.\n"
-        "Ctrl-C stops safely; the same command with --resume goes on, bit for bit as if it had not stopped.\n"
+        "Ctrl-C and SIGTERM stop safely; the same command with --resume goes on, bit for bit as if it never stopped.\n"
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
         "multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --seed 0 --out runs/a --json",
     )
@@ -48,8 +50,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_deep_fields(parser)
     given = parse(parser, arguments)
-
-    from multiadvisor.runs.training import begin
+    if given.deep:
+        require("deep")
+    from multiadvisor.runs.lock import locked
+    from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.worlds.adapter import refuse_numbers_for_names
     from multiadvisor.worlds.builtin import make
 
@@ -67,15 +71,17 @@ def run(arguments: Sequence[str]) -> int:
     task = make(given.task, **options)
     if settings.deep is not None:
         refuse_numbers_for_names(task)
-    training = begin(task, settings, schedule, given.out, given.resume)
-    total = schedule.epochs * schedule.transitions - training.agent.turns
-    try:
-        with LearningBar(total) as bar:
-            training.run(lambda turns, epoch: bar.advance(turns, epoch["score"] if epoch else None))
-    except KeyboardInterrupt:
-        kept = f"saved in {given.out}, go on with --resume" if given.out else "nothing was saved, as no --out was given"
-        print(f"multiadvisor train: interrupted in epoch {len(training.epochs) + 1}; {kept}", file=sys.stderr)
-        return 130
+    with nullcontext() if given.out is None else locked(given.out, LOCK):
+        training = begin(task, settings, schedule, given.out, given.resume)
+        total = schedule.epochs * schedule.transitions - training.agent.turns
+        try:
+            with LearningBar(total) as bar:
+                training.run(lambda turns, epoch: bar.advance(turns, epoch["score"] if epoch else None))
+        except KeyboardInterrupt:
+            saved = "nothing was saved, as no --out was given"
+            kept = f"saved in {given.out}, go on with --resume" if given.out else saved
+            print(f"multiadvisor train: interrupted in epoch {len(training.epochs) + 1}; {kept}", file=sys.stderr)
+            return 130
     result = training.result()
     shown = sorted({0, *range(9, len(training.epochs), 10), len(training.epochs) - 1})
     columns = {"epoch": 0, "score": 2, "turns": 1, "finished": 2, "touches": 2}  # and their digits

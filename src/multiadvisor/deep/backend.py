@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from multiadvisor.errors import BadInput
+from multiadvisor.extras import lacking
 
 # Networks of this size gain little from threads, and on a busy machine threads would only wait for each other.
 # JAX reads this once, when it starts.
@@ -16,8 +16,6 @@ try:
     import jax.numpy as jnp
     import optax
 except ImportError as error:
-    raise BadInput(
-        f"networks need JAX, equinox and optax ({error}): install them with pip install 'multiadvisor[deep]'"
-    ) from None
+    raise lacking("deep", error) from None
 
 __all__ = ["equinox", "jax", "jnp", "optax"]

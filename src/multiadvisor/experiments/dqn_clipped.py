@@ -7,7 +7,6 @@ no figures; those below are ours.
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import missing
 from multiadvisor.runs.jobs import Tell
 from multiadvisor.runs.training import Training, begin
 from multiadvisor.settings import DeepSettings, Schedule, Settings
@@ -62,7 +62,7 @@ def train(
 # ---- one seed as a job -----------------------------------------------------------------------------------------------
 def available() -> bool:
     """Whether networks can be trained here: JAX is an extra."""
-    return all(importlib.util.find_spec(name) is not None for name in ("jax", "equinox", "optax"))
+    return not missing("deep")
 
 
 def work(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:

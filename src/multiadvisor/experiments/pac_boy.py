@@ -143,7 +143,7 @@ def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
     """The epochs of every seed of DQN-clipped."""
     jobs = dqn_jobs(evidence.plan)
     if not jobs:
-        raise Missing("DQN-clipped is not in this report: networks need an extra, pip install 'multiadvisor[deep]'")
+        raise Missing("DQN-clipped is not in this report: networks need the extra deep")
     return [evidence.result(one)["epochs"] for one in jobs]
 
 

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.experiments.claims import Judged, counts
 from multiadvisor.experiments.parts import Evidence, Plan, parts, unique
 from multiadvisor.experiments.report import build
+from multiadvisor.extras import require
 from multiadvisor.runs.driver import Results, run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.jobs import Job
@@ -110,7 +110,7 @@ def _transitions(job: Job) -> int:
 
 def reproduce(plan: Plan, out: Path, workers: int | None = None) -> dict[str, Any]:
     """Run what is missing, write the report, say what came out."""
-    _check_extras()
+    require("plots", "video", "deep")
     take_folder(out, plan)
     measured = Measured()
     jobs = unique(job for part in parts(plan.what) for job in part.jobs(plan))
@@ -136,16 +136,6 @@ def _tables(evidence: dict[str, Any], plan: Plan) -> dict[str, Any]:
     from multiadvisor.experiments.pac_boy import SETTINGS, table
 
     return {"table": table(Evidence(plan, evidence), SETTINGS)}
-
-
-def _check_extras() -> None:
-    """Without the libraries for figures and networks nothing should start."""
-    from multiadvisor import plots  # noqa: F401
-
-    for module, what, extra in (("imageio_ffmpeg", "videos", "video"), ("PIL", "videos", "video"),
-                                ("jax", "networks", "deep"), ("optax", "networks", "deep")):  # fmt: skip
-        if find_spec(module) is None:  # not imported here: JAX is for the workers
-            raise BadInput(f"{what} need {module}: install it with pip install 'multiadvisor[{extra}]'")
 
 
 def said(result: dict[str, Any], judged: list[Judged] | None = None) -> str:

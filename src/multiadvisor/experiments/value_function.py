@@ -20,6 +20,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.experiments.parts import MOST, Evidence, Figure, Part, Plan
+from multiadvisor.extras import require
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.jobs import Job, Tell
@@ -427,8 +428,8 @@ def reproduce(
     seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
 ) -> dict[str, Any]:
     """The experiment by itself, for the seeds from `first` on: runs, table, comparisons, text, figure, and a file."""
-    from multiadvisor import plots  # first of all: without matplotlib or JAX nothing should start
-    from multiadvisor.deep import regression  # noqa: F401
+    require("plots", "deep")  # first of all
+    from multiadvisor import plots
 
     if seeds < 1 or first < 0:
         raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")

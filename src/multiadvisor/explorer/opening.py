@@ -8,11 +8,11 @@ import os
 import sys
 import threading
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
+from multiadvisor.extras import require
 from multiadvisor.runs.files import check_writable, write_atomically
 
 _HEAD = 8 << 10  # bytes of a page in which its title stands
@@ -20,8 +20,7 @@ _HEAD = 8 << 10  # bytes of a page in which its title stands
 
 def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> None:
     """Print the address, open it, and serve until Ctrl-C."""
-    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "websockets")):
-        raise BadInput("the explorer needs starlette, uvicorn and websockets: pip install 'multiadvisor[explorer]'")
+    require("explorer")
     from multiadvisor.explorer.server import Explorer, address, serving
 
     explorer = Explorer(library)

@@ -15,7 +15,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +147,12 @@ class _Drive:
             try:
                 while self.open:
                     engine.take(len(self.waiting), self._draw)
-                    wait = min(
+                    patience = min(
                         _FLUSH_SECONDS / 2 if self.finished or self.writing else 0.5,
                         *(self.leases[name] / 4 for name in self.silent),
                         0.5,
                     )
-                    events = engine.poll(wait)
+                    events = engine.poll(patience)
                     self._listen()
                     for event in events:
                         self._hear(event)
@@ -212,7 +212,9 @@ class _Drive:
         """Results on their way to the disk, in a thread of its own: the workers are fed meanwhile."""
         now = time.monotonic()
         if self.writing is not None and (force or self.writing[1].done()):
-            (batch, future), self.writing = self.writing, None
+            batch, future = self.writing
+            wait([future])  # the disk may take its time: an interrupt here leaves the batch to the last flush
+            self.writing = None
             self.ledger.record(batch, future.result())
             self.open.difference_update(name for name, _, _ in batch)
             self.bar.done(len(batch))

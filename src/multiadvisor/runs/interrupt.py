@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for a consistent moment."""
+"""Ctrl-C, and a SIGTERM that is taken like it, that wait for a consistent moment."""
 
 from __future__ import annotations
 
@@ -23,6 +23,17 @@ class Stop:
     requested = False
 
 
+def take_sigterm_like_ctrl_c() -> None:
+    """For a process of our own: who asks it to end gets what Ctrl-C gives, everything saved and one line."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _signals() -> list[signal.Signals]:
+    """Those that mean KeyboardInterrupt here; a program that did not ask for it keeps its own SIGTERM."""
+    like = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    return [signal.SIGINT, signal.SIGTERM] if like else [signal.SIGINT]
+
+
 @contextmanager
 def deferred_interrupt() -> Iterator[Stop]:
     """Within the block Ctrl-C only sets `requested`; at its end KeyboardInterrupt is raised.
@@ -43,10 +54,11 @@ def deferred_interrupt() -> Iterator[Stop]:
         elif time.monotonic() - since > _PATIENCE:
             raise AtOnce
 
-    before: Any = signal.signal(signal.SIGINT, ask)
+    before: dict[signal.Signals, Any] = {number: signal.signal(number, ask) for number in _signals()}
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if stop.requested:
         raise KeyboardInterrupt

@@ -4,7 +4,7 @@ The results are the truth: files `results/<id>.json` under a checksum, on disk b
 that lags behind them catches up when it is opened; one that is lost is made again from them. So SQLite may keep its
 log without waiting for the disk (WAL, synchronous NORMAL): what a power cut takes from it is found again.
 
-    jobs.sqlite      the ledger              driver.lock    held by the driver as long as it lives
+    jobs.sqlite      the ledger              driver.lock    held by the driver, and only then there
     results/         one file for each job   scratch/       what unfinished jobs keep for themselves
 
 Rows carry a checksum, as SQLite has none. Whose turn it is to live or die is decided by the driver's monotonic clock;
@@ -17,7 +17,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,14 +29,11 @@ from typing import Any
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.lock import holder_of, locked
 from multiadvisor.runs.sealed import canonical, digest, read_sealed, seal
 
-try:
-    import fcntl
-except ImportError:
-    raise BadInput("jobs need a POSIX system, for its locks: use Linux, macOS or WSL") from None
-
 FORMAT = 1
+_LOCK = "driver.lock"
 STATES = ("waiting", "running", "done", "failed")
 _APPLICATION = 0x6D616A62  # in the file's header: no other program's database is mistaken for a ledger
 _RESULT = "multiadvisor result"
@@ -235,14 +231,14 @@ def _write_together(folder: Path, contents: dict[str, bytes]) -> None:
 def open_ledger(folder: Path) -> Iterator[Ledger]:
     """The ledger of a folder, made where there is none; refused while another driver has it."""
     check_writable(folder)
-    known = ("jobs.sqlite", "driver.lock", "results", "sweep.json")
+    known = ("jobs.sqlite", _LOCK, "results", "sweep.json")
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in known):
         raise BadInput(f"{str(folder)!r} exists and holds no jobs: name a new or empty folder")
-    try:
-        (folder / "results").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
-    with _lock(folder):
+    with locked(folder, _LOCK):
+        try:
+            (folder / "results").mkdir(exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
         for left in (folder / "results").glob(".*.part"):
             left.unlink(missing_ok=True)
         with contextlib.closing(_connect(folder)) as database:
@@ -250,51 +246,9 @@ def open_ledger(folder: Path) -> Iterator[Ledger]:
             yield ledger
 
 
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """A lock that dies with its process; the file in it says whose it is."""
-    try:
-        handle = os.open(folder / "driver.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise BadInput(f"cannot write {str(folder / 'driver.lock')!r}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BadInput(f"{str(folder)!r} is in use by {_holder(handle)}: wait for it, or stop it") from None
-        except OSError as error:
-            raise BadInput(f"cannot lock {str(folder)!r}: {error.strerror}, choose a folder on a local disk") from None
-        with contextlib.suppress(OSError):  # on a full disk the name is missing, the lock is not
-            os.ftruncate(handle, 0)
-            os.write(handle, canonical({"pid": os.getpid(), "host": socket.gethostname()}))
-        yield
-    finally:
-        os.close(handle)
-
-
-def _holder(handle: int) -> str:
-    try:
-        who = json.loads(os.pread(handle, 1000, 0))
-        return f"process {int(who['pid'])} on {str(who['host'])[:100]}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
-
-
 def driver_of(folder: Path) -> str | None:
     """Who drives the jobs of a folder at this moment."""
-    try:
-        handle = os.open(folder / "driver.lock", os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _holder(handle)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-    return None
+    return holder_of(folder / _LOCK)
 
 
 def _refuse(folder: Path, why: object) -> BadInput:

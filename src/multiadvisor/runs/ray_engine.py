@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import lacking
 from multiadvisor.runs.engine import Event, Order
 from multiadvisor.runs.worker import ONE_THREAD, carry_out
 
@@ -209,8 +210,8 @@ def _import_ray(loopback: bool) -> None:
     try:
         import ray as package
         import ray.util.scheduling_strategies
-    except ImportError:
-        raise BadInput("this engine needs Ray: install it with pip install 'multiadvisor[ray]'") from None
+    except ImportError as error:
+        raise lacking("ray", error) from None
     ray = package
 
 

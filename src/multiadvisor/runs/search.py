@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import lacking
 from multiadvisor.runs.driver import Results, drive
 from multiadvisor.runs.grid import Grid, Run, is_whole
 from multiadvisor.runs.sweep import Frozen, check_place, final, freeze, opened, searched_runs
@@ -72,8 +73,8 @@ def search(
 def _import_optuna() -> Any:
     try:
         import optuna
-    except ImportError:
-        raise BadInput("a search needs Optuna: install it with pip install 'multiadvisor[search]'") from None
+    except ImportError as error:
+        raise lacking("search", error) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", module="optuna")
     return optuna

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import lacking
 from multiadvisor.runs.sweep import FIGURES, Finished, name_of
 
 
@@ -20,8 +21,8 @@ def write_tensorboard(folder: Path, done: list[Finished]) -> int:
     """
     try:
         from tensorboardX import SummaryWriter
-    except ImportError:
-        raise BadInput("this needs tensorboardX: install it with pip install 'multiadvisor[tensorboard]'") from None
+    except ImportError as error:
+        raise lacking("tensorboard", error) from None
     home, written = folder / "tensorboard", 0
     for item in done:
         words = re.sub(r"[^\w.,= -]", "_", f"{name_of(item.run.labels)}, seed {item.run.seed}")[:120]

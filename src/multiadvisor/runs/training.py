@@ -25,7 +25,8 @@ from multiadvisor.settings import Schedule, Settings
 from multiadvisor.task import Task
 from multiadvisor.worlds.builtin import TASKS, make
 
-_PIECE_SECONDS = 5.0  # in a long epoch, how often somebody hears that it goes on
+LOCK = "run.lock"  # held by `train` in the folder of a run
+_OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
 
 
 def _save_seconds() -> float:
@@ -38,6 +39,24 @@ def _save_seconds() -> float:
     if not seconds >= 0:
         raise BadInput(f"MULTIADVISOR_SAVE_SECONDS is {short(text)!r}: give a number of seconds, or leave it out")
     return seconds
+
+
+class _Clock:
+    """When to save next: every so many seconds, and for a twentieth of the time at most."""
+
+    def __init__(self) -> None:
+        self.every, self.cost, self.saved = _save_seconds(), 0.0, time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time; always where the seconds are 0."""
+        return self.every == 0 or time.monotonic() - self.saved > max(self.every, 20 * self.cost)
+
+    def time(self, save: Callable[[], None]) -> None:
+        """Save, and see how long it takes."""
+        start = time.monotonic()
+        save()
+        self.saved = time.monotonic()
+        self.cost = self.saved - start
 
 
 @dataclass
@@ -56,9 +75,9 @@ class Training:
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
-        cost, good, piece, every = 0.0, True, self.schedule.transitions, _save_seconds()
-        # a network may diverge at any time, and what it was before then must have been saved
-        saved = -math.inf if self.keep_last and self.agent.settings.deep is not None else time.monotonic()
+        clock, good = _Clock(), True
+        # a network may diverge at any time: its first epoch is saved as soon as it is there
+        fragile = self.keep_last and self.agent.settings.deep is not None
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
@@ -67,20 +86,17 @@ class Training:
                 while (due := number * self.schedule.transitions - self.agent.turns) > 0:
                     start, turns = time.perf_counter(), self.agent.turns
                     try:
-                        self.agent.learn(min(due, piece), progress=False)
+                        self.agent.learn(min(due, self.agent.piece), progress=False)
                     finally:
-                        taken = time.perf_counter() - start
-                        self.seconds += taken
+                        self.seconds += time.perf_counter() - start
                         tell(self.agent.turns - turns, None)
-                    if taken > _PIECE_SECONDS:  # the bytes are the same however learning is cut
-                        piece = max(piece // 4, 1)
+                    if self.out is not None and clock.due():
+                        clock.time(self.save)  # within an epoch: the bytes are the same however learning is cut
                 self.epochs.append(self._look(number))
                 tell(0, self.epochs[-1])
-                if self.out is not None and time.monotonic() - saved > max(every, 20 * cost):
-                    start = time.monotonic()
-                    self.save()
-                    saved = time.monotonic()
-                    cost = saved - start
+                if self.out is not None and (fragile or clock.due()):
+                    clock.time(self.save)
+                    fragile = False
         except (Diverged, AtOnce):
             good = False  # what was saved before is better
             raise
@@ -125,12 +141,16 @@ def _changed(before: Any, now: Any) -> str:
     return _changed(*pair) if all(map(dataclasses.is_dataclass, pair)) else name
 
 
+def _ours(path: Path) -> bool:
+    return any(path.match(pattern) for pattern in _OURS)
+
+
 def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
     """A new run, or with `resume` the one in the folder, which must be the same run."""
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
-        if out is not None and out.exists() and any(out.iterdir()):
+        if out is not None and out.exists() and not all(_ours(path) for path in out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
         return Training(MultiAdvisor(task, settings), schedule, out=out)
     if not resume:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.extras import lacking, missing
 from multiadvisor.task import Focus, Task, Transition, check_foci
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
@@ -505,6 +506,21 @@ def task_from_gymnasium(
     )
 
 
+def _not_made(identifier: str, error: Exception) -> BadInput:
+    """Why there is no such environment; where MO-Gymnasium is missing it may be one of those."""
+    import gymnasium
+
+    why = f"no environment {identifier!r} can be made"
+    said = str(error).splitlines()[0]
+    absent = missing("mo")
+    if "mo_gymnasium" in absent and isinstance(error, gymnasium.error.UnregisteredEnv):
+        said = "" if identifier.startswith("mo-") else f"{said.rstrip('.')}; and "
+        return BadInput(f"{why}: {said}{lacking('mo')}")
+    if "Box2D" in absent and isinstance(error, gymnasium.error.DependencyNotInstalled) and "Box2D" in said:
+        return BadInput(f"{why}: {lacking('mo')}")
+    return BadInput(f"{why}: {said}")
+
+
 def make_gymnasium(name: str, /, **options: Any) -> Task:
     """`gymnasium:ID`: a registered environment, one advisor for each component of its reward.
 
@@ -525,7 +541,7 @@ def make_gymnasium(name: str, /, **options: Any) -> Task:
             warnings.simplefilter("ignore")  # what an environment has to say of its own spaces helps nobody here
             env = gymnasium.make(identifier, **{"disable_env_checker": True, **options})
     except gymnasium.error.Error as error:
-        raise BadInput(f"no environment {identifier!r} can be made: {str(error).splitlines()[0]}") from None
+        raise _not_made(identifier, error) from None
     except TypeError as error:
         raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
     except Exception as error:  # whatever its own code, or a package it misses, may raise

@@ -13,11 +13,11 @@ from multiadvisor.errors import BadInput
 DIRECTIONS = {"N": (-1, 0), "W": (0, -1), "S": (1, 0), "E": (0, 1)}
 SYMBOLS = {
     "#": "wall",
-    ".": "free, may hold fruit",
+    ".": "free, may hold fruit, unless there is an F",
     "F": "free, always holds fruit at the start",
     "_": "free, never holds fruit",
     "P": "Pac-Boy's start, never holds fruit",
-    "G": "a ghost's start, may hold fruit",
+    "G": "a ghost's start, may hold fruit, unless there is an F",
 }
 LARGEST = 4096  # cells a side: beyond it the text is surely not a maze
 
