@@ -74,6 +74,9 @@ PLANNINGS: dict[str, Planning] = {
     "empathic": empathic,
 }
 
+WEIGHTLESS = ("egocentric", "agnostic")
+"""Plannings whose values do not depend on the advisors' weights: they ask nothing of the aggregator."""
+
 
 def planning_named(name: str) -> Planning:
     """The planning of that name, or an error that lists them."""
