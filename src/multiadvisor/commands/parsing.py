@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import inspect
 import json
 import re
@@ -200,7 +201,11 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         known = sorted({*known, *inner.flags()})
     if rest:
         if rest[0].startswith("-"):
-            raise unknown("flag", rest[0].partition("=")[0], known)
+            flag = rest[0].partition("=")[0]
+            if task is not None and task.startswith("gymnasium:") and not difflib.get_close_matches(flag, known):
+                name = flag.lstrip("-").replace("-", "_")
+                raise BadInput(f"unknown flag {flag!r}: options of an environment are given as --option {name}=VALUE")
+            raise unknown("flag", flag, known)
         raise BadInput(f"{rest[0]!r} is one word too many: see --help")
     return namespace
 

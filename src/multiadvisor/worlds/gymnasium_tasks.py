@@ -321,6 +321,8 @@ def task_from_gymnasium(
             if not isinstance(data, list):
                 raise BadInput(f"foci are {short(repr(data))}: give a list of tables")
             foci = [_focus_from(part, env.observation_space) for part in data]
+        if bins is not None and discretise is not None:
+            raise BadInput("the task has bins and discretise= as well: give one of them")
         if bins is not None:
             discretise = bins if isinstance(bins, Bins) else Bins.parse(str(bins), env.observation_space)
     elif options:
