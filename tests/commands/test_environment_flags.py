@@ -40,7 +40,8 @@ def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
     ("text", "value"),
     [
         ("false", False), ("True", True), ("null", None), ("None", None), ("3", 3), ("-0.5", -0.5), ("4x4", "4x4"),
-        ('"3"', "3"), ("", ""), ("a=b", "a=b"), ('["SG", "FF"]', ["SG", "FF"]), ("NaN", "NaN"), ("[" * 9999, "[" * 9999),
+        ('"3"', "3"), ("", ""), ("a=b", "a=b"), ('["SG", "FF"]', ["SG", "FF"]), ("NaN", "NaN"),
+        ("[" * 9999, "[" * 9999),
     ],
 )  # fmt: skip
 def test_values_are_plain(text, value):
