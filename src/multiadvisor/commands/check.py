@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, show, task_from_flags
+from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, say, show, task_from_flags
 from multiadvisor.errors import BadInput
 
 
@@ -28,6 +28,8 @@ def run(arguments: Sequence[str]) -> int:
         raise BadInput(
             f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0"
         )
-    report = check_task(task_from_flags(given), turns=given.turns, seed=given.seed)
+    task = task_from_flags(given)
+    say(task.note)
+    report = check_task(task, turns=given.turns, seed=given.seed)
     show(report.as_dict(), given.json, str(report))
     return 0 if report.ok else 1

@@ -115,7 +115,7 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
-    """The task that the flags describe; what there is to say of it is said."""
+    """The task that the flags describe."""
     from multiadvisor.worlds.builtin import make
 
     flags = {
@@ -131,9 +131,7 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     for name in names:
         if names.count(name) > 1 or name in own:
             raise BadInput(f"option {name!r} is given twice: leave one out")
-    task = make(given.task, **given.task_options, **dict(given.option), **own, **options)
-    say(task.note)
-    return task
+    return make(given.task, **given.task_options, **dict(given.option), **own, **options)
 
 
 def say(note: str) -> None:

@@ -17,6 +17,7 @@ from multiadvisor.commands.parsing import (
     named_numbers,
     number,
     parse,
+    say,
     show,
     table,
     task_from_flags,
@@ -60,6 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     if settings.deep is not None:
         refuse_numbers_for_names(task)
     training = begin(task, settings, schedule, given.out, given.resume)
+    say("" if training.epochs else task.note)  # once in the life of a run
     total = schedule.epochs * schedule.transitions - training.agent.turns
     try:
         with LearningBar(total) as bar:
