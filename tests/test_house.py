@@ -87,7 +87,7 @@ def test_imports_point_one_way(path):
         return
     # `Task.from_gymnasium`, `Task.deal` and `MultiAdvisor.explain` are conveniences that look upwards, lazily.
     upwards = {
-        "task": {"multiadvisor.worlds.adapter", "multiadvisor.worlds.game"},
+        "task": {"multiadvisor.worlds.gymnasium_tasks", "multiadvisor.worlds.game"},
         "agent": {"multiadvisor.explain"},
     }
     allowed = upwards.get(own, set())

@@ -121,6 +121,11 @@ LOOKS = {
     "multi-binary": (spaces.MultiBinary(5), lambda p: np.eye(5, dtype=np.int8)[p]),
     "whole box": (spaces.Box(0, 9, (2, 2), np.int32), lambda p: np.full((2, 2), p, np.int32)),
     "tuple": (spaces.Tuple((spaces.Discrete(5), spaces.Discrete(2))), lambda p: (p, 0)),
+    "dict": (spaces.Dict({"place": spaces.Discrete(5), "lamp": spaces.Discrete(2)}), lambda p: {"lamp": 1, "place": p}),
+    "nested": (
+        spaces.Dict({"at": spaces.Tuple((spaces.MultiDiscrete([5, 2]), spaces.Text(9))), "on": spaces.MultiBinary(2)}),
+        lambda p: {"on": np.array([0, 1], np.int8), "at": (np.array([p, 1]), "here")},
+    ),
 }
 
 
@@ -131,6 +136,38 @@ def test_whole_observations(kind):
     # a reward of 1 at the right end, two steps away
     assert agent.preferences(LOOKS[kind][1](2))[1] == pytest.approx(0.5, abs=1e-6)
     assert agent.evaluate(2).turns == 2
+
+
+def test_parts_of_an_observation_are_told_apart_and_kept(tmp_path):
+    space, look = LOOKS["nested"]
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Walk(space, look)), epsilon=0.5).learn(500, progress=False)
+    assert len(agent.values(0)) == 5
+    agent.save(tmp_path / "a")
+    again = mad.load(tmp_path / "a", mad.Task.from_gymnasium(Walk(space, look)))
+    assert np.array_equal(again.preferences(look(2)), agent.preferences(look(2)))
+
+
+def test_a_dictionary_with_real_numbers_is_no_local_state():
+    space = spaces.Dict({"place": spaces.Discrete(5), "speed": spaces.Box(0.0, 1.0)})
+    task = mad.Task.from_gymnasium(Walk(space, lambda p: {"place": p, "speed": np.zeros(1, np.float32)}))
+    with pytest.raises(mad.BadInput, match="looks at the whole observation"):
+        mad.MultiAdvisor(task)
+
+
+def test_an_environment_by_its_name():
+    task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False, max_episode_steps=7)
+    assert task.name == "gymnasium:FrozenLake-v1"
+    assert task.adapter.env.spec.max_episode_steps == 7
+    assert not task.adapter.env.unwrapped.spec.kwargs["is_slippery"]
+    assert mad.Task.from_gymnasium("gymnasium:MountainCar-v0", bins="4,5", name="car").adapter.rows == 20
+    with pytest.raises(mad.BadInput, match="option 'is_slippery' is for an environment given by its name"):
+        mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), is_slippery=False)
+    with pytest.raises(mad.BadInput, match="no environment 'FrozenLag-v1'"):
+        mad.Task.from_gymnasium("FrozenLag-v1")
+    with pytest.raises(mad.BadInput, match="foci and components as well"):
+        mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], components=["a"])
+    with pytest.raises(mad.BadInput, match="bins and discretise= as well"):
+        mad.Task.from_gymnasium("MountainCar-v0", bins="4,5", discretise=len)
 
 
 def test_a_table_cannot_hold_real_numbers():

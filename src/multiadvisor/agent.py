@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.aggregations import greedy
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.committee import plannings_of
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.progress import LearningBar
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
@@ -200,7 +201,7 @@ class MultiAdvisor:
         """Save to a folder, atomically; `record` may hold anything that JSON can."""
         header = {
             "version": VERSION,
-            "task": {"name": self.task.name, "options": self.task.options, "fingerprint": self.task.fingerprint()},
+            "task": self.task.as_data(),
             "settings": dataclasses.asdict(self.settings),
             "turns": self.turns,
             "record": record or {},
@@ -224,49 +225,92 @@ def _learner_for(task: Task, settings: Settings) -> Any:
     return DeepLearner(task, settings)
 
 
-def load(path: str | Path, task: Task | None = None) -> MultiAdvisor:
+def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:
     """An agent as it was saved; training goes on bit for bit as if it had never stopped.
 
-    Built-in tasks are made again by name; a task of your own has to be given.
+    A task of plain data is made again; one with functions of your own has to be given, and must be the same in all that
+    can be known of it. The name of the task stands for leave to import the module that it names.
+
+    A task with other weights is taken where the values do not depend on them, as with egocentric and agnostic planning;
+    with `reweight=True` in any case, with False in none.
     """
-    return load_with_record(path, task)[0]
+    return load_with_record(path, task, reweight)[0]
 
 
-def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiAdvisor, dict[str, Any]]:
+def load_with_record(
+    path: str | Path, task: Task | str | None = None, reweight: bool | None = None
+) -> tuple[MultiAdvisor, dict[str, Any]]:
     """`load`, with the record that was saved beside the agent."""
     folder = Path(path)
     header, tensors = read_checkpoint(folder)
     try:
-        saved, settings = header["task"], header["settings"]
-        name, options, fingerprint = saved["name"], saved["options"], saved["fingerprint"]
-        record = header["record"]
+        saved, settings, record = header["task"], header["settings"], header["record"]
         known = Settings(**settings)
+        texts = [saved[name] for name in ("name", "maker", "by_hand", "fingerprint", "without_weights")]
+        options = saved["options"]
     except (KeyError, TypeError) as error:
         raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
-    if task is None:
-        task = _make_again(folder, name, options)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
+        raise BadInput(f"the checkpoint {str(folder)!r} names no task: restore it from a copy")
+    if not isinstance(task, Task):
+        task = _made_again(folder, saved, task)
     if not isinstance(record, dict):
         raise BadInput(f"the record in the checkpoint {str(folder)!r} is none: restore it from a copy")
-    if task.fingerprint() != fingerprint:
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {name!r} with other advisors, weights or options than "
-            f"the given {task.name!r}: load it with the task it was made for"
-        )
+    _check_same(folder, saved, task, known, reweight)
     agent = MultiAdvisor(task, known)
     agent._learner.restore(tensors)
     return agent, record
 
 
-def _make_again(folder: Path, name: Any, options: Any) -> Task:
-    from multiadvisor.worlds.builtin import TASKS, make
+def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
+    """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
+    from multiadvisor.worlds.builtin import checked_options, make
 
-    if not isinstance(name, str) or not isinstance(options, dict):
-        raise BadInput(f"the checkpoint {str(folder)!r} names no task that can be made: give task=")
-    if name not in TASKS and not name.startswith("gymnasium:"):
-        raise BadInput(f"the checkpoint {str(folder)!r} was made for task {name!r}, which is not built in: give task=")
-    if ":" in name.removeprefix("gymnasium:"):  # Gymnasium would import what stands before the colon
-        raise BadInput(f"the checkpoint {str(folder)!r} names a module to import, in {name!r}: give task=")
+    name, maker = saved["name"], saved["maker"]
+    if named is not None and named not in (name, maker):
+        raise BadInput(f"the checkpoint {str(folder)!r} is of task {maker or name!r} and not of {named!r}")
+    if not maker:
+        reason = short(saved["by_hand"], 200)
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made for task {name!r}, which cannot be made again from data, as "
+            f"{reason}: give task="
+        )
+    options = dict(saved["options"])
+    weights = options.pop("weights", None)
     try:
-        return make(name, **options)
+        checked = checked_options(maker, options, modules=named == maker)
+        task = make(maker, **checked, **({} if weights is None else {"weights": weights}))
+    except BadInput as error:
+        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made again: {error}") from None
     except TypeError as error:
-        raise BadInput(f"the task {name!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None
+        raise BadInput(f"the task {maker!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None
+    return dataclasses.replace(task, name=name)
+
+
+def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Settings, reweight: bool | None) -> None:
+    """Refuse another task than the one in the checkpoint; other weights only where values depend on them."""
+    if task.fingerprint() == saved["fingerprint"]:
+        return
+    if task.fingerprint(weights=False) != saved["without_weights"] or reweight is False:
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made for task {saved['name']!r} with other advisors, weights or "
+            f"options than the given {task.name!r}{_difference(saved['options'], task.options)}: load it with the task "
+            "it was made for"
+        )
+    summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
+    asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
+    if not reweight and (summed or asks):
+        why = "weights are in the values it learned" if summed else f"{settings.planning} values depend on the weights"
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
+            "reweight=True to use it all the same, or learn anew"
+        )
+
+
+def _difference(saved: dict[str, Any], given: dict[str, Any]) -> str:
+    """The first option in which two tasks differ, in words."""
+    for name in sorted({*saved, *given}):
+        if saved.get(name) != given.get(name):
+            shown = [short(repr(part[name]), 40) if name in part else "not given" for part in (saved, given)]
+            return f" ({name} was {shown[0]}, and is {shown[1]})"
+    return ""

@@ -146,7 +146,15 @@ class Task:
     endless: bool = False
     """True where no game can ever terminate, so that gamma = 1 has no meaning."""
     options: dict[str, Any] = field(default_factory=dict)
-    """What `multiadvisor.make` was called with."""
+    """What `multiadvisor.make` takes to make it, as plain data."""
+    maker: str = ""
+    """The name by which `multiadvisor.make` makes it again with these options; empty where it cannot, and then ..."""
+    by_hand: str = "it was put together by hand"
+    """... why not."""
+    known: dict[str, Any] = field(default_factory=dict)
+    """What is known of a Gymnasium environment and of the foci on it, as plain data."""
+    note: str = ""
+    """What whoever made it should hear, in one line."""
     board: Any = None
     """For worlds on a grid, what to draw."""
     labels: tuple[str, ...] = ()
@@ -240,48 +248,71 @@ class Task:
             rows += states * width
         return Layout(offset, stride, rows)
 
-    def fingerprint(self) -> str:
-        """A digest of what a checkpoint must agree with: the task's name, actions, advisors and local states."""
+    def fingerprint(self, weights: bool = True) -> str:
+        """A digest of what a checkpoint must agree with: all that can be known of the task, or that but its weights.
+
+        What functions do inside cannot be known.
+        """
         parts = [
-            [
-                f.name,
-                f.states,
-                f.table,
-                repr(f.weight),
-                repr(f.gamma),
-                repr(f.alpha),
-                f.planning,
-                f.state if isinstance(f.state, str) else None,
-            ]
+            [f.name, f.states, f.table, repr(float(f.weight)) if weights else None,
+             None if f.gamma is None else repr(float(f.gamma)), None if f.alpha is None else repr(float(f.alpha)),
+             f.planning, f.state if isinstance(f.state, str) else None]
             for f in self.foci
-        ]
-        text = json.dumps([self.name, self.actions, parts, self.limit, self.options], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        ]  # fmt: skip
+        whole = [self.name, self.actions, parts, self.limit, self.known or self._world_digest]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _world_digest(self) -> str:
+        """Of the constants of a compiled world: two mazes, or two tables of rewards, are two tasks."""
+        digest = hashlib.sha256()
+
+        def take(part: Any) -> None:
+            if isinstance(part, tuple):
+                digest.update(f"tuple of {len(part)} ".encode())
+                for inner in part:
+                    take(inner)
+                return
+            array = np.ascontiguousarray(part)
+            digest.update(f"{array.dtype} {array.shape} ".encode())
+            if not array.dtype.hasobject:  # of other objects nothing is known but that they are there
+                digest.update(array.tobytes())
+
+        take(None if self.world is None else self.world.constants)
+        return digest.hexdigest()
+
+    def as_data(self) -> dict[str, Any]:
+        """What a checkpoint or a trace keeps of its task, so that it can be made again, or another one refused."""
+        return {
+            "name": self.name, "maker": self.maker, "by_hand": self.by_hand, "options": self.options,
+            "fingerprint": self.fingerprint(), "without_weights": self.fingerprint(weights=False),
+        }  # fmt: skip
 
     @classmethod
     def from_gymnasium(
         cls,
-        env: gymnasium.Env,
+        env: gymnasium.Env | str,
         foci: Sequence[Focus] | None = None,
         *,
         name: str | None = None,
         discretise: Callable[[Any], Hashable] | None = None,
+        **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with discrete actions.
+        """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
 
-        Without foci, a vector reward gets one advisor per component and a scalar one a single advisor. Real-valued
-        observations need `discretise`, or a `state` function in each focus. The environment is the agent's from then
-        on: play in another one, as a step or reset of yours would come into the middle of its games.
+        A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
+        reward gets one advisor per component and a scalar one a single advisor. Real-valued observations need
+        `discretise`, or a `state` function in each focus. The environment is the agent's from then on: play in another
+        one, as a step or reset of yours would come into the middle of its games.
 
-        >>> import gymnasium, multiadvisor as mad
-        >>> env = gymnasium.make("FrozenLake-v1", is_slippery=False)
-        >>> task = mad.Task.from_gymnasium(env, [mad.Focus("goal")])
+        >>> import multiadvisor as mad
+        >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
         >>> mad.MultiAdvisor(task, gamma=0.9).learn(200, progress=False).turns
         200
         """
-        from multiadvisor.worlds.adapter import task_from_gymnasium
+        from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
 
-        return task_from_gymnasium(env, foci, name, discretise)
+        return task_from_gymnasium(env, foci, name, discretise, options)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:

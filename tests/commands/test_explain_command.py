@@ -113,10 +113,10 @@ def test_runs_that_cannot_be_explained(capsys, tmp_path):
     gymnasium.register("Passing-v0", entry_point="gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv")
     task = mad.make("gymnasium:Passing-v0")
     mad.MultiAdvisor(task).learn(50, progress=False).save(tmp_path / "passing")
-    own = mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), name="my lake")
+    own = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal", reward=lambda t: t.reward)], name="my lake")
     mad.MultiAdvisor(own).learn(50, progress=False).save(tmp_path / "own")
     del gymnasium.registry["Passing-v0"]
-    for name, message in (("passing", "no environment 'Passing-v0' can be made"), ("own", "which is not built in")):
+    for name, message in (("passing", "no environment 'Passing-v0' can be made"), ("own", "is a function: give task=")):
         code, _, error = run(capsys, "explain", tmp_path / name, "--turn", 0)
         assert (code, len(error.splitlines())) == (2, 1)
         assert message in error

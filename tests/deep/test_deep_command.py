@@ -1,5 +1,6 @@
 """`multiadvisor train --deep`: what it prints, what it refuses, and that a run goes on where it stopped."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -96,7 +97,13 @@ def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message,
     line = ["train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--out", out]
     assert call(capsys, *line)[0] == 0
     longer = [*line[: line.index("--epochs")], "--epochs", "9", *line[line.index("--epochs") + 2 :], "--resume"]
-    monkeypatch.setattr(games.Spoiled.__init__, "__defaults__", (what, 400))
+    begin = games.Spoiled.__init__
+
+    def broken(self, what=what, turn=400):
+        begin(self, what, turn)
+
+    broken.__signature__ = inspect.signature(begin)  # its code goes wrong, and not what it is asked for
+    monkeypatch.setattr(games.Spoiled, "__init__", broken)
     code, _, error = call(capsys, *longer)
     assert (code, len(error.splitlines())) == (2, 1)
     assert message in error

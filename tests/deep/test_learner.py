@@ -357,6 +357,13 @@ def spoiled(what, registered=True):
     return mad.Task.from_gymnasium(env, foci, name="spoiled")
 
 
+def mended(what, registered):
+    """The same environment, whose code was corrected since."""
+    task = spoiled(what, registered)
+    task.adapter.env.unwrapped.what = "nothing"
+    return task
+
+
 SINGLE = dataclasses.replace(QUICK, envs=1)
 
 
@@ -370,12 +377,12 @@ def test_training_stops_and_the_last_good_checkpoint_stays(what, message, regist
     out = tmp_path / "a"
     task, settings = spoiled(what, registered), Settings(deep=SINGLE)
     training.begin(task, settings, Schedule(2, 45, 0), out, False).run()
-    good = bytes_of(mad.load(out, spoiled("nothing")))
+    good = bytes_of(mad.load(out, mended(what, registered)))
     run = training.begin(task, settings, Schedule(20, 45, 0), out, True)
     with pytest.raises(BadInput, match=message) as caught:
         run.run()
     assert len(str(caught.value).splitlines()) == 1
-    agent = mad.load(out, spoiled("nothing"))
+    agent = mad.load(out, mended(what, registered))
     if what == "shape":
         # nothing had diverged: the run is saved as it was before the turn that failed
         assert agent.turns == 99

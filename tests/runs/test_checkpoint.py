@@ -76,7 +76,10 @@ def test_a_registered_environment_is_made_again(tmp_path):
 
 def test_a_task_of_ones_own_has_to_be_given(tmp_path):
     mad.MultiAdvisor(lake()).learn(10, progress=False).save(tmp_path / "a")
-    with pytest.raises(mad.BadInput, match="'my lake', which is not built in: give task="):
+    words = (
+        "'my lake', which cannot be made again from data, as the reward of its focus 'goal' is a function: give task="
+    )
+    with pytest.raises(mad.BadInput, match=words):
         mad.load(tmp_path / "a")
 
 
@@ -150,7 +153,12 @@ def resealed(folder, change):
         (lambda h: h["settings"].update(extra=1), "misnames a field"),
         (lambda h: h.pop("task"), "misnames a field"),
         (lambda h: h["task"].update(name="four-fruits"), "other advisors"),
-        (lambda h: h["task"].update(name="os.system"), "not built in"),
+        (lambda h: h["task"].update(maker="four-fruits"), "other advisors"),
+        (lambda h: h["task"].update(maker="os.system"), "unknown task 'os.system'"),
+        (lambda h: h["task"].update(maker=3), "names no task"),
+        (lambda h: h["task"].update(options=[]), "names no task"),
+        (lambda h: h["task"].update(options={"weights": 3}), "weights are 3"),
+        (lambda h: h["task"].update(maker="", by_hand="somebody\nmade it"), "as somebody made it: give task="),
         (lambda h: h["values"].update(file="../../secret"), "names no values file"),
         (lambda h: h.update(format=FORMAT + 1, version="9.0.0"), "made by multiadvisor 9.0.0: upgrade"),
         (lambda h: h.update(kind="cake"), "not the checkpoint of an agent"),

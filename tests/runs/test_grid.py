@@ -1,6 +1,5 @@
 """The grid of a sweep: data only, closed names, one line for whatever is wrong."""
 
-import hashlib
 import itertools
 import json
 from dataclasses import asdict
@@ -127,12 +126,40 @@ def test_a_maze_is_known_by_its_content(tmp_path):
     maze = tmp_path / "small.txt"
     maze.write_text("P..\n..G\n")
     (tmp_path / "grid.toml").write_text('task = "pac-boy"\n[options]\nmaze = "small.txt"\n')
-    [run] = read_grid(tmp_path / "grid.toml")[0].runs()
-    assert run.job.config["files"] == {"maze": hashlib.sha256(maze.read_bytes()).hexdigest()}
-    assert run.job.config["options"]["maze"] == str(maze)
+    grid = read_grid(tmp_path / "grid.toml")[0]
+    [run] = grid.runs()
+    assert run.job.config["options"]["maze"] == "P..\n..G\n"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "same.txt").write_bytes(b"P..\r\n..G")
+    (tmp_path / "other.toml").write_text('task = "pac-boy"\n[options]\nmaze = "elsewhere/same.txt"\n')
+    [same] = read_grid(tmp_path / "other.toml")[0].runs()
+    assert same.job.id == run.job.id, "neither where it lies nor how lines end matters"
     maze.write_text("P...\n...G\n")
     [other] = read_grid(tmp_path / "grid.toml")[0].runs()
     assert other.job.id != run.job.id
+    maze.unlink()
+    [frozen] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
+    assert frozen.job == run.job, "what was frozen needs no file any more"
+    assert RunConfig.parse(frozen.job.config).make_task().board.text == "P..\n..G"
+
+
+def test_mazes_as_an_axis_have_short_names(tmp_path):
+    for name, text in (("a", "P..\n..G\n"), ("b", "P.\n.G\n")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "grid.toml").write_text('task = "pac-boy"\n[options]\nmaze = ["a", "b"]\n')
+    labels = [run.labels["maze"] for run in read_grid(tmp_path / "grid.toml")[0].runs()]
+    assert [label.partition(" #")[0] for label in labels] == ["2 x 3", "2 x 2"]
+
+
+def test_options_of_an_environment_are_those_of_the_command_line():
+    text = 'task = "gymnasium:MountainCar-v0"\n[options]\nbins = ["18,14", "9,7"]\nmax_episode_steps = 50'
+    grid = parse_grid(text)
+    assert grid.check_tasks() == []
+    tasks = [RunConfig.parse(run.job.config).make_task() for run in grid.runs()]
+    assert [task.adapter.rows for task in tasks] == [252, 63]
+    assert [task.options["max_episode_steps"] for task in tasks] == [50, 50]
+    [note] = parse_grid('task = "gymnasium:CliffWalking-v1"').check_tasks()
+    assert "no step limit of its own" in note
 
 
 BAD = [

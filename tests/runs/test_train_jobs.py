@@ -137,7 +137,7 @@ def test_long_epochs_give_signs_of_life(monkeypatch):
         ({"weights": {"water": "x"}}, "weight of 'water'"),
         ({"weights": {"nobody": 1}}, "no advisor or group"),
         ({"record": "all"}, "unknown record"),
-        ({"files": {"maze": "0"}, "options": {"maze": "/nowhere"}}, "cannot read maze"),
+        ({"options": {"maze": "/nowhere"}}, "'/nowhere', the name of a file: give its text"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(change, words):
@@ -156,10 +156,12 @@ def test_planted_modules_are_never_imported(tmp_path, monkeypatch):
         train_config(config(task=name), None, quiet)
     mad.MultiAdvisor(mad.make("bridge")).save(tmp_path / "agent")
     header, tensors = read_checkpoint(tmp_path / "agent")
-    header["task"] = {**header["task"], "name": name}
+    header["task"] = {**header["task"], "name": name, "maker": name}
     write_checkpoint(tmp_path / "agent", header, tensors)
     with pytest.raises(mad.BadInput, match="module to import"):
         mad.load(tmp_path / "agent")
+    with pytest.raises(mad.BadInput, match="and not of 'gymnasium:other:Thing-v0'"):
+        mad.load(tmp_path / "agent", "gymnasium:other:Thing-v0")
     assert not (tmp_path / "ran").exists()
     with pytest.raises(mad.BadInput):
         mad.make(name)  # what a user types himself is another matter
@@ -181,7 +183,7 @@ JUNK = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
     max_leaves=4,
 )
-NAMES = ("task", "options", "settings", "schedule", "weights", "record", "files")
+NAMES = ("task", "options", "settings", "schedule", "weights", "record")
 INNER = (
     "rules",
     "maze",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multiadvisor.commands.parsing import Parser, parse, show
+from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, say, show, task_from_flags
 from multiadvisor.errors import BadInput
 
 
@@ -20,14 +20,16 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--turns", type=int, default=2000, metavar="INT", help="turns to play (default 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_environment_flags(parser)
     given = parse(parser, arguments)
     from multiadvisor.check import check_task
-    from multiadvisor.worlds.builtin import make
 
     if given.turns < 1 or given.seed < 0:
         raise BadInput(
             f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0"
         )
-    report = check_task(make(given.task, **given.task_options), turns=given.turns, seed=given.seed)
+    task = task_from_flags(given)
+    say(task.note)
+    report = check_task(task, turns=given.turns, seed=given.seed)
     show(report.as_dict(), given.json, str(report))
     return 0 if report.ok else 1

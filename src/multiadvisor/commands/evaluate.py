@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from multiadvisor.commands.parsing import Parser, parse, show
+from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -20,6 +20,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="keep the games, turn by turn, in this file")
+    add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     from multiadvisor.agent import load
@@ -28,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         from multiadvisor.runs.trace import check_place, record_evaluation
 
         check_place(given.trace)
-    agent = load(given.run)
+    agent = load(given.run, given.named)
     if given.trace is None:
         seen = agent.evaluate(given.games, seeds=(given.seed,))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from multiadvisor.commands.parsing import Parser, parse, show
+from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import require
 
@@ -30,6 +30,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--against", metavar="ACTION", help="the action to compare with (default: the next best)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="take the game from a trace of this run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save a figure of it here, as .png and .svg")
+    add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     for name in ("turn", "game"):
@@ -49,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.runs.trace import explain_turn, read_trace, record_evaluation
 
     trace = None if given.trace is None else read_trace(given.trace)
-    agent = load(given.run)
+    agent = load(given.run, given.named)
     if given.against is not None:
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
     if trace is None:

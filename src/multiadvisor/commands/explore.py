@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from multiadvisor.commands.parsing import Parser, parse, show
+from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import require
 
@@ -28,6 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
                         help="games recorded by `evaluate --trace`; may be given again")  # fmt: skip
     parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and end")
+    add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if not 0 <= given.port <= 65535:
@@ -36,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         require("explorer")  # before anything is loaded
     from multiadvisor.explorer.library import Library
 
-    library = Library(given.games, given.seed)
+    library = Library(given.games, given.seed, given.named)
     if given.export is not None:
         from multiadvisor.explorer.opening import check_place
 

@@ -7,6 +7,8 @@ import dataclasses
 import difflib
 import inspect
 import json
+import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -17,7 +19,7 @@ from multiadvisor.settings import DeepSettings
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose errors are one line."""
+    """argparse whose errors are one line; what begins with a minus and a digit is a value, as in -1:1:8."""
 
     def __init__(self, command: str, text: str, example: str) -> None:
         super().__init__(
@@ -27,6 +29,7 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         """One line, and exit code 2."""
@@ -86,6 +89,63 @@ def named_numbers(text: str) -> dict[str, float]:
     return found
 
 
+def named_value(text: str) -> tuple[str, Any]:
+    """is_slippery=false as a name and a value: one of JSON, or else a text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=value")
+    if value in ("True", "False", "None"):  # as Python writes them
+        return name, {"True": True, "False": False, "None": None}[value]
+    try:
+        return name, json.loads(value, parse_constant=lambda word: word)
+    except (ValueError, RecursionError):
+        return name, value
+
+
+def add_environment_flags(parser: argparse.ArgumentParser) -> None:
+    """What a Gymnasium environment takes."""
+    group = parser.add_argument_group("with gymnasium:ID")
+    group.add_argument("--option", type=named_value, action="append", default=[], metavar="NAME=VALUE",
+                       help="an option of the environment, such as is_slippery=false; may be given again")  # fmt: skip
+    group.add_argument("--max-episode-steps", type=int, metavar="INT",
+                       help="games are cut off after this many steps; -1: never")  # fmt: skip
+    group.add_argument("--bins", metavar="BINS,...",
+                       help="bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")  # fmt: skip
+    group.add_argument("--components", metavar="NAME,...", help="names for the components of a vector reward")
+
+
+def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
+    """The task that the flags describe."""
+    from multiadvisor.worlds.builtin import make
+
+    flags = {
+        "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
+        "--components": None if given.components is None else given.components.split(","),
+    }  # fmt: skip
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    if not given.task.startswith("gymnasium:"):
+        for flag in [*chosen, *(["--option"] if given.option else [])]:
+            raise BadInput(f"{flag} is for Gymnasium environments: {given.task} has flags of its own")
+    names = [name for name, _ in given.option]
+    own = {flag.lstrip("-").replace("-", "_"): value for flag, value in chosen.items()}
+    for name in names:
+        if names.count(name) > 1 or name in own:
+            raise BadInput(f"option {name!r} is given twice: leave one out")
+    return make(given.task, **given.task_options, **dict(given.option), **own, **options)
+
+
+def say(note: str) -> None:
+    """A remark on stderr; none where there is nothing to say."""
+    if note:
+        print(note, file=sys.stderr)
+
+
+def add_named_task(parser: argparse.ArgumentParser) -> None:
+    """--task, for runs whose task names a module."""
+    parser.add_argument("--task", dest="named", metavar="TASK", help="the name of the run's task, where it names a "
+                        "module to import, gymnasium:MODULE:ID: no file may say so by itself")  # fmt: skip
+
+
 def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:
     """A flag of this kind; booleans get a --no- form."""
     flag = f"--{name.replace('_', '-')}"
@@ -139,7 +199,11 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         known = sorted({*known, *inner.flags()})
     if rest:
         if rest[0].startswith("-"):
-            raise _unknown_flag(rest[0].partition("=")[0], known, parser.prog)
+            flag = rest[0].partition("=")[0]
+            if task is not None and task.startswith("gymnasium:") and not difflib.get_close_matches(flag, known):
+                name = flag.lstrip("-").replace("-", "_")
+                raise BadInput(f"unknown flag {flag!r}: options of an environment are given as --option {name}=VALUE")
+            raise _unknown_flag(flag, known, parser.prog)
         raise BadInput(f"{rest[0]!r} is one word too many: see --help")
     return namespace
 

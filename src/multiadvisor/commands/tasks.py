@@ -30,5 +30,9 @@ def run(arguments: Sequence[str]) -> int:
         lines += [f"      --{key}  {entry['help']} (default {entry['default']})" for key, entry in options.items()]
     lines.append("gymnasium:ID\n    Any registered Gymnasium or MO-Gymnasium environment with discrete actions,")
     lines.append("    one advisor for each component of its reward.")
+    lines.append("      --option NAME=VALUE  an option of the environment; may be given again")
+    lines.append("      --max-episode-steps  games are cut off after this many steps")
+    lines.append("      --bins  bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")
+    lines.append("      --components  names for the components of a vector reward")
     show(listing, given.json, "\n".join(lines))
     return 0

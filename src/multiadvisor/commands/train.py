@@ -11,14 +11,17 @@ from pathlib import Path
 from multiadvisor.commands.parsing import (
     Parser,
     add_deep_fields,
+    add_environment_flags,
     add_fields,
     deep_from_flags,
     from_flags,
     named_numbers,
     number,
     parse,
+    say,
     show,
     table,
+    task_from_flags,
 )
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import require
@@ -42,12 +45,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--weights", type=named_numbers, metavar="NAME=FLOAT,...", help="weights of advisors or groups, by name"
     )
-    parser.add_argument(
-        "--components", metavar="NAME,...", help="names for the components of a Gymnasium environment's vector reward"
-    )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_environment_flags(parser)
     add_deep_fields(parser)
     given = parse(parser, arguments)
     if given.deep:
@@ -55,24 +56,17 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.runs.lock import locked
     from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.worlds.adapter import refuse_numbers_for_names
-    from multiadvisor.worlds.builtin import make
 
     if given.resume and given.out is None:
         raise BadInput("--resume goes on with the run in --out: name its folder")
     settings = dataclasses.replace(from_flags(given, Settings), deep=deep_from_flags(given))
     schedule = from_flags(given, Schedule)
-    options = dict(given.task_options)
-    if given.weights is not None:
-        options["weights"] = given.weights
-    if given.components is not None:
-        if not given.task.startswith("gymnasium:"):
-            raise BadInput(f"--components is for Gymnasium environments: the advisors of {given.task} have names")
-        options["components"] = given.components.split(",")
-    task = make(given.task, **options)
+    task = task_from_flags(given, **({} if given.weights is None else {"weights": given.weights}))
     if settings.deep is not None:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):
         training = begin(task, settings, schedule, given.out, given.resume)
+        say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
         try:
             with LearningBar(total) as bar:

@@ -31,6 +31,7 @@ class Entry:
     task: dict[str, Any]
     epochs: list[dict[str, Any]]
     loaded: MultiAdvisor | None = None
+    named: str | None = None
     traces: list[tuple[Trace, int]] = field(default_factory=list)
     """Games of trace files, before those that are played here."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
@@ -43,18 +44,20 @@ class Entry:
         with self.lock:
             if self.loaded is None:
                 assert self.folder is not None
-                self.loaded = load_with_record(self.folder)[0]
+                mine = self.named in (self.task.get("name"), self.task.get("maker"))  # of several runs not all may be
+                self.loaded = load_with_record(self.folder, self.named if mine else None)[0]
             return self.loaded
 
 
 class Library:
     """All runs of one explorer, in the order given."""
 
-    def __init__(self, games: int = 5, seed: int = 0) -> None:
+    def __init__(self, games: int = 5, seed: int = 0, named: str | None = None) -> None:
+        """`named`: a task that names a module, which the user allows to be imported."""
         if whole_number("games", games, 1) > _MOST_GAMES:
             raise BadInput(f"games is {games}: nobody could choose from so many, ask for at most {_MOST_GAMES}")
         self.entries: dict[str, Entry] = {}
-        self.games, self.seed = games, whole_number("seed", seed)
+        self.games, self.seed, self.named = games, whole_number("seed", seed), named
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
 
@@ -71,7 +74,7 @@ class Library:
         header = read_header(folder)
         try:
             entry = Entry(name or str(folder), folder, header["settings"], header["task"],
-                          header["record"].get("epochs", []))  # fmt: skip
+                          header["record"].get("epochs", []), named=self.named)  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
         if name is None:
@@ -80,8 +83,7 @@ class Library:
 
     def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:
         """An agent that is not saved anywhere."""
-        task = {"name": agent.task.name, "options": agent.task.options, "fingerprint": agent.task.fingerprint()}
-        entry = Entry(name, None, dataclasses.asdict(agent.settings), task, epochs or [], agent)
+        entry = Entry(name, None, dataclasses.asdict(agent.settings), agent.task.as_data(), epochs or [], agent)
         self.entries[entry.id] = entry
         return entry
 

@@ -22,13 +22,14 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
 from multiadvisor.worlds.adapter import refuse_numbers_for_names
+from multiadvisor.worlds.board import read_maze
+from multiadvisor.worlds.builtin import FILES
 
 FORMAT = 1
 SECTIONS = ("options", "settings", "deep", "weights", "schedule")
 _TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
-_FILES = ("maze",)  # options that name files
 # values that are lists: several of them are a list of lists
 _LISTS = (("deep", "convolutions"), ("deep", "strides"), ("deep", "hidden"), ("options", "components"))
 
@@ -111,34 +112,34 @@ class Grid:
             first = self.ranges[0]
             raise BadInput(f"{first.name} is a range: add --search optuna, or give values")
         found: dict[str, Run] = {}
-        digests: dict[str, str] = {}
         for labels, config in self.cells(chosen):
             parsed = RunConfig.parse(config)
-            files = {name: _digest(parsed.options[name], digests) for name in _FILES if name in parsed.options}
             for seed in self.seeds:
                 settings = dataclasses.replace(parsed.settings, seed=seed)
-                whole = dataclasses.replace(parsed, settings=settings, files=files)
+                whole = dataclasses.replace(parsed, settings=settings)
                 run = Run(Job("train", whole.as_config()), labels, seed)
                 if run.job.id in found:
                     raise BadInput(f"the run with {_words({**labels, 'seed': seed})} stands twice: leave one out")
                 found[run.job.id] = run
         return list(found.values())
 
-    def check_tasks(self) -> None:
-        """Make every task once: what cannot be made is refused before anything starts."""
-        seen = set()
+    def check_tasks(self) -> list[str]:
+        """Make every task once: what cannot be made is refused before anything starts. What there is to say of them."""
+        seen, notes = set(), []
         for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
             key = repr((run.task, run.options, run.weights, run.settings.deep))
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
+                notes += [task.note] if task.note else []
                 if run.settings.deep is not None:
                     refuse_numbers_for_names(task)
                 if run.settings.deep is not None or task.adapter is not None:
                     MultiAdvisor(task, run.settings)  # what cannot learn this is refused now
             if task.endless and run.settings.gamma == 1:
                 raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
+        return list(dict.fromkeys(notes))
 
     def as_data(self) -> dict[str, Any]:
         """For the frozen copy; lists keep the order of the axes."""
@@ -176,21 +177,19 @@ def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
 
 
 def shown(value: Any) -> Any:
-    """A value as people read it: 64,64 for the layers of a network."""
+    """A value as people read it: 64,64 for the layers of a network, the size and a digest for a maze.
+
+    >>> shown("P..\\n..G\\n")
+    '2 x 3 #7c01a1'
+    """
+    if isinstance(value, str) and "\n" in value:
+        lines = value.splitlines()
+        return f"{len(lines)} x {len(lines[0])} #{hashlib.sha256(value.encode()).hexdigest()[:6]}"
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else value
 
 
 def _words(labels: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in labels.items())
-
-
-def _digest(path: str, known: dict[str, str]) -> str:
-    if path not in known:
-        try:
-            known[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        except (OSError, ValueError) as error:
-            raise BadInput(f"cannot read {path!r}: {getattr(error, 'strerror', error)}") from None
-    return known[path]
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -280,9 +279,14 @@ def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
             raise BadInput(f"{name} is {short(repr(item))}: give numbers, texts or truth values, or a list of them")
         if isinstance(item, float) and not math.isfinite(item):
             raise BadInput(f"{name} is {item}: give finite numbers")
-    if section == "options" and name in _FILES:
-        values = [str((home / item).absolute()) if isinstance(item, str) else item for item in values]
+    if section == "options" and name in FILES:  # a run is known by what it reads, wherever that lay
+        values = [_text(home, item) if isinstance(item, str) else item for item in values]
     return Axis(section, name, tuple(values))
+
+
+def _text(home: Path, name: str) -> str:
+    """What the file holds; a frozen copy of a grid has the text already."""
+    return name if "\n" in name else "\n".join(read_maze(home / name).strip("\r\n").splitlines()) + "\n"
 
 
 def _seeds(value: Any) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ it stopped. The number of workers changes nothing but the time.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def search(
         raise BadInput(
             "there is nothing to search: give a range in the grid, for example gamma = {low = 0.1, high = 0.9}"
         )
-    grid.check_tasks()
+    for note in grid.check_tasks():
+        print(note, file=sys.stderr)
     how = {"engine": "optuna", "seed": seed, "batch": BATCH}
     with opened(folder, lambda: check_place(folder, grid, resume, how)) as ledger:
         freeze(folder, Frozen(grid, source, how))

@@ -6,6 +6,7 @@ jobs.sqlite    the ledger; results/ and scratch/ beside it, see `ledger`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ def run_sweep(
     lease: float | None = None,
 ) -> Results:  # fmt: skip
     """Run what the folder lacks; failures are in the results."""
-    grid.check_tasks()
+    for note in grid.check_tasks():
+        print(note, file=sys.stderr)
     runs = grid.runs()
     with opened(folder, lambda: check_place(folder, grid, resume)) as ledger:
         freeze(folder, Frozen(grid, source))

@@ -283,7 +283,7 @@ def record(
         finished.append(step.terminated)
     header = {
         "version": VERSION,
-        "task": {"name": task.name, "options": task.options, "fingerprint": task.fingerprint()},
+        "task": task.as_data(),
         "settings": _kept(agent.settings),
         "trained": int(getattr(agent, "turns", 0)),
         "seed": seed,

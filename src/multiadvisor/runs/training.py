@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import math
 import os
 import shutil
 import time
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +21,7 @@ from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.settings import Schedule, Settings
 from multiadvisor.task import Task
-from multiadvisor.worlds.builtin import TASKS, make
+from multiadvisor.worlds.builtin import checked_options, make, real_number
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 _OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
@@ -155,7 +153,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
         return Training(MultiAdvisor(task, settings), schedule, out=out)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
-    agent, record = load_with_record(out, task)
+    agent, record = load_with_record(out, task, reweight=False)
     if agent.settings != settings:
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
@@ -182,7 +180,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
 RECORDS = ("last", "every")
 _KEYS = {
-    "task": str, "options": dict, "settings": dict, "schedule": dict, "weights": dict, "record": str, "files": dict,
+    "task": str, "options": dict, "settings": dict, "schedule": dict, "weights": dict, "record": str,
 }  # fmt: skip
 
 
@@ -198,8 +196,6 @@ class RunConfig:
     """Weights other than the task's own, by advisor or group."""
     record: str = "last"
     """Of which epochs the advisors' returns are kept by name: the last, or every one."""
-    files: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the files that options name: a run is known by what it reads."""
 
     @classmethod
     def parse(cls, config: dict[str, Any]) -> RunConfig:
@@ -216,12 +212,13 @@ class RunConfig:
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
         settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
-        weights = {name: _real(f"the weight of {name!r}", value) for name, value in config.get("weights", {}).items()}
+        weights = {
+            name: real_number(f"the weight of {name!r}", value) for name, value in config.get("weights", {}).items()
+        }
         if (record := config.get("record", "last")) not in RECORDS:
             raise unknown("record", record, RECORDS)
         options = checked_options(config["task"], config.get("options", {}))
-        files = {name: str(value) for name, value in config.get("files", {}).items()}
-        return cls(config["task"], options, settings, schedule, weights, record, files)
+        return cls(config["task"], options, settings, schedule, weights, record)
 
     def as_config(self) -> dict[str, Any]:
         """The plain data again, complete: every default is written out, so that equal runs have equal configs."""
@@ -233,18 +230,10 @@ class RunConfig:
             "task": self.task, "options": self.options, "settings": settings,
             "schedule": dataclasses.asdict(self.schedule), "record": self.record,
         }  # fmt: skip
-        return {**config, **{name: value for name in ("weights", "files") if (value := getattr(self, name))}}
+        return {**config, **({"weights": self.weights} if self.weights else {})}
 
     def make_task(self) -> Task:
         """The task, with its weights."""
-        for name, known in self.files.items():
-            path = Path(str(self.options.get(name)))
-            try:
-                found = hashlib.sha256(path.read_bytes()).hexdigest()
-            except OSError as error:
-                raise BadInput(f"cannot read {name} {str(path)!r}: {error.strerror}") from None
-            if found != known:
-                raise BadInput(f"{name} {str(path)!r} was changed since the run was described: restore it")
         task = make(self.task, **self.options)
         return task.with_weights(**self.weights) if self.weights else task
 
@@ -263,43 +252,6 @@ def _from_names(kind: Any, given: dict[str, Any]) -> Any:
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
         raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
     return kind(**given)
-
-
-def _real(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise BadInput(f"{name} is {value!r}: give a finite number")
-    return float(value)
-
-
-def checked_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Options of a task, each of the kind its function declares, and all of them: defaults are written out."""
-    if task.startswith("gymnasium:"):
-        if ":" in task.removeprefix("gymnasium:"):
-            raise BadInput(f"task {task!r} names a module to import: a configuration may only name registered tasks")
-        for name, value in given.items():
-            names = name == "components" and isinstance(value, list | tuple)
-            if not names and not isinstance(value, bool | int | float | str):
-                raise BadInput(f"option {name} of {task!r} is {value!r}: give a number, a text or a truth value")
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-    if task not in TASKS:
-        raise unknown("task", task, TASKS)
-    hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
-    options = {name: parameter.default for name, parameter in parameters.items()}
-    for name, value in given.items():
-        if name not in parameters:
-            raise (
-                unknown(f"option of task {task!r}", name, parameters)
-                if parameters
-                else BadInput(f"task {task!r} takes no option, and so no {name!r}")
-            )
-        kinds = typing.get_args(hints[name]) or (hints[name],)
-        if float in kinds and isinstance(value, int) and not isinstance(value, bool):
-            value = _real(f"option {name} of task {task!r}", value)
-        if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
-            words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
-            raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
-        options[name] = value
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _describe_games(task: Task, games: Outlook, gamma: float) -> list[str]:
 
 def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
     """One board with the learned values of a saved run, its ghost advisors included."""
-    x, agent = _deal(task, seed), load(run, task)
+    x, agent = _deal(task, seed), load(run, task, reweight=False)
     if agent.settings.learner != "advisors":
         raise BadInput(f"the run {str(run)!r} is of {agent.settings.learner} Q-learning: its advisors have no values")
     solution = board_solution(task, x, agent.settings.gamma, agent)

@@ -9,19 +9,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.extras import lacking, missing
-from multiadvisor.task import Focus, Task, Transition, check_foci
+from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
-
-if TYPE_CHECKING:
-    import gymnasium
 
 
 class Bins:
@@ -42,6 +37,34 @@ class Bins:
         self._scale = [count / (b - a) for a, b, count in zip(self.low, self.high, self.counts, strict=True)]
         self.states = math.prod(self.counts)
 
+    @classmethod
+    def parse(cls, text: str, space: Any) -> Bins:
+        """From text: for each component of the observation LOW:HIGH:COUNT, or COUNT where the space has a range.
+
+        >>> from gymnasium.spaces import Box
+        >>> str(Bins.parse("3,-1:1:2", Box(np.array([0.0, -np.inf]), np.array([6.0, np.inf]), dtype=np.float64)))
+        '0.0:6.0:3,-1.0:1.0:2'
+        """
+        parts = text.split(",")
+        low, high = (np.ravel(getattr(space, name, ())).tolist() for name in ("low", "high"))
+        if len(low) != len(parts):
+            raise BadInput(f"bins {text!r} are for {len(parts)} numbers, but the observation is {short(str(space))}")
+        ranges = []
+        for k, part in enumerate(parts):
+            words = part.split(":")
+            try:
+                first, last = (float(word) for word in words[:-1]) if len(words) > 1 else (low[k], high[k])
+                ranges.append((first, last, int(words[-1])))
+            except ValueError:
+                raise BadInput(f"bins have {part!r}: give COUNT or LOW:HIGH:COUNT for each number") from None
+            if not math.isfinite(first) or not math.isfinite(last):
+                raise BadInput(f"number {k} of the observation has no range of its own: give LOW:HIGH:COUNT in bins")
+        return cls(*zip(*ranges, strict=True))
+
+    def __str__(self) -> str:
+        parts = zip(self.low, self.high, self.counts, strict=True)
+        return ",".join(f"{float(low)!r}:{float(high)!r}:{int(count)}" for low, high, count in parts)
+
     def __call__(self, observation: Any) -> int:
         """The number of the bin."""
         state = 0
@@ -54,6 +77,27 @@ class Bins:
                 f"{error}"
             ) from None
         return state
+
+
+def _key_of(space: Any) -> Callable[[Any], Hashable] | None:
+    """What tells the observations of a space apart, part by part; None where a part is not discrete."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        return number_key(space)
+    if isinstance(space, spaces.Text):
+        return str
+    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        return array_key(space)
+    if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
+        return array_key(space)
+    if isinstance(space, spaces.Tuple | spaces.Dict):
+        parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        keys = [(name, _key_of(part)) for name, part in parts]
+        known = [(name, key) for name, key in keys if key is not None]
+        if len(known) == len(keys):
+            return lambda observation: tuple(key(observation[name]) for name, key in known)
+    return None
 
 
 class _Components:
@@ -147,13 +191,8 @@ class Adapter:
             return discretise, getattr(discretise, "states", None)
         if isinstance(space, spaces.Discrete):
             return number_key(space), int(space.n)
-        if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
-            return array_key(space), None
-        if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
-            return array_key(space), None
-        if isinstance(space, spaces.Tuple) and all(isinstance(part, spaces.Discrete) for part in space.spaces):
-            return (lambda observation: tuple(int(part) for part in observation)), None
-        return None
+        key = _key_of(space)
+        return None if key is None else (key, None)
 
     def _phi(self, focus: Focus) -> tuple[Callable[[Any], Any], int | None]:
         if focus.state is None:
@@ -484,79 +523,3 @@ def refuse_numbers_for_names(task: Task) -> None:
             f"the reward of {task.name!r} has {task.n} components without names: give --components with "
             f"{task.n} names, separated by commas"
         )
-
-
-def task_from_gymnasium(
-    env: gymnasium.Env, foci: Sequence[Focus] | None, name: str | None, discretise: Callable[[Any], Hashable] | None
-) -> Task:
-    """See `Task.from_gymnasium`."""
-    if foci is None:
-        names = component_names(env)
-        foci = [Focus(name, reward=k) for k, name in enumerate(names)] or [Focus("reward")]
-    check_foci(foci)
-    adapter = Adapter(env, foci, discretise)
-    spec = env.spec
-    if spec is None and name is None and adapter.vector:
-        name = "vector environment"
-    return Task(
-        name=name or (f"gymnasium:{spec.id}" if spec else type(env.unwrapped).__name__),
-        actions=tuple(f"action {a + adapter.first_action}" for a in range(adapter.actions)),
-        foci=tuple(foci),
-        adapter=adapter,
-    )
-
-
-def _not_made(identifier: str, error: Exception) -> BadInput:
-    """Why there is no such environment; where MO-Gymnasium is missing it may be one of those."""
-    import gymnasium
-
-    why = f"no environment {identifier!r} can be made"
-    said = str(error).splitlines()[0]
-    absent = missing("mo")
-    if "mo_gymnasium" in absent and isinstance(error, gymnasium.error.UnregisteredEnv):
-        said = "" if identifier.startswith("mo-") else f"{said.rstrip('.')}; and "
-        return BadInput(f"{why}: {said}{lacking('mo')}")
-    if "Box2D" in absent and isinstance(error, gymnasium.error.DependencyNotInstalled) and "Box2D" in said:
-        return BadInput(f"{why}: {lacking('mo')}")
-    return BadInput(f"{why}: {said}")
-
-
-def make_gymnasium(name: str, /, **options: Any) -> Task:
-    """`gymnasium:ID`: a registered environment, one advisor for each component of its reward.
-
-    `components` names them; what else is given goes to the environment.
-    """
-    import contextlib
-
-    import gymnasium
-
-    with contextlib.suppress(ImportError):
-        import mo_gymnasium  # noqa: F401
-
-    identifier = name.removeprefix("gymnasium:")
-    kept = dict(options)
-    components = options.pop("components", None)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what an environment has to say of its own spaces helps nobody here
-            env = gymnasium.make(identifier, **{"disable_env_checker": True, **options})
-    except gymnasium.error.Error as error:
-        raise _not_made(identifier, error) from None
-    except TypeError as error:
-        raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
-    except Exception as error:  # whatever its own code, or a package it misses, may raise
-        words = f"{type(error).__name__}: {short(str(error), 200)}"
-        raise BadInput(f"environment {identifier!r} cannot be made: {words}") from None
-    foci = None
-    if components is not None:
-        if isinstance(components, str) or not all(isinstance(part, str) and part for part in components):
-            raise BadInput(f"components are {short(repr(components))}: give a list of names")
-        count = reward_components(env)
-        if len(components) != count:
-            kind = f"a vector of {count}" if count else "a number"
-            raise BadInput(f"{len(components)} components were named, but the reward of {identifier!r} is {kind}")
-        foci = [Focus(str(component), reward=k) for k, component in enumerate(components)]
-    task = replace(task_from_gymnasium(env, foci, name, None), options=kept)
-    assert task.adapter is not None
-    task.adapter.made_here = True
-    return task

@@ -48,7 +48,9 @@ class Board:
 
 
 def read_maze(source: str | Path) -> str:
-    """The text of a maze file."""
+    """The text of a maze file; what has several lines is the text itself."""
+    if isinstance(source, str) and "\n" in source:
+        return source
     path = Path(source)
     try:
         return path.read_text(encoding="utf-8")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import typing
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.task import Focus, Task, World
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
 
@@ -39,6 +41,8 @@ _____
 __F__"""
 
 TASKS: dict[str, Callable[..., Task]] = {}
+FILES = ("maze",)
+"""Options that name files; where a task is kept, the text of the file stands in their place."""
 
 
 def _task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
@@ -63,7 +67,7 @@ def make(name: str, /, **options: Any) -> Task:
             raise BadInput(f"weights are {weights!r}: give a number for each advisor or group, by name")
         return make(name, **options).with_weights(**weights)
     if name.startswith("gymnasium:"):
-        from multiadvisor.worlds.adapter import make_gymnasium
+        from multiadvisor.worlds.gymnasium_tasks import make_gymnasium
 
         return make_gymnasium(name, **options)
     if name not in TASKS:
@@ -76,7 +80,52 @@ def make(name: str, /, **options: Any) -> Task:
                 if known
                 else BadInput(f"task {name!r} takes no option, and so no {option!r}")
             )
-    return TASKS[name](**options)
+    return replace(TASKS[name](**options), maker=name, by_hand="")
+
+
+def real_number(name: str, value: Any) -> float:
+    """A finite number as a float, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadInput(f"{name} is {value!r}: give a finite number")
+    return float(value)
+
+
+def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> dict[str, Any]:
+    """Options of a task from a file, each of the kind its function declares, and all of them: defaults are written out.
+
+    Nothing is imported or read because a file names it: modules only where a user has named them himself, of files the
+    text.
+    """
+    if task.startswith("gymnasium:"):
+        if ":" in task.removeprefix("gymnasium:") and not modules:
+            raise BadInput(
+                f"task {task!r} names a module to import, which no file may do: name it yourself, with --task or as "
+                "load(folder, name)"
+            )
+        from multiadvisor.worlds.gymnasium_tasks import plain_options
+
+        return plain_options(task, given)
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
+    options = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in given.items():
+        if name not in parameters:
+            raise (
+                unknown(f"option of task {task!r}", name, parameters)
+                if parameters
+                else BadInput(f"task {task!r} takes no option, and so no {name!r}")
+            )
+        kinds = typing.get_args(hints[name]) or (hints[name],)
+        if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+            value = real_number(f"option {name} of task {task!r}", value)
+        if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
+            words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+            raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
+        if name in FILES and isinstance(value, str) and "\n" not in value:
+            raise BadInput(f"option {name} of task {task!r} is {short(value)!r}, the name of a file: give its text")
+        options[name] = value
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _maze_task(
@@ -129,12 +178,14 @@ def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, 
     """The paper's fruit collection game: an 11 x 11 maze, 75 fruit places, two ghosts, 77 advisors.
 
     rules: "paper", or "hra": ghosts always move, and swapping places with one is a touch.
-    maze: a text file with a maze of your own.
+    maze: a text file with a maze of your own, or its text.
     ghosts: without them the task is pure navigation.
     limit: games are cut off after this many turns.
     """
-    board = parse_maze(read_maze(maze), f"the maze {maze!r}") if maze is not None else parse_maze(PAC_BOY)
-    options = {"rules": rules, "maze": maze, "ghosts": ghosts, "limit": limit}
+    board = parse_maze(PAC_BOY) if maze is None else parse_maze(read_maze(maze), f"the maze {short(maze)!r}")
+    # the text and not the file's name: a file may be moved, or edited
+    text = None if maze is None else f"{board.text}\n"
+    options = {"rules": rules, "maze": text, "ghosts": ghosts, "limit": limit}
     return _maze_task("pac-boy", board, options=options, rules=rules, ghosts=ghosts, limit=limit)
 
 

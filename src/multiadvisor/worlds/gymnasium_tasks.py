@@ -1,0 +1,385 @@
+"""Tasks from Gymnasium environments, by name or from one's own, and back: which environment it is, as plain data.
+
+What `make("gymnasium:ID", ...)` takes as options is all that a task of plain data consists of: arguments of the
+environment, its limit, wrappers, foci and bins. So the options found here for an environment of one's own are what a
+checkpoint needs to make it again; where there is something else in it, the reason why it cannot be is kept instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.extras import lacking, missing
+from multiadvisor.settings import whole_number
+from multiadvisor.task import Focus, Task, check_foci
+from multiadvisor.worlds.adapter import Adapter, Bins, component_names, reward_components
+
+PREFIX = "gymnasium:"
+DEFAULT_LIMIT = 10_000
+"""Steps after which games are cut off where the environment names no limit: its greedy player may be stuck for ever."""
+OPTIONS = ("components", "bins", "foci", "wrappers", "max_episode_steps")
+"""Options of the task; all others are arguments of the environment."""
+WRAPPERS = (
+    "TimeLimit", "ClipReward", "FlattenObservation", "FrameStackObservation", "GrayscaleObservation",
+    "MaxAndSkipObservation", "RescaleObservation", "ReshapeObservation", "ResizeObservation", "TimeAwareObservation",
+    "AtariPreprocessing",
+)  # fmt: skip
+"""Wrappers of Gymnasium that are put on again by name: they follow from their arguments, and write no files."""
+_IDLE = ("PassiveEnvChecker", "OrderEnforcing")  # these change nothing of the task
+_WITHOUT_EFFECT = ("render_mode",)
+
+
+class _NotPlain(Exception):
+    """Why something is no plain data."""
+
+
+def plain(value: Any, what: str) -> Any:
+    """A value as JSON has it, tuples as lists; or _NotPlain."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(part, what) for part in value]
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {name: plain(part, what) for name, part in value.items()}
+    raise _NotPlain(f"{what} is a {type(value).__name__}, which is no plain data")
+
+
+def plain_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Options from a file, or an error that names the one that is no plain data."""
+    try:
+        return {name: plain(value, f"option {name} of {task!r}") for name, value in given.items()}
+    except _NotPlain as reason:
+        raise BadInput(f"{reason}: give numbers, texts or truth values") from None
+
+
+def _known(value: Any) -> Any:
+    """What can be known of a value: itself, or of which kind it is."""
+    try:
+        return plain(value, "")
+    except _NotPlain:
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return {"array": value.tolist()}
+        return {"bins": str(value)} if isinstance(value, Bins) else {"kind": _kind(value)}
+
+
+def _kind(value: Any) -> str:
+    return "function" if callable(value) else type(value).__name__
+
+
+# ---- an environment as data ------------------------------------------------------------------------------------------
+@dataclasses.dataclass(frozen=True)
+class _Layers:
+    """An environment taken apart."""
+
+    base: Any
+    usual: dict[str, Any]
+    """Arguments of the base environment as it is registered, and as its constructor has them, and ..."""
+    arguments: dict[str, Any]
+    """... what this one was made with."""
+    wrappers: list[tuple[Any, dict[str, Any] | None]]
+    """The wrappers that matter, from the inside, with their arguments; None where they keep no record of them."""
+
+
+def _layers(env: Any) -> _Layers:
+    import gymnasium
+
+    wrappers: list[tuple[Any, dict[str, Any] | None]] = []
+    while isinstance(env, gymnasium.Wrapper):
+        if type(env).__name__ not in _IDLE:
+            given = getattr(env, "_saved_kwargs", None)  # Gymnasium's own record, RecordConstructorArgs
+            wrappers.append((env, given if given is None else {k: v for k, v in given.items() if k != "env"}))
+        env = env.env
+    spec = getattr(env, "spec", None)
+    registered = None if spec is None else gymnasium.registry.get(spec.id)
+    usual = _defaults(type(env)) | ({} if registered is None else registered.kwargs)
+    usual, given = ({k: v for k, v in part.items() if k not in _WITHOUT_EFFECT}
+                    for part in (usual, {} if spec is None else spec.kwargs))  # fmt: skip
+    arguments = {} if spec is None else usual | given
+    inner = getattr(env, "task", None)
+    if isinstance(inner, Task):  # our own worlds as environments: what a file holds counts, and not its name
+        arguments |= {name: inner.options[name] for name in arguments if name in inner.options}
+    return _Layers(env, usual, arguments, wrappers[::-1])
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """The defaults of a constructor, where it shows them."""
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {each.name: each.default for each in parameters if each.default is not each.empty}
+
+
+def described(env: Any) -> dict[str, Any]:
+    """All that can be known of an environment: id, arguments, wrappers. What is no plain data stands as its kind.
+
+    >>> import gymnasium
+    >>> described(gymnasium.make("CliffWalking-v1", max_episode_steps=200))["wrappers"]
+    [['TimeLimit', {'max_episode_steps': 200}]]
+    """
+    if hasattr(env, "single_action_space"):
+        games = getattr(env.unwrapped, "envs", None)
+        return {"games": int(env.num_envs), "each": described(games[0]) if games else None}
+    layers = _layers(env)
+    spec = getattr(layers.base, "spec", None)
+    return {
+        "id": None if spec is None else spec.id,
+        "class": type(layers.base).__name__,
+        "arguments": {name: _known(value) for name, value in layers.arguments.items()},
+        "wrappers": [
+            [type(wrapper).__name__, None if given is None else {name: _known(value) for name, value in given.items()}]
+            for wrapper, given in layers.wrappers
+        ],
+    }
+
+
+def _environment_options(env: Any) -> dict[str, Any]:
+    """The options that make this environment again; _NotPlain where there are none."""
+    import gymnasium
+
+    if hasattr(env, "single_action_space"):
+        raise _NotPlain("it is a vector environment")
+    layers = _layers(env)
+    spec = getattr(layers.base, "spec", None)
+    if spec is None:
+        raise _NotPlain("its environment is not registered with Gymnasium")
+    registered = gymnasium.registry.get(spec.id)
+    if registered is None:
+        raise _NotPlain(f"its environment {spec.id!r} is no longer registered")
+    options = {}
+    for name, value in layers.arguments.items():
+        if name in layers.usual and _known(value) == _known(layers.usual[name]):
+            continue
+        if name in OPTIONS or isinstance(value, tuple):
+            raise _NotPlain(f"the argument {name!r} of its environment cannot be given as an option")
+        options[name] = plain(value, f"the argument {name!r} of its environment")
+    wrappers = [(type(wrapper).__name__, type(wrapper), given) for wrapper, given in layers.wrappers]
+    limit = -1
+    if wrappers and wrappers[0][0] == "TimeLimit":
+        limit = (wrappers.pop(0)[2] or {}).get("max_episode_steps", -1)
+    if limit != (registered.max_episode_steps or -1) or (limit == -1 and _may_never_end(env)):
+        options["max_episode_steps"] = limit
+    before = [wrapper.name for wrapper in registered.additional_wrappers]
+    if before == [name for name, _, _ in wrappers[: len(before)]]:
+        wrappers = wrappers[len(before) :]
+    for name, kind, given in wrappers:
+        if given is None or name not in WRAPPERS or kind is not getattr(gymnasium.wrappers, name, None):
+            raise _NotPlain(f"its environment is wrapped in {name}")
+        arguments = {k: plain(v, f"the argument {k!r} of its wrapper {name}") for k, v in given.items()}
+        options.setdefault("wrappers", []).append([name, arguments])
+    return options
+
+
+def _focus_data(focus: Focus, known: bool = False) -> dict[str, Any]:
+    """A focus as data, without what is as usual; functions are refused, or with `known` stand as such."""
+    data: dict[str, Any] = {}
+    for item in dataclasses.fields(Focus):
+        value = getattr(focus, item.name)
+        if item.name == "name" or _known(value) != item.default:
+            if known or isinstance(value, Bins):
+                data[item.name] = _known(value)
+            elif callable(value):
+                raise _NotPlain(f"the {item.name} of its focus {focus.name!r} is a function")
+            else:
+                data[item.name] = plain(value, f"the {item.name} of its focus {focus.name!r}")
+    return data
+
+
+def _focus_from(data: Any, space: Any) -> Focus:
+    """A focus of plain data."""
+    names = [item.name for item in dataclasses.fields(Focus)]
+    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
+        raise BadInput(f"a focus is {short(repr(data))}: give a table with its name")
+    for name in data:
+        if name not in names:
+            raise unknown(f"field of the focus {data['name']!r}", name, names)
+    kinds: dict[str, tuple[type, ...]] = {
+        "reward": (int,), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
+        "planning": (str,), "table": (str,),
+        "group": (str,), "name": (str,), "state": (int, list, dict),
+    }  # fmt: skip
+    for name, value in data.items():
+        if isinstance(value, bool) or not isinstance(value, kinds.get(name, ())):
+            raise BadInput(f"the {name} of focus {data['name']!r} is {short(repr(value))}: that cannot be")
+    state = data.get("state")
+    if isinstance(state, dict):
+        if list(state) != ["bins"] or not isinstance(state["bins"], str):
+            raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: that cannot be")
+        state = Bins.parse(state["bins"], space)
+    if isinstance(state, list) and not all(type(k) is int for k in state):
+        raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: give whole numbers")
+    return Focus(**{**data, "state": tuple(state) if isinstance(state, list) else state})
+
+
+def _task_options(
+    env: Any, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None
+) -> tuple[dict[str, Any], str]:
+    """The options that make the task again, and an empty text; or none, and why that cannot be."""
+    try:
+        options = _environment_options(env)
+        if isinstance(discretise, Bins):
+            options["bins"] = str(discretise)
+        elif discretise is not None:
+            raise _NotPlain("its discretise= is a function")
+        data = [_focus_data(focus) for focus in foci]
+    except _NotPlain as reason:
+        return {}, str(reason)
+    usual = component_names(env)
+    if data == [{"name": focus.name, "reward": k} for k, focus in enumerate(foci)] and len(data) == len(usual):
+        if [focus.name for focus in foci] != usual:
+            options["components"] = [focus.name for focus in foci]
+    elif usual or data != [{"name": "reward"}]:
+        options["foci"] = data
+    return options, ""
+
+
+# ---- making ----------------------------------------------------------------------------------------------------------
+def _not_made(identifier: str, error: Exception) -> BadInput:
+    """Why there is no such environment; where MO-Gymnasium is missing it may be one of those."""
+    import gymnasium
+
+    why = f"no environment {identifier!r} can be made"
+    said = str(error).splitlines()[0]
+    absent = missing("mo")
+    if "mo_gymnasium" in absent and isinstance(error, gymnasium.error.UnregisteredEnv):
+        said = "" if identifier.startswith("mo-") else f"{said.rstrip('.')}; and "
+        return BadInput(f"{why}: {said}{lacking('mo')}")
+    if "Box2D" in absent and isinstance(error, gymnasium.error.DependencyNotInstalled) and "Box2D" in said:
+        return BadInput(f"{why}: {lacking('mo')}")
+    return BadInput(f"{why}: {said}")
+
+
+def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
+    """A registered environment with its limit and wrappers, and what there is to say of it."""
+    import gymnasium
+
+    with contextlib.suppress(ImportError):
+        import mo_gymnasium  # noqa: F401
+
+    wrappers, limit = options.pop("wrappers", []), options.pop("max_episode_steps", None)
+    if limit is not None and limit != -1:
+        limit = whole_number("max_episode_steps", limit, 1)
+    note = ""
+
+    def made(limit: int | None) -> Any:
+        return gymnasium.make(identifier, limit, **{"disable_env_checker": True, **options})
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what an environment has to say of its own spaces helps nobody here
+            env = made(limit)
+            spec = env.spec
+            if limit is None and spec is not None and spec.max_episode_steps is None and _may_never_end(env):
+                env.close()
+                env = made(DEFAULT_LIMIT)
+                note = (
+                    f"{identifier} has no step limit of its own: games are cut off after {DEFAULT_LIMIT:,} steps, "
+                    "max_episode_steps (--max-episode-steps) sets another limit"
+                )
+    except gymnasium.error.Error as error:
+        raise _not_made(identifier, error) from None
+    except TypeError as error:
+        raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
+    except Exception as error:  # whatever its own code, or a package it misses, may raise
+        words = f"{type(error).__name__}: {short(str(error), 200)}"
+        raise BadInput(f"environment {identifier!r} cannot be made: {words}") from None
+    for wrapper in wrappers:
+        env = _wrapped(env, wrapper)
+    return env, note
+
+
+def _may_never_end(env: Any) -> bool:
+    """Not so for our own worlds, whose tasks have limits."""
+    return not isinstance(getattr(env.unwrapped, "task", None), Task)
+
+
+def _wrapped(env: Any, wrapper: Any) -> Any:
+    import gymnasium
+
+    try:
+        name, arguments = wrapper
+        if name not in WRAPPERS:
+            raise unknown("wrapper", name, WRAPPERS)
+        as_given = {k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()}
+        return getattr(gymnasium.wrappers, name)(env, **as_given)
+    except BadInput:
+        raise
+    except Exception as error:  # a wrapper's own complaint, or no pair at all
+        words = f"{type(error).__name__}: {short(str(error), 200)}"
+        raise BadInput(f"the wrapper {short(repr(wrapper))} cannot be put on: {words}") from None
+
+
+def task_from_gymnasium(
+    env: Any, foci: Sequence[Focus] | None, name: str | None, discretise: Callable[[Any], Hashable] | None,
+    options: dict[str, Any] | None = None,
+) -> Task:  # fmt: skip
+    """See `Task.from_gymnasium`."""
+    options, note = options or {}, ""
+    by_name = env.removeprefix(PREFIX) if isinstance(env, str) else None
+    if by_name is not None:
+        if foci is not None and (twice := {"foci", "components"} & set(options)):
+            raise BadInput(f"the task has foci and {twice.pop()} as well: give one of them")
+        bins, components, data = (options.pop(key, None) for key in ("bins", "components", "foci"))
+        env, note = make_environment(by_name, **options)
+        if components is not None:
+            foci = _component_foci(env, by_name, components)
+        if data is not None:
+            if not isinstance(data, list):
+                raise BadInput(f"foci are {short(repr(data))}: give a list of tables")
+            foci = [_focus_from(part, env.observation_space) for part in data]
+        if bins is not None and discretise is not None:
+            raise BadInput("the task has bins and discretise= as well: give one of them")
+        if bins is not None:
+            discretise = bins if isinstance(bins, Bins) else Bins.parse(str(bins), env.observation_space)
+    elif options:
+        raise BadInput(f"option {next(iter(options))!r} is for an environment given by its name: make this one with it")
+    if foci is None:
+        names = component_names(env)
+        foci = [Focus(part, reward=k) for k, part in enumerate(names)] or [Focus("reward")]
+    check_foci(foci)
+    adapter = Adapter(env, foci, discretise)
+    adapter.made_here = by_name is not None
+    spec = env.spec or getattr(env.unwrapped, "spec", None)
+    known, by_hand = _task_options(env, foci, discretise)
+    named = by_name or (None if spec is None else spec.id)
+    if name is None and named is None:
+        name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
+    return Task(
+        name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
+        actions=tuple(f"action {a + adapter.first_action}" for a in range(adapter.actions)),
+        foci=tuple(foci), adapter=adapter, options=known,
+        known={
+            "environment": described(env), "discretise": _known(discretise),
+            "foci": [{**_focus_data(focus, known=True), "weight": None} for focus in foci],
+        },
+    )  # fmt: skip
+
+
+def _component_foci(env: Any, identifier: str, components: Any) -> list[Focus]:
+    if isinstance(components, str) or not all(isinstance(part, str) and part for part in components):
+        raise BadInput(f"components are {short(repr(components))}: give a list of names")
+    count = reward_components(env)
+    if len(components) != count:
+        kind = f"a vector of {count}" if count else "a number"
+        raise BadInput(f"{len(components)} components were named, but the reward of {identifier!r} is {kind}")
+    return [Focus(part, reward=k) for k, part in enumerate(components)]
+
+
+def make_gymnasium(name: str, /, **options: Any) -> Task:
+    """`gymnasium:ID`: a registered environment, by default one advisor for each component of its reward.
+
+    `components` names them, `bins` cuts real-valued observations, `max_episode_steps` limits games, `foci` and
+    `wrappers` are as a checkpoint keeps them; what else is given goes to the environment.
+    """
+    return task_from_gymnasium(name, None, None, None, options)

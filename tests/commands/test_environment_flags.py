@@ -1,0 +1,145 @@
+"""Options of Gymnasium environments on the command line, and runs whose task names a module."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.commands.parsing import named_value
+
+SHORT = ("--epochs", 1, "--transitions", 100, "--games", 2)
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, error = capsys.readouterr()
+    return code, out, error
+
+
+def made(folder):
+    return mad.load(folder).task.options
+
+
+def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
+    long = ("--epochs", 1, "--transitions", 20_000, "--games", 20, "--epsilon", 0.5)
+    flags = ("--option", "is_slippery=false", "--option", "map_name=4x4", "--max-episode-steps", 30)
+    line = ("train", "gymnasium:FrozenLake-v1", *flags, *long, "--out", tmp_path / "a", "--json")
+    code, out, error = run(capsys, *line)
+    assert (code, error) == (0, "")
+    assert json.loads(out)["epochs"][0]["score"] == 1.0
+    assert made(tmp_path / "a") == {"is_slippery": False, "max_episode_steps": 30}
+    assert json.loads(run(capsys, "evaluate", tmp_path / "a", "--json")[1])["score"] == 1.0
+    assert "is_slippery was False" in run(capsys, *line[:2], *line[6:], "--resume")[2]
+    assert run(capsys, *line, "--resume")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("false", False), ("True", True), ("null", None), ("None", None), ("3", 3), ("-0.5", -0.5), ("4x4", "4x4"),
+        ('"3"', "3"), ("", ""), ("a=b", "a=b"), ('["SG", "FF"]', ["SG", "FF"]), ("NaN", "NaN"),
+        ("[" * 9999, "[" * 9999),
+    ],
+)  # fmt: skip
+def test_values_are_plain(text, value):
+    assert named_value(f"name={text}") == ("name", value)
+
+
+def test_bins_make_a_table_of_real_numbers(capsys, tmp_path):
+    """Ranges may begin with a minus, and come from the space where it has them."""
+    for name, bins, kept in (
+        ("MountainCar-v0", "-1.2:0.6:18,-0.07:0.07:14", "-1.2:0.6:18,-0.07:0.07:14"),
+        ("CartPole-v1", "2,-3:3:4,2,-3:3:4", None),
+    ):
+        folder = tmp_path / name
+        assert run(capsys, "train", f"gymnasium:{name}", "--bins", bins, *SHORT, "--out", folder)[0] == 0
+        assert kept is None or made(folder)["bins"] == kept
+        assert run(capsys, "evaluate", folder, "--games", 1)[0] == 0
+    assert mad.load(tmp_path / "CartPole-v1").task.adapter.rows == 64
+    assert run(capsys, "check", "gymnasium:MountainCar-v0", "--bins", "9,7", "--turns", 300)[0] == 0
+
+
+def test_a_game_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
+    """A greedy player that has learned next to nothing walks into the wall for ever."""
+    line = ("train", "gymnasium:CliffWalking-v1", "--epochs", 1, "--transitions", 20, "--games", 1, "--json")
+    code, out, error = run(capsys, *line, "--out", tmp_path / "a")
+    assert code == 0
+    assert json.loads(out)["epochs"][0]["turns"] == 10_000
+    [said] = error.splitlines()
+    assert "has no step limit of its own: games are cut off after 10,000 steps" in said
+    assert run(capsys, "evaluate", tmp_path / "a", "--games", 1)[2] == "", "a run says it once"
+    code, out, error = run(capsys, *line, "--max-episode-steps", 50)
+    assert (code, error) == (0, "")
+    assert json.loads(out)["epochs"][0]["turns"] == 50
+    for name in ("FrozenLake-v1", "multiadvisor/mo-TwoGoal-v0"):  # these have limits
+        assert mad.make(f"gymnasium:{name}").note == ""
+    assert mad.make("gymnasium:CliffWalking-v1", max_episode_steps=-1).adapter.env.spec.max_episode_steps is None
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("train pac-boy --option a=1", "--option is for Gymnasium environments: pac-boy has flags of its own"),
+        ("train pac-boy --bins 3", "--bins is for Gymnasium environments"),
+        ("check pac-boy --max-episode-steps 3", "--max-episode-steps is for Gymnasium environments"),
+        ("train gymnasium:FrozenLake-v1 --is-slippery false", "are given as --option is_slippery=VALUE"),
+        ("train gymnasium:FrozenLake-v1 --epoch 3", "did you mean '--epochs'?"),
+        ("train gymnasium:FrozenLake-v1 --option slippery", "is not of the form name=value"),
+        ("train gymnasium:FrozenLake-v1 --option a-b=1", "is not of the form name=value"),
+        ("train gymnasium:FrozenLake-v1 --option is_slipery=1", "does not take these options"),
+        ("train gymnasium:FrozenLake-v1 --option is_slippery=1 --option is_slippery=0", "is given twice"),
+        ("train gymnasium:FrozenLake-v1 --max-episode-steps 0", "max_episode_steps is 0"),
+        ("train gymnasium:FrozenLake-v1 --max-episode-steps 9 --option max_episode_steps=9", "is given twice"),
+        ("train gymnasium:FrozenLake-v1 --bins 3", "bins '3' are for 1 numbers, but the observation is Discrete"),
+        ("train gymnasium:MountainCar-v0 --bins 3", "bins '3' are for 1 numbers, but the observation is Box"),
+        ("train gymnasium:MountainCar-v0 --bins 3,x", "bins have 'x': give COUNT or LOW:HIGH:COUNT"),
+        ("train gymnasium:MountainCar-v0 --bins 3,1:2:3:4", "bins have '1:2:3:4'"),
+        ("train gymnasium:MountainCar-v0 --bins 3,0", "in 0 bins"),
+        ("train gymnasium:CartPole-v1 --bins 2,2,2,2", "number 1 of the observation has no range of its own"),
+        ("train gymnasium:FrozenLake-v1 --option foci=3", "foci are 3"),
+        ("train gymnasium:FrozenLake-v1 --option wrappers=[3]", "the wrapper 3 cannot be put on"),
+        ('train gymnasium:FrozenLake-v1 --option wrappers=[["RecordVideo",{}]]', "unknown wrapper 'RecordVideo'"),
+        ('train gymnasium:FrozenLake-v1 --option foci=[{"name":"x","rewart":1}]', "unknown field of the focus 'x'"),
+        ('train gymnasium:FrozenLake-v1 --option foci=[{"name":"x","state":{"a":1}}]', "the state of focus 'x'"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, line, words):
+    code, out, error = run(capsys, *line.split())
+    assert (code, out, len(error.splitlines())) == (2, "", 1)
+    assert words in error
+
+
+# ---- modules ---------------------------------------------------------------------------------------------------------
+MODULE = """
+import gymnasium, pathlib
+pathlib.Path(__file__).with_name("ran").touch()
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+gymnasium.register("Planted-v0", lambda **options: FrozenLakeEnv(**options), max_episode_steps=20)
+"""
+TASK = "gymnasium:planted_lake:Planted-v0"
+
+
+def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
+    """Each command is a process of its own, so that nothing is imported already."""
+    (tmp_path / "planted_lake.py").write_text(MODULE)
+    ran = tmp_path / "ran"
+
+    def command(*arguments):
+        ran.unlink(missing_ok=True)
+        line = [sys.executable, "-m", "multiadvisor", *map(str, arguments)]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+
+    assert command("train", TASK, *SHORT, "--option", "is_slippery=false", "--out", "run").returncode == 0
+    for reading in (("evaluate", "run", "--games", 2), ("explain", "run", "--turn", 0),
+                    ("explore", "run", "--export", "game.html")):  # fmt: skip
+        done = command(*reading)
+        assert (done.returncode, len(done.stderr.splitlines()), ran.exists()) == (2, 1, False)
+        assert f"'{TASK}' names a module to import, which no file may do: name it yourself, with --task" in done.stderr
+        done = command(*reading, "--task", "gymnasium:os:Planted-v0")
+        assert (done.returncode, ran.exists()) == (2, False)
+        done = command(*reading, "--task", TASK)
+        assert (done.returncode, ran.exists()) == (0, True), done.stderr
+    assert command("train", TASK, *SHORT, "--option", "is_slippery=false", "--out", "run", "--resume").returncode == 0

@@ -1,0 +1,295 @@
+"""A checkpoint is of one task: made again from data it is the same one, and another one is refused."""
+
+import json
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import wrappers
+from hypothesis import given
+from hypothesis import strategies as st
+
+import multiadvisor as mad
+from multiadvisor import cli
+from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+from multiadvisor.runs.trace import record, replay
+from multiadvisor.worlds.builtin import finite_task, make
+
+LAKE = "FrozenLake-v1"
+
+
+def saved(task, folder, turns=50, **settings):
+    agent = mad.MultiAdvisor(task, **settings).learn(turns, progress=False)
+    agent.save(folder)
+    return agent
+
+
+def refused(folder, words, *given, **more):
+    with pytest.raises(mad.BadInput, match=words) as caught:
+        mad.load(folder, *given, **more)
+    assert "\n" not in str(caught.value)
+
+
+# ---- environments ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("how", ["environment", "name", "make"])
+def test_options_of_an_environment_are_kept(tmp_path, how, capsys):
+    """On the slippery lake the same values score next to nothing."""
+    task = {
+        "environment": lambda: mad.Task.from_gymnasium(gymnasium.make(LAKE, is_slippery=False)),
+        "name": lambda: mad.Task.from_gymnasium(LAKE, is_slippery=False),
+        "make": lambda: mad.make(f"gymnasium:{LAKE}", is_slippery=False),
+    }[how]()
+    agent = saved(task, tmp_path / "a", 20_000, gamma=0.9, epsilon=0.5)
+    assert agent.evaluate(20).score == 1.0
+    assert mad.load(tmp_path / "a").evaluate(20).score == 1.0
+    assert cli.main(["evaluate", str(tmp_path / "a"), "--games", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] == 1.0
+    assert mad.load(tmp_path / "a", mad.make(f"gymnasium:{LAKE}", is_slippery=False)).turns == 20_000
+    refused(tmp_path / "a", "is_slippery was False, and is not given", mad.make(f"gymnasium:{LAKE}"))
+
+
+def test_what_is_the_same_may_be_said_in_other_words(tmp_path):
+    saved(mad.make(f"gymnasium:{LAKE}"), tmp_path / "a")
+    limited = wrappers.TimeLimit(gymnasium.make(LAKE, max_episode_steps=-1, render_mode="rgb_array"), 100)
+    for env in (gymnasium.make(LAKE, is_slippery=True, map_name="4x4"), limited):
+        assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(env)).turns == 50
+
+
+@pytest.mark.parametrize("steps", [20, -1, None])
+def test_the_limit_is_kept(tmp_path, steps):
+    more = {} if steps is None else {"max_episode_steps": steps}
+    env = gymnasium.make("CliffWalking-v1", **more)
+    saved(mad.Task.from_gymnasium(env), tmp_path / "a")
+    again = mad.load(tmp_path / "a").task.adapter.env
+    assert again.spec.max_episode_steps == (20 if steps == 20 else None)
+    refused(tmp_path / "a", "max_episode_steps was", mad.Task.from_gymnasium("CliffWalking-v1", max_episode_steps=21))
+
+
+class Doubled(gymnasium.RewardWrapper):
+    def reward(self, reward):
+        return 2 * reward
+
+
+@pytest.mark.parametrize(
+    ("wrap", "reason"),
+    [
+        (Doubled, "its environment is wrapped in Doubled"),
+        (lambda env: wrappers.TransformReward(env, lambda r: r), "its environment is wrapped in TransformReward"),
+        (lambda env: wrappers.NormalizeReward(env), "its environment is wrapped in NormalizeReward"),
+    ],
+)
+def test_wrappers_that_are_more_than_data_are_asked_for(tmp_path, wrap, reason):
+    task = mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))
+    saved(task, tmp_path / "a")
+    refused(tmp_path / "a", f"cannot be made again from data, as {reason}: give task=")
+    refused(tmp_path / "a", "other advisors, weights or options", mad.make(f"gymnasium:{LAKE}"))
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))).turns == 50
+
+
+def test_wrappers_of_plain_data_are_put_on_again(tmp_path):
+    env = wrappers.TimeLimit(wrappers.ClipReward(gymnasium.make("CliffWalking-v1"), -1, 1), 30)
+    saved(mad.Task.from_gymnasium(env, name="clipped"), tmp_path / "a")
+    again = mad.load(tmp_path / "a")
+    assert str(again.task.adapter.env) == "<TimeLimit<ClipReward<OrderEnforcing<CliffWalkingEnv<CliffWalking-v1>>>>>"
+    assert again.task.name == "clipped"
+    other = wrappers.TimeLimit(wrappers.ClipReward(gymnasium.make("CliffWalking-v1"), -1, 2), 30)
+    refused(tmp_path / "a", "wrappers was", mad.Task.from_gymnasium(other, name="clipped"))
+
+
+class Unregistered(gymnasium.Env):
+    def __init__(self, size=3):
+        self.observation_space = self.action_space = gymnasium.spaces.Discrete(size)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return action, 1.0, action == 0, False, {}
+
+
+def test_an_environment_that_is_not_registered_is_asked_for(tmp_path):
+    saved(mad.Task.from_gymnasium(Unregistered()), tmp_path / "a")
+    refused(tmp_path / "a", "as its environment is not registered with Gymnasium: give task=")
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Unregistered())).turns == 50
+    refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(wrappers.TimeLimit(Unregistered(), 5)))
+
+
+@pytest.mark.parametrize(
+    ("focus", "reason"),
+    [
+        (mad.Focus("x", reward=lambda t: 0.0), "the reward of its focus 'x' is a function"),
+        (mad.Focus("x", state=lambda o: o), "the state of its focus 'x' is a function"),
+        (mad.Focus("x", active=lambda o: True), "the active of its focus 'x' is a function"),
+        (mad.Focus("x", ended=lambda t: False), "the ended of its focus 'x' is a function"),
+    ],
+)
+def test_functions_are_asked_for_and_where_there_were_none_refused(tmp_path, focus, reason):
+    saved(mad.Task.from_gymnasium(LAKE, [focus]), tmp_path / "a")
+    refused(tmp_path / "a", f"{reason}: give task=")
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(LAKE, [focus])).turns == 50
+    refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(LAKE, [mad.Focus("x")]))
+
+
+def test_bins_are_data(tmp_path):
+    bins = mad.Bins([-1.2, -0.07], [0.6, 0.07], [18, 14])
+    saved(mad.Task.from_gymnasium("MountainCar-v0", discretise=bins), tmp_path / "a")
+    assert mad.load(tmp_path / "a").task.adapter.discretise.states == 252
+    other = mad.Bins([-1.2, -0.07], [0.6, 0.07], [14, 18])
+    refused(tmp_path / "a", "bins was", mad.Task.from_gymnasium("MountainCar-v0", discretise=other))
+    saved(mad.Task.from_gymnasium("MountainCar-v0", [mad.Focus("t", state=bins)]), tmp_path / "b")
+    assert mad.load(tmp_path / "b").task.foci[0].state(np.array([9.0, 9.0])) == 251
+    saved(mad.Task.from_gymnasium("MountainCar-v0", discretise=lambda o: int(o[0] > 0)), tmp_path / "c")
+    refused(tmp_path / "c", "as its discretise= is a function: give task=")
+
+
+FOCI = st.lists(
+    st.builds(
+        lambda k, reward, state, weight, gamma: mad.Focus(f"f{k}", reward, state, weight=weight, gamma=gamma),
+        st.integers(0, 1000), st.integers(0, 1), st.sampled_from([None, 0, (1,), (0, 1)]),
+        st.floats(-10, 10), st.none() | st.floats(0, 0.9),
+    ),
+    min_size=1, max_size=3, unique_by=lambda focus: focus.name,
+)  # fmt: skip
+
+
+@given(st.none() | FOCI, st.sampled_from([None, -1, 7]), st.booleans(), st.none() | st.floats(-3, 3))
+def test_data_makes_the_same_task_again(foci, limit, concave, weight):
+    import mo_gymnasium
+
+    more = {} if limit is None else {"max_episode_steps": limit}
+    name = "deep-sea-treasure-concave-v0" if concave else "deep-sea-treasure-v0"
+    task = mad.Task.from_gymnasium(mo_gymnasium.make(name, **more), foci)
+    if weight is not None:
+        task = task.with_weights(**{task.names[-1]: weight})
+    again = make(task.maker, **json.loads(json.dumps(task.options)))
+    assert again.fingerprint() == task.fingerprint()
+    assert again.foci == task.foci
+    assert again.options == task.options
+
+
+def test_a_trace_is_of_its_environment():
+    task = mad.make(f"gymnasium:{LAKE}", is_slippery=False)
+    trace = record(mad.MultiAdvisor(task).learn(50, progress=False))
+    replay(trace, mad.make(f"gymnasium:{LAKE}", is_slippery=False))
+    with pytest.raises(mad.BadInput, match="other advisors or options"):
+        replay(trace, mad.make(f"gymnasium:{LAKE}"))
+
+
+TRAIN = (
+    "train",
+    "pac-boy",
+    "--maze",
+    "maze.txt",
+    "--epochs",
+    "2",
+    "--transitions",
+    "200",
+    "--games",
+    "3",
+    "--out",
+    "run",
+)
+
+
+# ---- mazes -----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def maze(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("maze.txt").write_text("P..\n.G.\n")
+    return Path("maze.txt")
+
+
+def test_a_maze_is_kept_with_the_run(maze, monkeypatch, capsys):
+    assert cli.main(TRAIN) == 0
+    texts = {}
+    for where in ("here", "elsewhere"):
+        capsys.readouterr()
+        assert cli.main(["evaluate", "run" if where == "here" else "../run", "--json"]) == 0
+        texts[where] = json.loads(capsys.readouterr().out) | {"run": ""}
+        if where == "here":
+            Path("elsewhere").mkdir()
+            monkeypatch.chdir("elsewhere")
+    assert texts["here"] == texts["elsewhere"]
+    moved = {"maze.txt": "../maze.txt", "run": "../run"}
+    assert cli.main([*(moved.get(word, word) for word in TRAIN), "--resume"]) == 0
+
+
+def test_an_edited_maze_is_another_task(maze, capsys):
+    assert cli.main(TRAIN) == 0
+    before = mad.load("run").evaluate(5).as_dict()
+    maze.write_text("..P\n.G.\n")
+    assert cli.main([*TRAIN, "--resume"]) == 2
+    assert "other advisors, weights or options" in capsys.readouterr().err
+    assert mad.load("run").evaluate(5).as_dict() == before, "the run has its own maze"
+    maze.unlink()
+    assert mad.load("run").evaluate(5).as_dict() == before
+
+
+def test_a_maze_inside_an_environment_counts_as_well(maze):
+    def task(**more):
+        return mad.make("gymnasium:multiadvisor/mo-PacBoy-v0", maze="maze.txt", **more)
+
+    saved(task(), "a")
+    assert mad.load("a", task()).turns == 50
+    maze.write_text("P..\n..G\n")
+    assert mad.load("a").task.options["maze"] == "P..\n.G.\n"
+    refused("a", "maze was", task())
+
+
+def test_no_file_is_read_because_a_checkpoint_names_it(maze):
+    saved(mad.make("pac-boy", maze="maze.txt"), "a")
+    header, tensors = read_checkpoint(Path("a"))
+    header["task"]["options"]["maze"] = "maze.txt"
+    write_checkpoint(Path("a"), header, tensors)
+    refused("a", "'maze.txt', the name of a file: give its text")
+
+
+# ---- compiled worlds of one's own ------------------------------------------------------------------------------------
+def coin(pay):
+    one = np.ones((1, 2, 1))
+    reward = np.array([[[[0.0]], [[pay]]]])
+    return finite_task("coin", ("wait", "take"), ("money",), np.ones(1), one, one * 0, reward, np.array([[[0], [1]]]))
+
+
+def test_a_world_of_ones_own_is_known_by_its_constants(tmp_path):
+    saved(coin(1.0), tmp_path / "a")
+    refused(tmp_path / "a", "'coin', which cannot be made again from data, as it was put together by hand: give task=")
+    assert mad.load(tmp_path / "a", coin(1.0)).turns == 50
+    refused(tmp_path / "a", "other advisors, weights or options", coin(2.0))
+
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic"])
+def test_other_weights_are_taken_where_values_do_not_depend_on_them(tmp_path, planning):
+    task = mad.make("two-goal")
+    agent = saved(task, tmp_path / "a", 500, planning=planning, epsilon=1.0)
+    other = task.with_weights(**{"goal 2": 5.0})
+    again = mad.load(tmp_path / "a", other)
+    state = task.deal()
+    assert again.values("goal 1").tobytes() == agent.values("goal 1").tobytes()
+    assert np.array_equal(again.preferences(state), np.array([1.0, 5.0]) @ agent.advice(state)[1])
+    refused(tmp_path / "a", "other advisors, weights or options", other, reweight=False)
+    again.save(tmp_path / "b")
+    assert mad.load(tmp_path / "b").task.weights.tolist() == [1.0, 5.0]
+    saved(task, tmp_path / "c", planning=planning, learner="linear")
+    refused(tmp_path / "c", "whose weights are in the values it learned, and the given task has others: give", other)
+
+
+def test_values_that_depend_on_the_weights_ask_for_a_word(tmp_path):
+    task = mad.make("two-goal")
+    saved(task, tmp_path / "a", 500)
+    other = task.with_weights(**{"goal 2": 5.0})
+    refused(tmp_path / "a", "whose empathic values depend on the weights, and the given task has others: give", other)
+    assert mad.load(tmp_path / "a", other, reweight=True).task.weights.tolist() == [1.0, 5.0]
+    assert mad.load(tmp_path / "a", task.with_weights(**{"goal 2": 1.0})).turns == 500, "the same weights, said again"
+    refused(tmp_path / "a", "other advisors", mad.make("two-goal", r1=2.0), reweight=True)
+
+
+def test_a_run_goes_on_with_its_own_weights_only(tmp_path, capsys):
+    line = ["train", "two-goal", "--planning", "egocentric", "--epochs", "1", "--transitions", "50", "--games", "1"]
+    line += ["--out", str(tmp_path / "a")]
+    assert cli.main(line) == 0
+    assert cli.main([*line, "--resume", "--weights", "goal 1=3"]) == 2
+    assert "with other advisors, weights or options" in capsys.readouterr().err
