@@ -15,7 +15,10 @@ KINDS = {
     "advisors": ("benchmark", "the cost of a turn against the number of advisors, active and not"),
     "theory": ("benchmark", "how long the exact solver takes on large tasks"),
     "deep": ("benchmark_deep", "training speed of a network with one advisor beside Stable-Baselines3's DQN"),
-    "deep-returns": ("benchmark_deep", "and what both have learned at the end (--rounds seeds, a quarter of an hour each)"),
+    "deep-returns": (
+        "benchmark_deep",
+        "and what both have learned at the end (--rounds seeds, a quarter of an hour each)",
+    ),
     "explain": ("benchmark_explain", "how long explanations take, with up to 10,000 advisors"),
     "sweep": ("benchmark_sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }

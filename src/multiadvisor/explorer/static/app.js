@@ -20,6 +20,7 @@ class App {
   constructor(source, listing) {
     Object.assign(this, { source, listing, runs: new Map(), games: new Map(), problems: new Map(), waiting: false });
     this.measured = [];
+    this.drawn = null; // the state that stands on the page
     this.store = new Store();
     this.redraw = () => this.schedule();
     this.player = new Player(this.store, this.redraw);
@@ -303,10 +304,11 @@ class App {
     if (!this.player.playing) setText(this.live, sentence);
     // what stands on the page now, for tests and for anyone who watches it
     const waiting =
-      (state.view === "game" && !this.shown) ||
+      (["game", "compare"].includes(state.view) && !this.shown) ||
       (state.view === "gallery" && this.gallery.busy) ||
       (state.view === "learning" && !this.curves.curves);
     document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
+    this.drawn = state;
   }
 
   adopt(view) {
@@ -345,6 +347,7 @@ class App {
     this.adopt(this.compare);
     this.main.hidden = false;
     this.say("");
+    this.shown = null;
     const { runs } = this.listing;
     const [one, two] = [runs[state.run], runs[state.other]];
     if (!one || !two) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
