@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from playwright.sync_api import Error
+
 import multiadvisor as mad
 from multiadvisor.explorer.guards import GUARDS
 from multiadvisor.explorer.library import Library
@@ -67,9 +69,18 @@ def entry(served: Site, index: int) -> Any:
 def until(page: Any, expression: str, wanted: Any = True, argument: Any = None) -> None:
     """Wait until an expression of the page has this value."""
     deadline = time.monotonic() + PATIENCE
-    while (seen := page.evaluate(expression, argument)) != wanted:
+    while (seen := _look(page, expression, argument)) != wanted:
         assert time.monotonic() < deadline, f"{expression} is {seen!r} and not {wanted!r}"
         page.wait_for_timeout(20)
+
+
+def _look(page: Any, expression: str, argument: Any) -> Any:
+    try:
+        return page.evaluate(expression, argument)
+    except Error as error:
+        if "context was destroyed" in str(error):  # the page was loaded anew in this moment
+            return error
+        raise
 
 
 def still(page: Any, *, loaded: bool = True) -> None:

@@ -15,9 +15,10 @@ from explorer.conftest import trained
 from explorer.pages import Site, entry, site, until, visit
 from multiadvisor.aggregation import weighted_sum
 from multiadvisor.explain import explain
+from multiadvisor.explorer.answers import reweighted
 from multiadvisor.runs.trace import explain_turn
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 def number(text: str) -> float:
@@ -154,6 +155,19 @@ def test_a_game_that_is_over_says_so_and_nothing_else(calm: Site) -> None:
         expect(page.locator("#live")).to_contain_text("The game is over.")
         over = re.compile("^The game is over.$")
         expect(page.locator("main .sentence").filter(has_text=over).first).to_be_visible()
+
+
+@pytest.mark.parametrize(("weights", "score"), [((2.5, 2, 2), "+6.5"), ((2, 2, 2), "+6"), ((0.1, 0.2, 0.3), "+0.6")])
+def test_a_score_is_not_rounded_to_a_whole_number(browser: Any, weights: tuple[float, ...], score: str) -> None:
+    agent: Any = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.4)
+    task = reweighted(agent.task, [float(weight) for weight in weights])
+    other = mad.MultiAdvisor(task, gamma=0.4)
+    other._learner.table[...] = agent._learner.table / np.array(weights)[0]
+    with site(browser, {"one": other, "two": other}) as served, served.tab() as page:
+        trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
+        expect(page.locator(".facts")).to_contain_text(f"Score {score} in {int(trace.turns[game])} turns")
+        served.go(page, "view=compare")
+        expect(page.locator("#divergence")).to_contain_text(f": {score} in ")
 
 
 def test_a_task_without_a_board_shows_its_advice(calm: Site) -> None:
