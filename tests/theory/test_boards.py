@@ -142,6 +142,7 @@ def with_full_states(task):
     return full, mdp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic"])
 def test_learning_reaches_the_solution_on_pac_boy_without_ghosts(maze, planning):
     gamma = 0.6
