@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 import multiadvisor as mad
 from explorer.conftest import trained
-from explorer.pages import Site, entry, site, still, until
+from explorer.pages import DELAY, Site, entry, site, still, until
 from multiadvisor.explorer.answers import attractor_layer, what_if
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -197,8 +197,9 @@ def test_arrows_follow_a_weight_within_50_ms_of_work(calm: Site) -> None:
     assert sorted(spent)[len(spent) // 2] < 50
 
 
-def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site) -> None:
-    with calm.tab("run=1&turn=10") as page:
+@pytest.mark.parametrize("delay", [DELAY, 250, 700])
+def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site, delay: int) -> None:
+    with calm.tab("run=1&turn=10", delay=delay) as page:
         page.get_by_role("button", name="Solo fruits").click()
         expect(page.locator(".badge")).to_be_visible()
         expect(page.locator("main")).to_contain_text("Empathic advisors were trained under the old weights")
