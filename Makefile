@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup reproduce test lint browser chaos clean
+.PHONY: setup reproduce test quick lint browser chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.
 $(VENV)/installed: pyproject.toml
@@ -47,6 +47,11 @@ browser:
 # the browser's tests stay together on one worker, as they share it
 test: lint browser
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# What a change breaks most often, in about a minute: everything but the tests marked slow. `make test` is complete.
+quick: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/pytest -n auto --dist loadgroup -m 'not slow'
 
 # Kills, mutated inputs and flipped bits in full; minutes. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test

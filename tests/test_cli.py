@@ -107,6 +107,7 @@ def test_benchmark_kernel_json(capsys):
     assert result["identical_tables"]
 
 
+@pytest.mark.slow
 def test_reproduce(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("multiadvisor.experiments.dqn_clipped.available", lambda: False)  # as without the extra; faster
     code, out, _ = run(

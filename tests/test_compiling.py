@@ -64,6 +64,7 @@ def score(folder, amount):
     return float(done.stdout), "compiling" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_change_in_a_helper_is_noticed_and_the_rest_is_kept(tmp_path):
     assert score(tmp_path, 2.0) == (2.0, True)
     assert score(tmp_path, 2.0) == (2.0, False)
@@ -107,6 +108,7 @@ def paying(amount):
     return mad.Task("paid", ("wait", "go"), (mad.Focus("pay", state="one", states=1),), world)
 
 
+@pytest.mark.slow
 def test_worlds_made_by_one_function_do_not_share_code():
     assert [mad.MultiAdvisor(paying(amount)).evaluate(1).score for amount in (1.0, 5.0)] == [1.0, 5.0]
 

@@ -66,6 +66,7 @@ def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_example_runs(name: str, tmp_path: Path) -> None:
     done = run(ROOT / "examples" / name, tmp_path)
@@ -74,6 +75,7 @@ def test_example_runs(name: str, tmp_path: Path) -> None:
         assert part in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d.read_text("utf-8"))], ids=lambda path: path.name)
 def test_programs_print_what_the_document_says(path: Path, tmp_path: Path) -> None:
     programs = blocks(path.read_text("utf-8"))

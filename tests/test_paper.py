@@ -8,6 +8,8 @@ from multiadvisor.experiments.pac_boy import EMPATHIC, SETTINGS, final, job, ran
 from multiadvisor.experiments.parts import LAST, Evidence, Plan, unique
 from multiadvisor.runs.driver import run_jobs
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(seeds=5)
 
 

@@ -70,7 +70,7 @@ class EnvironmentSubject(Subject):
         super().__init__(task, findings, seed)
         assert task.adapter is not None
         self.adapter, self.env = task.adapter, task.adapter.env
-        self.adapter.user = self  # so that an agent in the middle of a game finds back to it
+        self.adapter.stage.user = self  # so that an agent in the middle of a game finds back to it
         foci = list(enumerate(task.foci))
         views = enumerate(self.adapter.views)
         self._looking = [_Question(_STATE, k, view.owner, view.phi) for k, view in views]

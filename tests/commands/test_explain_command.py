@@ -138,6 +138,7 @@ def test_a_trace_does_not_replace_the_run_it_is_of(capsys, trained, tmp_path):
     assert (trained / "agent.json").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three-fruits", "gymnasium:CartPole-v1"])
 def test_a_network_is_explained_from_its_trace(capsys, tmp_path, name):
     deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)

@@ -22,6 +22,7 @@ def call(capsys, *arguments):
     return code, told.out, told.err
 
 
+@pytest.mark.slow
 def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     out = str(tmp_path / "a")
     line = ["train", "gymnasium:CartPole-v1", *SMALL, "--json"]

@@ -52,6 +52,7 @@ def uneven():
     return dataclasses.replace(task, foci=tuple(foci))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
 def test_values_meet_the_exact_fixed_point(planning, double):
@@ -64,18 +65,21 @@ def test_values_meet_the_exact_fixed_point_over_a_bridge(planning):
     assert farthest(mad.make("bridge", length=2), planning, 2000) < 0.01
 
 
+@pytest.mark.slow
 def test_negative_weights_turn_an_advisor_against_its_own_reward():
     task = mad.make("dollars-and-euros", failure=0.0, weights={"euros": -1.0})
     for planning in ("egocentric", "empathic"):
         assert farthest(task, planning, 1500) < 1e-3
 
 
+@pytest.mark.slow
 def test_several_steps_are_exact_where_play_is_what_is_planned_for():
     """Agnostic advisors expect random actions; under random play, rewards may be summed over any number of steps."""
     how = {"learning_rate": 0.002, "batch": 64, "replay": 20_000}
     assert farthest(mad.make("bridge", length=2), "agnostic", 16_000, n_step=3, **how) < 0.06
 
 
+@pytest.mark.slow
 def test_hidden_layers_meet_them_as_well():
     assert farthest(mad.make("bridge", length=2), "empathic", 5000, hidden=(32,), learning_rate=0.003) < 0.05
 
@@ -159,6 +163,7 @@ def test_a_turn_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
         assert bytes_of(one.learn(300 - one.turns, progress=False)) == whole
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_with_the_same_bytes(tmp_path):
     """Saved after every epoch here, and killed while it learns on."""
     out = tmp_path / "a"
@@ -244,6 +249,7 @@ def test_evaluations_are_greedy():
 
 
 # ---- several runs in one program -------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["world", "cart pole"])
 def test_a_cohort_is_its_runs_one_by_one(name):
     make, settings, seeds = MAKERS[name][0], Settings(deep=QUICK, noise=0.1), (5, 2)
@@ -291,6 +297,7 @@ def test_groups_and_one_for_all_are_paid_the_weighted_sums():
         assert agent.advice(task.deal())[0] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("torso", "networks"), [("shared", 1), ("group", 2), ("advisor", 5)])
 def test_who_shares_a_torso(torso, networks):
     names, groups = [f"focus {k}" for k in range(5)], ["a", "b", "a", "b", "a"]
@@ -301,6 +308,7 @@ def test_who_shares_a_torso(torso, networks):
     assert agent.advice(np.zeros(3))[1].shape == (5, 2)
 
 
+@pytest.mark.slow
 def test_convolutions_on_a_board():
     deep = dataclasses.replace(QUICK, convolutions=(4,), split="none", clip_rewards=True)
     agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(300, progress=False)
@@ -410,6 +418,7 @@ def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convolutions", [(), (4,)])
 def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
     deep = dataclasses.replace(QUICK, convolutions=convolutions, split="none")

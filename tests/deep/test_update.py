@@ -112,6 +112,7 @@ def test_huber_is_half_the_square_near_zero_and_a_line_beyond_one():
     np.testing.assert_allclose(got, [[(0.125 + 3.5) / 2, 0.03125 / 2]], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
 @pytest.mark.parametrize("double", [False, True])
 def test_gradients_by_finite_differences(planning, double):

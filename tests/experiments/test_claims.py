@@ -22,6 +22,8 @@ from multiadvisor.experiments.parts import Evidence, Missing, Plan, parts
 from multiadvisor.theory.report import PAPER
 from multiadvisor.worlds.builtin import make
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(seeds=4, epochs=50, value_seeds=4, literal_seeds=2, dqn_seeds=3, dqn_epochs=50, boards=10, mdps=3)
 GAMMAS = value_function.GAMMAS
 # What a world says in which the paper is right: (subject, figure) -> number.

@@ -3,10 +3,13 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 import multiadvisor as mad
 from multiadvisor.experiments.dqn_clipped import SETTINGS, train
 from multiadvisor.settings import Schedule
+
+pytestmark = pytest.mark.slow
 
 SMALL = dataclasses.replace(SETTINGS, deep=dataclasses.replace(
     SETTINGS.deep, convolutions=(4,), strides=(2,), hidden=(8,), starts=64, replay=2000,

@@ -20,6 +20,8 @@ from multiadvisor.experiments.claims import judge_all
 from multiadvisor.experiments.page import PAPER_LINK
 from multiadvisor.experiments.parts import Plan, parts, unique
 
+pytestmark = pytest.mark.slow
+
 TINY = Plan(
     what="all", seeds=2, epochs=2, transitions=1500, games=4, value_seeds=1, literal_seeds=1, value_epochs=1, boards=20,
     mdps=3, dqn_seeds=2, dqn_epochs=1,

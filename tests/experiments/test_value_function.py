@@ -307,6 +307,7 @@ def short(monkeypatch):
     monkeypatch.setattr(vf, "STARTS", 40)
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes(short, tmp_path):
     files = [f"value-function.{kind}" for kind in ("json", "png", "svg")]
     for name, workers in (("one", 1), ("other", 0)):  # in a process of its own, and in this one

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import multiadvisor as mad
+from explorer.pages import PATIENCE, Site, site
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 # foreign names that lead to this machine, as a hostile page would have them
@@ -32,8 +33,9 @@ def browser() -> Iterator[Any]:
     if path is None:
         message = "NO BROWSER: the tests of the explorer page need Chromium; `make browser` installs it"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield chromium
@@ -52,3 +54,17 @@ def agents() -> dict[str, mad.MultiAdvisor]:
         "empathic": trained(pac_boy, 1_000_000, planning="empathic", gamma=0.9, seed=3),
         "jobs": trained(mad.make("resource-scheduling"), 3_000, gamma=0.9),
     }
+
+
+@pytest.fixture(scope="module")
+def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
+    with site(browser, agents) as one:
+        yield one
+
+
+@pytest.fixture
+def calm(served: Site) -> Iterator[Site]:
+    """The site, on which nothing may go wrong on the console."""
+    served.complaints.clear()
+    yield served
+    assert served.complaints == []

@@ -121,6 +121,49 @@ def test_a_torn_run_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Capt
     assert "torn or was changed" in refused(capsys, str(folder))
 
 
+def damaged(run: Path, folder: Path, **changed: Any) -> None:
+    """A copy of a run, sealed like any other, with something else in its header."""
+    from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+
+    header, tensors = read_checkpoint(run)
+    kept = {key: value for key, value in header.items() if key not in ("values", "format", "kind")}
+    write_checkpoint(folder, {**kept, **changed}, tensors)
+
+
+def test_a_damaged_run_in_a_folder_is_skipped_with_a_line(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "runs"
+    for name in ("first", "last"):
+        mad.load(run).save(folder / name)
+    settings = json.loads((run / "agent.json").read_text())["settings"]
+    for name, change in {
+        "no-gamma": {"settings": {**settings, "gamma": "much"}}, "no-planning": {"settings": {"planning": "psychic"}},
+        "no-settings": {"settings": None}, "no-task": {"task": {}}, "odd-task": {"task": {"name": 3, "options": {}}},
+        "no-record": {"record": 3}, "odd-epochs": {"record": {"epochs": "many"}},
+        "odd-scores": {"record": {"epochs": [{"epoch": 1, "score": "high"}]}},
+    }.items():  # fmt: skip
+        damaged(run, folder / name, **change)
+    (folder / "torn").mkdir()
+    (folder / "torn" / "agent.json").write_text('{"kind": ')
+    bad = sorted(path.name for path in folder.iterdir() if path.name not in ("first", "last"))
+    library = Library(games=1)
+    library.add_folder(folder)
+    assert [Path(entry.name).name for entry in library.entries.values()] == ["first", "last"]
+    assert len(library.listing()["runs"]) == 2
+    assert library.curves() == []
+    assert len(library.skipped) == len(bad)
+    for name, sentence in zip(bad, library.skipped, strict=True):
+        assert str(folder / name) in sentence
+    assert main(["explore", str(folder), "--export", str(tmp_path / "out.html")]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert [line for line in told if line.startswith("multiadvisor explore: skipped: ")] == told
+    assert len(told) == len(bad)
+    for name in ("first", "last"):
+        (folder / name / "agent.json").unlink()
+    assert str(folder) in refused(capsys, str(folder))  # nothing is left to show
+
+
 def test_a_taken_port_gives_way_to_the_next(run: Path) -> None:
     with listen(0) as first:
         port = first.getsockname()[1]

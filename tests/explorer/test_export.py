@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 import multiadvisor as mad
-from explorer.pages import DRAWN, Site, site
+from explorer.pages import DELAY, DRAWN, LATE, Site, site, until
 from multiadvisor.cli import main
 from multiadvisor.explorer import export
 from multiadvisor.explorer.onefile import html, modules, one_script
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 STATIC = Path(mad.__file__).parent / "explorer" / "static"
 
 
@@ -60,6 +61,8 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     path.write_bytes(content)
     context = browser.new_context(offline=True)
     page = context.new_page()
+    if DELAY:
+        page.add_init_script(LATE.replace("DELAY", str(DELAY)))
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -67,20 +70,19 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     page.wait_for_selector(DRAWN, state="attached")
     assert served.explorer.keys.token not in content.decode()
     page.keyboard.press("Space")
-    page.wait_for_timeout(500)
+    until(page, "explorer.store.state.turn > 8")
     page.keyboard.press("Space")
-    assert page.evaluate("explorer.store.state.turn") > 8
     page.get_by_label("Attractors").select_option("exact")
-    page.locator("#layer-text").filter(has_text="exact egocentric values").wait_for()
+    expect(page.locator("#layer-text")).to_contain_text("exact egocentric values")
     page.keyboard.press("Escape")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("2")
-    page.locator("main").filter(has_text="part").or_(page.locator("main").filter(has_text="Two runs")).first.wait_for()
+    expect(page.locator("main")).to_contain_text(re.compile(r"They (never )?part|Two runs are needed"))
     page.keyboard.press("3")
-    page.locator("main").filter(has_text="needs the library").wait_for()
+    expect(page.locator("main")).to_contain_text("needs the library")
     page.keyboard.press("1")
-    page.get_by_role("heading", name="Why this action").wait_for()
-    assert page.locator("#sentence").inner_text().endswith(".")
+    expect(page.get_by_role("heading", name="Why this action")).to_be_visible()
+    expect(page.locator("#sentence")).to_have_text(re.compile(r"\.$"))
     context.close()
     assert complaints == []
 

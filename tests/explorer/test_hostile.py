@@ -22,7 +22,7 @@ from explorer.pages import DRAWN, Site, site
 from multiadvisor.explorer.guards import GUARDS, Keys
 from multiadvisor.explorer.library import Library
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 # A page of another site that tries everything a browser lets it try.
 ATTACK = (Path(__file__).parent / "hostile.html").read_text("utf-8")
@@ -191,7 +191,10 @@ def test_nonsense_on_the_socket_is_answered_with_a_sentence(served: Site) -> Non
         "weights": [[], [1.0], "x", [None] * 77, ["nan"] * 77, [1e400] * 77],
     }.items():  # fmt: skip
         bad += [{**good, key: value} for value in values]
-    texts = [json.dumps(one) for one in bad] + ["", "{", "[" * 5000, "\x00", '{"id": NaN}']
+    bad += [{**good, "id": number} for number in ("\ud800", "x", [1], 1.5)]
+    bad += [{**good, "weights": ["\udfff"] * 77}, {**good, "run": "\ud800"}, {**good, "do": "\ud800"}]
+    texts: list[Any] = [json.dumps(one) for one in bad] + ["", "{", "[" * 5000, "\x00", '{"id": NaN}']
+    texts += [b"", b"\x00\xff", json.dumps(good).encode()]
     host = f"127.0.0.1:{served.port}"
     with connect(
         f"ws://{host}/api/socket", origin=f"http://{host}", subprotocols=["multiadvisor", served.explorer.keys.token]
@@ -266,9 +269,9 @@ def test_the_page_asks_nobody_but_its_own_server(served: Site) -> None:
     page.route(lambda url: not url.startswith(f"http://127.0.0.1:{served.port}/"), lambda route: route.abort())
     page.goto(served.address("attractors=exact"))
     page.wait_for_selector(DRAWN, state="attached")
-    for key in "2341":
+    for key, view in (("2", "compare"), ("3", "gallery"), ("4", "learning"), ("1", "game")):
         page.keyboard.press(key)
-        page.wait_for_timeout(200)
+        page.wait_for_selector(f'html[data-drawn^="{view} "]', state="attached")
     context.close()
     outside = {url for url in asked if not url.startswith((f"http://127.0.0.1:{served.port}/", "data:"))}
     assert outside == set()

@@ -3,6 +3,8 @@
 import chaos
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def test_driver_and_workers_killed_again_and_again(tmp_path):
     grid = chaos.GRID.format(seeds=2, gammas="[0.4, 0.9]", epochs=12, transitions=400_000)

@@ -220,6 +220,7 @@ def test_saving_onto_a_file_is_refused(tmp_path):
     assert (tmp_path / "a").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_killed_while_saving_the_old_or_the_new_state_is_there(tmp_path):
     """SIGKILL at random moments of a loop that saves all the time."""
     folder = tmp_path / "killed"

@@ -221,6 +221,7 @@ def test_a_second_driver_is_told_who_holds_the_folder(tmp_path):
     assert len(run_jobs(folder, rehearsals(1), workers=0)) == 1
 
 
+@pytest.mark.slow
 def test_driver_and_workers_killed_at_random_moments(tmp_path, executions):
     """The short form of `make chaos`: the driver 4 times, workers at 8 other moments."""
     folder, generator = tmp_path / "a", random.Random(0)
@@ -310,6 +311,7 @@ def test_a_full_disk_leaves_the_old_state_or_the_new_one(tmp_path, monkeypatch, 
     assert len(run_jobs(folder, rehearsals(6), workers=0)) == 6
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_stops_a_real_driver_in_one_line(tmp_path):
     """Not a mock: the kernel refuses to let the ledger grow."""
     program = PROGRAM.format(folder=str(tmp_path / "a"), count=400, seconds=0.0, lease=None)
@@ -335,6 +337,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path):
         run_jobs(tmp_path / "b", rehearsals(1))
 
 
+@pytest.mark.slow
 def test_a_clock_that_runs_backwards_does_no_harm(tmp_path, monkeypatch):
     now = [time.time()]
 
@@ -350,6 +353,7 @@ def test_a_clock_that_runs_backwards_does_no_harm(tmp_path, monkeypatch):
     assert len(run_jobs(tmp_path / "a", rehearsals(9, seconds=0.2, steps=4), workers=2)) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everybody", [False, True])
 def test_a_driver_that_slept_does_not_take_its_workers_for_hung(tmp_path, everybody):
     """The driver alone is stopped for longer than the lease; or all of them, as when a laptop is closed."""

@@ -69,6 +69,7 @@ print(json.dumps({"first": len(first), "failed": second.failed, "done": len(seco
 """
 
 
+@pytest.mark.slow
 def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     """24 jobs and 4 faulty ones on two nodes of one core each; results are those of the local engine, byte for byte."""
     diary, grid = tmp_path / "diary", tmp_path / "grid.toml"
@@ -140,6 +141,7 @@ engine.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     done = subprocess.run(
@@ -153,6 +155,7 @@ def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
     assert int(total) == sum(range(300))
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
     (tmp_path / "grid.toml").write_text('task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 10\ngames = 1\n')
     line = [sys.executable, "-m", "multiadvisor", "sweep", "grid.toml", "--engine", "ray", "--address", "nonsense"]

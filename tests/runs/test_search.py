@@ -32,6 +32,7 @@ def look(folder, trials, **more):
     return search(folder, parse_grid(GRID), GRID, trials=trials, workers=0, progress=False, **more)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_the_theory_says(tmp_path):
     found = look(tmp_path / "a", 12)
     assert found["best"]["score"] == 1.0
@@ -43,6 +44,7 @@ def test_the_search_finds_what_the_theory_says(tmp_path):
     assert status(tmp_path / "a")["done"] == 24
 
 
+@pytest.mark.slow
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(tmp_path):
     whole = look(tmp_path / "a", BATCH + 4)
     look(tmp_path / "b", 3)

@@ -61,6 +61,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
 
 
+@pytest.mark.slow
 def test_results_in_every_format(swept, tmp_path, capsys):
     _, folder = swept
     done = finished(folder)
@@ -157,6 +158,7 @@ def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
     assert out.splitlines()[:2] == ["2 runs: 0 done, 0 running, 2 waiting, 0 failed", "no driver: go on with --resume"]
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_told_with_its_error(tmp_path, capsys, monkeypatch):
     from multiadvisor.runs import training
 
@@ -267,6 +269,7 @@ def in_a_namespace(script, *arguments):
     return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_a_read_only_folder_can_be_looked_at_and_nothing_else(swept):
     file, folder = swept
@@ -282,6 +285,7 @@ def test_a_read_only_folder_can_be_looked_at_and_nothing_else(swept):
     assert "Read-only file system" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 @pytest.mark.parametrize("kilobytes", [60, 100, 140])
 def test_a_disk_that_fills_up(original, tmp_path, capsys, kilobytes):

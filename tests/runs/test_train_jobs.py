@@ -48,6 +48,7 @@ def test_weights_and_records():
     assert heavy["sha256"] != plain["sha256"]
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_on_1_2_and_8_workers(tmp_path):
     """Every planning x 3 seeds; the files themselves are compared."""
     jobs = [
@@ -63,6 +64,7 @@ def test_same_seed_same_bytes_on_1_2_and_8_workers(tmp_path):
     assert len(set(found[0])) == 9
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_from_where_it_was_saved(tmp_path, monkeypatch):
     """SIGKILL to driver and worker in the middle of one long run, saved all the time: the same bytes."""
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")

@@ -39,6 +39,7 @@ def stop_at(epoch, number):
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed(tmp_path):
     """Saved after every epoch here, killed with SIGKILL a random moment after some of them."""
     out = tmp_path / "a"
@@ -68,6 +69,7 @@ run.run(lambda turns, epoch: print(epoch, flush=True))
     assert record["epochs"] == whole.epochs
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "a"
     mad.MultiAdvisor(mad.make("pac-boy")).prepare()

@@ -103,6 +103,7 @@ GADGETS = ["two-goal", "three-fruits", "four-fruits", "dollars-and-euros", "brid
 STOCHASTIC = ["dollars-and-euros"]  # the more chance there is, the faster the step size has to fall
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
 @pytest.mark.parametrize("name", GADGETS)
 def test_learning_reaches_the_solution_on_the_gadgets(name, planning):
@@ -142,6 +143,7 @@ def with_full_states(task):
     return full, mdp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic"])
 def test_learning_reaches_the_solution_on_pac_boy_without_ghosts(maze, planning):
     gamma = 0.6

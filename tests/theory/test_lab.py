@@ -33,6 +33,7 @@ def test_solve_json(capsys):
     assert result["attractors"][0]["margin"] == pytest.approx(3 * 0.36 - 0.6 - 2 * 0.216)
 
 
+@pytest.mark.slow
 def test_solve_figures(capsys, tmp_path):
     for name, flags in (
         ("board", ["pac-boy", "--no-ghosts", "--board", "3", "--gamma", "0.6"]),
@@ -168,6 +169,7 @@ def test_local_states_that_are_not_markov_are_said_so():
     assert "foresee" in theory.gamma_bound(blind).broken[0]
 
 
+@pytest.mark.slow
 def test_values_that_did_not_settle_are_called_so(capsys):
     _, out, _ = run(capsys, "solve", "three-fruits", "--planning", "empathic")
     assert "empathic planning did not settle" in out
@@ -180,6 +182,7 @@ def test_a_board_without_fruit_is_refused():
         theory.board_solution(task, np.zeros(76, np.int64))
 
 
+@pytest.mark.slow
 def test_empathic_with_local_states_reports_whether_it_settled():
     found = theory.solve(theory.enumerate_task(mad.make("three-fruits")), "empathic", 0.9)
     assert found.converged == (found.cycle == 0)

@@ -123,6 +123,7 @@ def cancellable(draw):
     return FiniteMDP.from_arrays(transition, rewards, weights=generator.random(n))
 
 
+@pytest.mark.slow
 @MANY
 @given(cancellable(), st.floats(0.01, 1.0))
 def test_theorem_4_no_attractor_up_to_the_bound(mdp, part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def run(arguments: Sequence[str]) -> int:
         library.games = 1
     for folder in given.runs:
         library.add_folder(folder)
+    for sentence in library.skipped:
+        print(f"multiadvisor explore: skipped: {sentence}", file=sys.stderr)
     if given.trace:
         from multiadvisor.runs.trace import read_trace
 

@@ -23,6 +23,7 @@ from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.settings import Settings
 from multiadvisor.tabular.learner import Consulted, Played
 from multiadvisor.task import Focus, Task
+from multiadvisor.worlds.stage import Stage
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
@@ -211,7 +212,9 @@ class DeepLearner:
     def prepare(self) -> None:
         """Begin the games; the update is compiled when it is first needed."""
         if not self._opened:
-            self.source.open()
+            with self._stage() as stage:
+                stage.user = self
+                self.source.open()
             active = self.source.active if self._activity else self._nothing
             self.replay.open(self.source.current, active)
             self._opened = True
@@ -224,7 +227,11 @@ class DeepLearner:
     def run(self, turns: int) -> None:
         """Play and learn for this many turns, rounded up to whole turns of all games."""
         self.prepare()
-        self._find_back()
+        with self._stage():
+            self._find_back()
+            self._run(turns)
+
+    def _run(self, turns: int) -> None:
         deep, source, replay, split = self.deep, self.source, self.replay, self.split
         until = self.turns + turns
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
@@ -266,15 +273,20 @@ class DeepLearner:
         adapter = self.task.adapter
         return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
 
+    def _stage(self) -> Stage:
+        """To be taken before training: the only environment's, or one of its own where nobody else plays."""
+        adapter = self.task.adapter
+        return adapter.stage if adapter is not None and (self._alone or adapter.vector) else Stage()
+
     def _find_back(self) -> None:
         """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
         if getattr(self.source, "torn", False):
             self.source.restore(self.source.tensors())
         if self._alone:
-            assert self.task.adapter is not None
-            if self.task.adapter.user is not self:
+            stage = self._stage()
+            if stage.user is not self:
                 self.source.restore(self.source.tensors())
-            self.task.adapter.user = self
+            stage.user = self
 
     def _learn(self) -> None:
         deep = self.deep
@@ -301,9 +313,12 @@ class DeepLearner:
         self.prepare()
         if self.task.world is not None:
             return self._evaluate_world(games, seed)
-        if self.task.adapter is not None and self.task.adapter.vector:
-            return [self._evaluate_vector(games, seed)]
-        return [self._evaluate_python(games, seed, run) for run in range(len(self.seeds))]
+        assert self.task.adapter is not None
+        with self.task.adapter.stage as stage:
+            stage.user = None
+            if self.task.adapter.vector:
+                return [self._evaluate_vector(games, seed)]
+            return [self._evaluate_python(games, seed, run) for run in range(len(self.seeds))]
 
     def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, network: Any) -> Any:
         """Greedy actions of the games in `observation` [S, B, F]."""
@@ -333,7 +348,7 @@ class DeepLearner:
 
     def _evaluate_python(self, games: int, seed: int, run: int) -> Played:
         assert self.task.adapter is not None
-        env, self.task.adapter.user = self.task.adapter.env, None
+        env = self.task.adapter.env
         own = self.seeds[run]
         source = PythonSource(self.task, [env], [(own, 0)], bool(self.deep.convolutions))
         network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
@@ -419,7 +434,9 @@ class DeepLearner:
             self.state = jax.tree.unflatten(tree, own)
             self.updates = int(tensors["updates"][0])
             self.replay.restore(parts["replay"])
-            self.source.restore(parts["games"])
+            with self._stage() as stage:
+                stage.user = self
+                self.source.restore(parts["games"])
             if isinstance(self.source, VectorSource):
                 self._begin_again()
         except BadInput:

@@ -28,6 +28,17 @@ class Record(NamedTuple):
     epochs: list[dict[str, Any]]
 
 
+def is_epoch(kept: Any) -> bool:
+    """Whether a record of an epoch can be drawn.
+
+    >>> is_epoch({"epoch": 1, "score": 2.5, "touches": None}), is_epoch({"score": "much"}), is_epoch(3)
+    (True, False, False)
+    """
+    return isinstance(kept, dict) and all(
+        isinstance(kept.get(name), int | float | None) for name in ("epoch", *MEASURES)
+    )
+
+
 def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     """One curve for each setting, in the order in which they come.
 

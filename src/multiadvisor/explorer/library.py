@@ -12,10 +12,10 @@ from typing import Any
 from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
-from multiadvisor.explorer.curves import Record, curves, label, sweep_records
+from multiadvisor.explorer.curves import Record, curves, is_epoch, label, sweep_records
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
-from multiadvisor.settings import whole_number
+from multiadvisor.settings import Settings, whole_number
 
 _MOST_GAMES = 100_000
 _LONGEST = 2000  # turns of a game: more than anybody would watch
@@ -49,6 +49,24 @@ class Entry:
             return self.loaded
 
 
+def _entry(folder: Path, name: str, named: str | None) -> Entry:
+    """A saved run, of which all that the page lists is there; its values are read when they are looked at."""
+    header = read_header(folder)
+    try:
+        settings, task, epochs = header["settings"], header["task"], header["record"].get("epochs", [])
+        try:
+            Settings(**settings)
+        except BadInput as error:
+            raise BadInput(f"the settings in the checkpoint {str(folder)!r} are none of an agent: {error}") from None
+        if not isinstance(task["name"], str) or not isinstance(task["options"], dict):
+            raise TypeError("task")
+        if not isinstance(epochs, list) or not all(map(is_epoch, epochs)):
+            raise TypeError("epochs")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+    return Entry(name, folder, settings, task, epochs, named=named)
+
+
 class Library:
     """All runs of one explorer, in the order given."""
 
@@ -60,6 +78,8 @@ class Library:
         self.games, self.seed, self.named = games, whole_number("seed", seed), named
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
+        self.skipped: list[str] = []
+        """Why a run that lies in a folder with others is not shown, a sentence each."""
 
     # ---- adding --------------------------------------------------------------------------------------------------
     def add_folder(self, folder: Path, name: str | None = None) -> None:
@@ -67,16 +87,18 @@ class Library:
         if not (folder / "agent.json").exists() and folder.is_dir():
             self.records += (found := sweep_records(folder))
             below = sorted(path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/agent.json"))
+            damaged: list[str] = []
             for path in below:
-                self.add_folder(path, str(path))
+                try:
+                    self.add_folder(path, str(path))
+                except BadInput as error:
+                    damaged.append(str(error))
+            if damaged and len(damaged) == len(below) and not found:
+                raise BadInput(damaged[0])
+            self.skipped += damaged
             if below or found:
                 return
-        header = read_header(folder)
-        try:
-            entry = Entry(name or str(folder), folder, header["settings"], header["task"],
-                          header["record"].get("epochs", []), named=self.named)  # fmt: skip
-        except (KeyError, TypeError, AttributeError) as error:
-            raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+        entry = _entry(folder, name or str(folder), self.named)
         if name is None:
             entry.agent  # noqa: B018  what was named must be whole; what lies in a folder is loaded when looked at
         self.entries[entry.id] = entry

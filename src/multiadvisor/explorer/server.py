@@ -19,7 +19,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -108,7 +108,7 @@ class Explorer:
         if token is None:
             return _problem("this address was used before: open the newest one that the terminal shows", 401)
         self.on_enter(ticket)
-        return JSONResponse({"token": token})
+        return _json({"token": token})
 
     # ---- data ----------------------------------------------------------------------------------------------------
     async def _answer(self, request: Request, work: Callable[[], bytes | str | dict[str, Any]]) -> Response:
@@ -118,7 +118,7 @@ class Explorer:
         except BadInput as error:
             return _problem(str(error), 400)
         if isinstance(result, dict):
-            return JSONResponse(result)
+            return _json(result)
         kind = "text/html" if isinstance(result, str) else "application/octet-stream"
         return Response(result, media_type=kind)
 
@@ -157,22 +157,23 @@ class Explorer:
         gone = threading.Event()
         running: set[asyncio.Task[None]] = set()
         try:
-            while True:
-                text = await socket.receive_text()
-                task = asyncio.create_task(self._reply(socket, text, gone))
+            while (message := await socket.receive())["type"] != "websocket.disconnect":
+                task = asyncio.create_task(self._reply(socket, message.get("text"), gone))
                 running.add(task)
                 task.add_done_callback(running.discard)
-        except (WebSocketDisconnect, RuntimeError):
+        except RuntimeError:
+            pass
+        finally:
             gone.set()
 
-    async def _reply(self, socket: WebSocket, text: str, gone: threading.Event) -> None:
+    async def _reply(self, socket: WebSocket, text: str | None, gone: threading.Event) -> None:
         number: Any = None
         loop = asyncio.get_running_loop()
 
         def tell(share: float) -> None:
             if gone.is_set():
                 raise BadInput("the page is gone")
-            asyncio.run_coroutine_threadsafe(socket.send_json({"id": number, "share": share}), loop)
+            asyncio.run_coroutine_threadsafe(socket.send_text(_text({"id": number, "share": share})), loop)
 
         try:
             asked = _message(text)
@@ -185,7 +186,7 @@ class Explorer:
             traceback.print_exc()  # a fault of ours: the page must not wait for ever, and somebody should hear of it
             reply = {"id": number, "error": "the explorer stumbled: the terminal says over what"}
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-            await socket.send_json(reply)
+            await socket.send_text(_text(reply))
 
     def _do(self, asked: dict[str, Any], tell: Callable[[float], None]) -> dict[str, Any]:
         entry = self.library.entry(str(asked.get("run")))
@@ -226,18 +227,28 @@ class Explorer:
         return self.library.add_agent(again, f"{name}, trained again").id
 
 
-def _message(text: str) -> dict[str, Any]:
+def _message(text: str | None) -> dict[str, Any]:
+    """What was asked; None stands for bytes that are no text."""
     try:
-        asked = json.loads(text) if len(text) < _LARGEST_MESSAGE else None
+        asked = json.loads(text) if text is not None and len(text) < _LARGEST_MESSAGE else None
     except (ValueError, RecursionError):
         asked = None
-    if not isinstance(asked, dict):
+    if not isinstance(asked, dict) or not isinstance(asked.get("id", 0), int):
         raise BadInput("that is no message of this page")
     return asked
 
 
+def _text(message: dict[str, Any]) -> str:
+    """JSON in ASCII: half a character in somebody's message, or in the name of a file, can be sent like any other."""
+    return json.dumps(message, separators=(",", ":"))
+
+
+def _json(content: dict[str, Any], status: int = 200) -> Response:
+    return Response(_text(content), status, media_type="application/json")
+
+
 def _problem(sentence: str, status: int) -> Response:
-    return JSONResponse({"error": sentence}, status)
+    return _json({"error": sentence}, status)
 
 
 def _whole(value: Any) -> int:

@@ -7,14 +7,17 @@ tables; else the advice itself is kept. The games are those of `agent.evaluate(g
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -204,7 +207,7 @@ class _Environment:
         assert task.adapter is not None
         if task.adapter.vector:
             raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
-        task.adapter.user = None  # whoever trains in the environment has to find its way back
+        task.adapter.stage.user = None  # whoever trains in the environment has to find its way back
         self.adapter, self._seeds = task.adapter.fresh(table=False), (draws, seed)
         self.active = np.ones(task.n, np.int64)
         self.adapter.bind(self.active, np.ones_like(self.active), np.zeros_like(self.active))
@@ -228,6 +231,24 @@ def _world(task: Task, draws: int, seed: int, apart: bool) -> _Compiled | _Envir
     return (_Compiled if task.world is not None else _Environment)(task, draws, seed, apart)
 
 
+_Given = ParamSpec("_Given")
+
+
+def _alone(
+    play: Callable[Concatenate[MultiAdvisor, _Given], Trace],
+) -> Callable[Concatenate[MultiAdvisor, _Given], Trace]:
+    """While a Python environment is played in, nobody else plays in it."""
+
+    @functools.wraps(play)
+    def alone(agent: MultiAdvisor, *given: _Given.args, **named: _Given.kwargs) -> Trace:
+        adapter = agent.task.adapter
+        with contextlib.nullcontext() if adapter is None else adapter.stage:
+            return play(agent, *given, **named)
+
+    return alone
+
+
+@_alone
 def record(
     agent: MultiAdvisor, games: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None,
     draws: int | None = None, longest: int | None = None,

@@ -317,7 +317,7 @@ class AdapterLearner(_Tables):
         if settings.learner == "linear":
             raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
-        self._shared_environment = task.adapter
+        self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
@@ -423,10 +423,15 @@ class AdapterLearner(_Tables):
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
-        turn, step, trail = self._turn(self.slots), self.adapter.step, self.trail
-        if self._shared_environment.user is not self and trail:
-            self._return(turn)
-        self._shared_environment.user = self
+        with self._stage as stage:
+            turn = self._turn(self.slots)
+            if stage.user is not self and self.trail:
+                self._return(turn)
+            stage.user = self
+            self._run(turn, turns)
+
+    def _run(self, turn: Callable[[int], int], turns: int) -> None:
+        step, trail = self.adapter.step, self.trail
         action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
         for _ in range(turns):
             if action < 0:
@@ -442,7 +447,11 @@ class AdapterLearner(_Tables):
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
-        self._shared_environment.user = None
+        with self._stage as stage:
+            stage.user = None
+            return self._evaluate(games, seed)
+
+    def _evaluate(self, games: int, seed: int) -> Played:
         adapter, n = self.adapter, self.task.n
         played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))
         slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)

@@ -16,6 +16,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
 
@@ -139,7 +140,7 @@ class Adapter:
 
         self.env, self.foci, self.discretise = env, tuple(foci), discretise
         self.made_here = False  # from its name alone, so that another one made from it is the same
-        self.user: object = None  # who stepped the environment last: nobody else knows where it is
+        self.stage = stage_of(env)  # taken by whoever steps it
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         choice = env.single_action_space if self.vector else env.action_space
         if not isinstance(choice, spaces.Discrete):

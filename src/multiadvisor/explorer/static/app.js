@@ -3,7 +3,7 @@
 import { byId, el, onWidth, option, setText } from "./dom.js";
 import { Store } from "./state.js";
 import { openSource } from "./source.js";
-import { Game, Run } from "./data.js";
+import { Loader } from "./loader.js";
 import { Player } from "./player.js";
 import { KEYS, listenToKeys } from "./keys.js";
 import { GameView } from "./gameview.js";
@@ -18,10 +18,12 @@ const VIEWS = { game: "Game", compare: "Compare", gallery: "Gallery", learning: 
 
 class App {
   constructor(source, listing) {
-    Object.assign(this, { source, listing, runs: new Map(), games: new Map(), problems: new Map(), waiting: false });
+    Object.assign(this, { source, listing, waiting: false });
     this.measured = [];
+    this.drawn = null; // the state that stands on the page
     this.store = new Store();
     this.redraw = () => this.schedule();
+    this.loader = new Loader(source, this.redraw);
     this.player = new Player(this.store, this.redraw);
     this.player.place = () => el("div", { class: "playerbox" });
     this.runPick = this.picker("run", "Run");
@@ -51,9 +53,14 @@ class App {
     );
     this.main = byId("view");
     this.message = byId("message");
+    this.again = el("button", { type: "button", hidden: true, onclick: () => this.forget() }, "Try again");
+    this.message.after(this.again);
     this.live = byId("live");
     this.buildHeader();
-    this.store.listen(this.redraw);
+    this.store.listen((state, before) => {
+      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.forget();
+      this.schedule();
+    });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
       window.matchMedia(query).addEventListener("change", this.redraw);
     window.addEventListener("resize", this.redraw);
@@ -218,40 +225,16 @@ class App {
     this.schedule();
   }
 
-  // A run and one of its games, or null while they are on their way.
-  get(index, number) {
-    const entry = this.listing.runs[index];
-    if (!entry) return null;
-    const key = `${entry.id} ${number}`;
-    const known = this.games.get(key);
-    if (known === undefined) {
-      this.games.set(key, null);
-      this.load(entry, number, key);
-    }
-    return known ? { ...known, id: entry.id, number } : null;
-  }
-
-  async load(entry, number, key) {
-    try {
-      const game = this.source.pack(`runs/${entry.id}/games/${number}`);
-      game.catch(() => {});
-      if (!this.runs.has(entry.id))
-        this.runs.set(
-          entry.id,
-          this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
-        );
-      const run = await this.runs.get(entry.id);
-      this.games.set(key, { run, game: new Game(run, await game) });
-    } catch (error) {
-      this.runs.delete(entry.id);
-      this.problems.set(key, error.message);
-    }
+  // What failed may be asked for again.
+  forget() {
+    for (const part of [this.loader, this.gallery, this.curves, this.game.attractors]) part.forget();
     this.schedule();
   }
 
-  say(text) {
+  say(text, failed = false) {
     this.message.hidden = !text;
     setText(this.message, text);
+    this.again.hidden = !failed || !this.source.live;
   }
 
   schedule() {
@@ -303,10 +286,11 @@ class App {
     if (!this.player.playing) setText(this.live, sentence);
     // what stands on the page now, for tests and for anyone who watches it
     const waiting =
-      (state.view === "game" && !this.shown) ||
+      (["game", "compare"].includes(state.view) && !this.shown) ||
       (state.view === "gallery" && this.gallery.busy) ||
       (state.view === "learning" && !this.curves.curves);
     document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
+    this.drawn = state;
   }
 
   adopt(view) {
@@ -321,10 +305,10 @@ class App {
       this.say("No run was given: `multiadvisor explore RUN` shows one. The gallery is here all the same.");
       return "";
     }
-    const shown = this.get(state.run, state.game);
     const entry = this.listing.runs[state.run];
+    const shown = this.loader.get(entry, state.game);
     const problem = entry
-      ? this.problems.get(`${entry.id} ${state.game}`)
+      ? this.loader.problem(entry, state.game)
       : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
     this.bar.hidden = false;
     this.main.hidden = false;
@@ -332,7 +316,7 @@ class App {
     this.shown = shown;
     if (!shown) {
       setText(this.game.facts, "");
-      this.say(problem || "Loading \u2026"); // read aloud by itself
+      this.say(problem || "Loading \u2026", Boolean(problem && entry)); // read aloud by itself
       return "";
     }
     this.say("");
@@ -345,6 +329,7 @@ class App {
     this.adopt(this.compare);
     this.main.hidden = false;
     this.say("");
+    this.shown = null;
     const { runs } = this.listing;
     const [one, two] = [runs[state.run], runs[state.other]];
     if (!one || !two) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
@@ -352,9 +337,10 @@ class App {
       return this.compare.say(
         `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
       );
-    const pair = [this.get(state.run, state.game), this.get(state.other, state.game)];
+    const pair = [one, two].map((entry) => this.loader.get(entry, state.game));
     if (!pair[0] || !pair[1]) {
-      const problem = [one, two].map((entry) => this.problems.get(`${entry.id} ${state.game}`)).find(Boolean);
+      const problem = [one, two].map((entry) => this.loader.problem(entry, state.game)).find(Boolean);
+      this.again.hidden = !problem || !this.source.live;
       return this.compare.say(problem || "Loading \u2026");
     }
     this.compare.say("");

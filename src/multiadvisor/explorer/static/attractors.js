@@ -27,6 +27,11 @@ export class Attractors {
     return answer;
   }
 
+  forget() {
+    for (const [key, answer] of this.known) if (answer.error) this.known.delete(key);
+    this.last = null;
+  }
+
   // One question at a time, the latest wish first.
   async ask() {
     if (this.busy) return;

@@ -45,6 +45,22 @@ function drawTiles(context, run, size, palette) {
   }
 }
 
+// A cell of which nobody knows what it is worth: hatched, so that it is no value of the scale.
+function drawUnknown(context, x, y, size, palette) {
+  context.save();
+  roundedCell(context, x, y, size, size * 0.1);
+  context.clip();
+  context.strokeStyle = palette.line;
+  context.lineWidth = Math.max(1, size * 0.04);
+  context.beginPath();
+  for (let k = 1; k < 8; k += 2) {
+    context.moveTo(x + (size * k) / 4 - size, y + size);
+    context.lineTo(x + (size * k) / 4, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
 function drawChevron(context, x, y, [down, right], size, reach, palette, strong) {
   context.save();
   context.translate(x, y);
@@ -172,9 +188,11 @@ export function drawBoard(context, size, what) {
   const centre = (cell) => [(grid.cells[cell][1] + 0.5) * size, (grid.cells[cell][0] + 0.5) * size];
   const scale = scaleOf(what.heights);
   grid.cells.forEach(([row, column], cell) => {
-    context.fillStyle = what.heat ? heatColour(what.heights[cell], scale, palette) : palette.floor;
+    const unknown = Number.isNaN(what.heights[cell]);
+    context.fillStyle = what.heat && !unknown ? heatColour(what.heights[cell], scale, palette) : palette.floor;
     roundedCell(context, column * size + 0.75, row * size + 0.75, size - 1.5, size * 0.1);
     context.fill();
+    if (what.heat && unknown) drawUnknown(context, column * size + 0.75, row * size + 0.75, size - 1.5, palette);
   });
   drawTiles(context, run, size, palette);
   if (what.heat && size >= 18) {
@@ -183,7 +201,7 @@ export function drawBoard(context, size, what) {
     context.textAlign = "left";
     context.textBaseline = "top";
     grid.cells.forEach(([row, column], cell) => {
-      if (what.heights[cell] < 0 || palette.plain)
+      if (what.heights[cell] < 0 || (palette.plain && what.heights[cell] >= 0))
         context.fillText(
           what.heights[cell] < 0 ? "\u2212" : "+",
           column * size + size * 0.08,
@@ -194,6 +212,7 @@ export function drawBoard(context, size, what) {
   if (what.ways) drawWays(context, centre, what.ways, size, palette);
   if (what.arrows) {
     grid.cells.forEach((_, cell) => {
+      if (Number.isNaN(what.heights[cell])) return;
       const best = bestActions(what.landscape, cell * A, A);
       if (best.length === A && A > 1 && what.heights[cell] === 0) return; // nobody has anything to say here
       const [x, y] = centre(cell);

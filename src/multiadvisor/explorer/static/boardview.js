@@ -16,6 +16,7 @@ export class BoardView {
     this.low = el("span", { class: "number" });
     this.high = el("span", { class: "number" });
     this.ramp = el("span", { class: "ramp", "aria-hidden": "true" });
+    this.unknown = el("span", {}, el("span", { class: "hatched", "aria-hidden": "true" }), "hatched: not known");
     this.legend = el(
       "div",
       { class: "legend" },
@@ -23,6 +24,7 @@ export class BoardView {
       this.low,
       this.ramp,
       this.high,
+      this.unknown,
     );
     this.shape = "";
     this.what = null;
@@ -129,10 +131,12 @@ export class BoardView {
       if (where === cell) things.push(k === 0 ? "player" : `${run.grid.sprites[k].kind} ${k}`);
     });
     const [row, column] = run.grid.cells[cell];
-    const wish = `${best.map((a) => run.actions[a]).join(" or ")}, ${precise(own[best[0]])}`;
+    const wish = best.length
+      ? `Best: ${best.map((a) => run.actions[a]).join(" or ")}, ${precise(own[best[0]])}`
+      : "What it is worth is not known";
     node.setAttribute(
       "aria-label",
-      `row ${row}, column ${column}${things.length ? `, ${things.join(", ")}` : ""}. Best: ${wish}`,
+      `row ${row}, column ${column}${things.length ? `, ${things.join(", ")}` : ""}. ${wish}`,
     );
   }
 
@@ -149,6 +153,7 @@ export class BoardView {
     this.legend.classList.toggle("mixed", scale.mixed);
     this.legend.classList.toggle("below", scale.high <= 0 && scale.low < 0);
     this.legend.hidden = !what.heat;
+    this.unknown.hidden = what.run.table !== null;
     const bound = Math.max(-scale.low, scale.high);
     setText(this.low, signed(scale.mixed ? -bound : scale.low));
     setText(this.high, signed(scale.mixed ? bound : scale.high));

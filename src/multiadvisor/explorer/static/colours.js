@@ -101,7 +101,7 @@ export function heatColour(value, scale, palette) {
     const width = scale.high - scale.low;
     const along = width > 0 ? (value - scale.low) / width : 0.5;
     share = 0.08 + 0.92 * (value < 0 ? 1 - along : along);
-    if (scale.low === 0 && scale.high === 0) share = 0;
+    if (value === 0) share = 0; // nothing, also where it is the most that there is
   }
   const amount = 0.86 * share ** 0.8;
   const mixed = palette.neutral.map((from, k) => Math.round(from + amount * (towards[k] - from)));

@@ -1,6 +1,6 @@
 // Two agents in the same game, their clocks locked: where do they part?
 
-import { el, setText, signed, widthOf } from "./dom.js";
+import { el, scoreText, setText, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -115,7 +115,7 @@ export class CompareView {
     const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player.between));
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
     const scores = pair.map(({ run, game }, k) => {
-      const score = signed(series[k].score[game.turns], 0) || "0";
+      const score = scoreText(series[k].score[game.turns]);
       return `${run.label}: ${score} in ${game.turns} turns`;
     });
     let text = "They never part.";

@@ -48,6 +48,10 @@ export class Curves {
     this.redraw();
   }
 
+  forget() {
+    if (this.problem) Object.assign(this, { asked: null, problem: "" });
+  }
+
   render(measure, palette, dark) {
     const text = this.problem || (this.curves ? "" : "Loading \u2026");
     const none =

@@ -157,7 +157,7 @@ export class Game {
     return { advisors, advice: weightedAdvice(this.table, this.run.A, advisors, used, weights) };
   }
 
-  // Q_Sigma of every cell [cells * A]; with `only`, one advisor's own values.
+  // Q_Sigma of every cell [cells * A], NaN where nobody knows it; with `only`, one advisor's own values.
   landscape(turn, weights, only = null) {
     const { run } = this;
     const count = run.grid.cells.length;
@@ -166,6 +166,7 @@ export class Game {
     const cells = this.cells(turn);
     if (!run.table) {
       // without tables only what was said where the player stood is known
+      out.fill(NaN);
       out.set(this.preferences(turn, weights), cells[0] * A);
       return out;
     }

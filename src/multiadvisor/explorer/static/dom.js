@@ -34,6 +34,11 @@ export function signed(value, digits = 2) {
   return (value < 0 && Number(text) !== 0 ? MINUS : value > 0 && Number(text) !== 0 ? "+" : "") + text;
 }
 
+// A score: whole where it is whole, else with up to two decimals.
+export function scoreText(value) {
+  return signed(value, Number.isInteger(value) ? 0 : 2).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+}
+
 // A small difference: two decimals, or as many as it takes to see it.
 export function gapText(value) {
   const size = Math.abs(value);

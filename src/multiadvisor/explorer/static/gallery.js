@@ -1,6 +1,6 @@
 // The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
 
-import { el, listed, option, setText, signed, widthOf } from "./dom.js";
+import { el, listed, option, scoreText, setText, signed, widthOf } from "./dom.js";
 import { Game, Run, heights, unpack } from "./data.js";
 import { Bars, actionPhrase, actionWord } from "./bars.js";
 import { BoardView } from "./boardview.js";
@@ -133,6 +133,10 @@ export class Gallery {
     this.busy = false;
   }
 
+  forget() {
+    if (this.problem) this.asked = "";
+  }
+
   render(state, palette) {
     if (!this.exhibits.length) return "";
     const { one, planning, gamma, noise } = this.settings(state);
@@ -205,8 +209,8 @@ function verdictText(header, run, frame) {
     parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
   parts.push(
     header.finished
-      ? `The greedy game ends after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`
-      : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${header.score.toFixed(0)}.`,
+      ? `The greedy game ends after ${header.turns} turns with a score of ${scoreText(header.score)}.`
+      : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${scoreText(header.score)}.`,
   );
   if (!header.converged) parts.push("The values did not settle: nothing follows from them.");
   return parts.join(" ");

@@ -1,6 +1,6 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, setText, signed, widthOf } from "./dom.js";
+import { el, option, scoreText, setText, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf } from "./frame.js";
 import { Bars } from "./bars.js";
@@ -114,7 +114,7 @@ export class GameView {
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
     const { planning, learner, gamma } = run.settings;
     const how = learner === "linear" ? "linear Q-learning" : planning;
-    const score = signed(series.score[game.turns], 0) || "0";
+    const score = scoreText(series.score[game.turns]);
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
     return `Turn ${turn}. ${reasonText(frame, state.against)}`;

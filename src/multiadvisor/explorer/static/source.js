@@ -1,5 +1,7 @@
 // Where the data comes from: the local server, or, in an exported file, the page itself.
 
+import { ticketOf } from "./state.js";
+
 const KEY = "multiadvisor-explorer";
 
 function embedded() {
@@ -56,7 +58,7 @@ class ServerSource {
     try {
       response = await window.fetch(`/api/${path}`, { headers: { authorization: `Bearer ${this.token}` } });
     } catch {
-      throw new Error("The explorer does not answer: is it still running in the terminal?");
+      throw new Error(SILENT);
     }
     if (response.status === 401) throw new Error(CLOSED);
     if (!response.ok) throw new Error(await problemOf(response));
@@ -114,6 +116,7 @@ class ServerSource {
   }
 }
 
+const SILENT = "The explorer does not answer: is it still running in the terminal?";
 const CLOSED = "This page needs the address that the terminal shows: open the newest one.";
 
 async function problemOf(response) {
@@ -128,19 +131,36 @@ function sentence(text) {
   return text ? text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".") : "Something went wrong.";
 }
 
-// A ticket in the fragment is exchanged for the token, once, and leaves the address before anything else happens.
+// A ticket in the fragment is exchanged for the token, once, and leaves the address before anything else happens; what
+// was wrong with it, or "". Where the fragment holds nothing else, the page stays `where` it was.
+async function enter(where = "") {
+  const found = ticketOf(window.location.hash);
+  if (!found) return "";
+  const rest = found.rest || where;
+  window.history.replaceState(null, "", `/${rest ? `#${rest}` : ""}`);
+  let response;
+  try {
+    response = await window.fetch("/api/enter", { method: "POST", body: found.ticket });
+  } catch {
+    return SILENT;
+  }
+  if (!response.ok) return problemOf(response);
+  window.localStorage.setItem(KEY, (await response.json()).token);
+  return "";
+}
+
 export async function openSource() {
   const data = embedded();
   if (data) return new EmbeddedSource(data);
-  const parts = window.location.hash.replace(/^#/, "").split("&");
-  const ticket = parts.find((part) => part.startsWith("ticket="));
-  if (ticket) {
-    const rest = parts.filter((part) => !part.startsWith("ticket=")).join("&");
-    window.history.replaceState(null, "", `/${rest ? `#${rest}` : ""}`);
-    const response = await window.fetch("/api/enter", { method: "POST", body: ticket.slice("ticket=".length) });
-    if (response.ok) window.localStorage.setItem(KEY, (await response.json()).token);
-    else if (!window.localStorage.getItem(KEY)) throw new Error(await problemOf(response));
-  }
+  // a server that was started anew has another address: pasted into this tab it changes the fragment, and nothing else
+  window.addEventListener("hashchange", async (event) => {
+    if (!ticketOf(window.location.hash)) return;
+    const last = ticketOf(new URL(event.oldURL).hash)?.rest ?? new URL(event.oldURL).hash.slice(1);
+    const problem = await enter(last);
+    if (!problem) window.location.reload();
+  });
+  const problem = await enter();
+  if (problem && !window.localStorage.getItem(KEY)) throw new Error(problem);
   const token = window.localStorage.getItem(KEY);
   if (!token) throw new Error(CLOSED);
   return new ServerSource(token);

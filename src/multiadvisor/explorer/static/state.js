@@ -88,6 +88,14 @@ export function encodeState(state) {
   return parts.join("&");
 }
 
+// A ticket of the server in a fragment, and the fragment without it.
+export function ticketOf(fragment) {
+  const parts = fragment.replace(/^#/, "").split("&");
+  const ticket = parts.find((part) => part.startsWith("ticket="));
+  const rest = parts.filter((part) => part !== ticket).join("&");
+  return ticket ? { ticket: ticket.slice("ticket=".length), rest } : null;
+}
+
 export function decodeState(fragment) {
   const state = { ...DEFAULTS, weights: {}, muted: [], solo: [] };
   for (const part of fragment.replace(/^#/, "").split("&")) {
@@ -120,6 +128,9 @@ export class Store {
     this.listeners = [];
     this.writing = 0;
     window.addEventListener("hashchange", () => {
+      if (ticketOf(window.location.hash)) return; // not a state: the source deals with it
+      window.clearTimeout(this.writing); // what was about to be written is the past
+      this.writing = 0;
       const found = decodeState(window.location.hash);
       if (encodeState(found) !== encodeState(this.state)) {
         const before = this.state;
@@ -129,21 +140,25 @@ export class Store {
     });
   }
 
+  // Another view is a new entry in the browser's history, so that Back leads to the last one.
   set(changes) {
     const before = this.state;
+    const turned = Boolean(changes.view) && changes.view !== before.view;
+    if (turned) this.write();
     this.state = { ...before, ...changes };
     this.tell(before);
-    if (!this.writing) this.writing = window.setTimeout(() => this.write(), 150);
+    if (turned) this.write("pushState");
+    else if (!this.writing) this.writing = window.setTimeout(() => this.write(), 150);
   }
 
   // Written at most a few times a second: browsers refuse more.
-  write() {
+  write(how = "replaceState") {
     window.clearTimeout(this.writing);
     this.writing = 0;
     const fragment = encodeState(this.state);
     const address = `${window.location.pathname}${window.location.search}${fragment ? `#${fragment}` : ""}`;
     try {
-      window.history.replaceState(null, "", address);
+      window.history[how](null, "", address);
     } catch {
       // a page from a file may not be allowed to; then its address stays as it is
     }

@@ -1,6 +1,6 @@
 // The episode at a glance: score, what is left, touches, disagreement; where it is stuck and where it was closest.
 
-import { el, fitCanvas, setText, signed } from "./dom.js";
+import { el, fitCanvas, scoreText, setText, signed } from "./dom.js";
 import { disagreementOf, marginOf, stuckStretches } from "./maths.js";
 
 // All series of a game under these weights.
@@ -126,7 +126,7 @@ export class Timeline {
     context.lineTo(x, height);
     context.stroke();
     const lanes = [
-      signed(first.score[Math.min(turn, first.turns)], 0),
+      scoreText(first.score[Math.min(turn, first.turns)]),
       String(first.speak[Math.min(turn, first.turns)]),
       String(first.touches.filter((at) => at < turn).length),
       signed(first.disagreement[Math.min(turn, first.turns)]),

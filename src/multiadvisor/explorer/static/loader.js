@@ -1,0 +1,49 @@
+// Runs and their games, asked for when they are first looked at; what failed is asked for again where that is wished.
+
+import { Game, Run } from "./data.js";
+
+export class Loader {
+  constructor(source, redraw) {
+    Object.assign(this, { source, redraw, runs: new Map(), games: new Map(), problems: new Map() });
+  }
+
+  // A run and one of its games, or null while they are on their way.
+  get(entry, number) {
+    if (!entry) return null;
+    const key = `${entry.id} ${number}`;
+    const known = this.games.get(key);
+    if (known === undefined) {
+      this.games.set(key, null);
+      this.load(entry, number, key);
+    }
+    return known ? { ...known, id: entry.id, number } : null;
+  }
+
+  async load(entry, number, key) {
+    try {
+      const game = this.source.pack(`runs/${entry.id}/games/${number}`);
+      game.catch(() => {});
+      if (!this.runs.has(entry.id))
+        this.runs.set(
+          entry.id,
+          this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
+        );
+      const run = await this.runs.get(entry.id);
+      this.games.set(key, { run, game: new Game(run, await game) });
+    } catch (error) {
+      this.runs.delete(entry.id);
+      this.problems.set(key, error.message);
+    }
+    this.redraw();
+  }
+
+  // Why a game did not come.
+  problem(entry, number) {
+    return this.problems.get(`${entry.id} ${number}`);
+  }
+
+  forget() {
+    for (const key of this.problems.keys()) this.games.delete(key);
+    this.problems.clear();
+  }
+}

@@ -1,0 +1,96 @@
+"""For everyone: no barrier that axe knows, in any colours; and fast enough."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from explorer.conftest import SCREENSHOTS
+from explorer.pages import DRAWN, Site, entry, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+
+# ---- for everyone ----------------------------------------------------------------------------------------------------
+STATES = {  # each with something that is seen there when all of it has come
+    "game": ("turn=60&attractors=exact", "exact egocentric values"),
+    "why": ("turn=20&all=1&weights=0~2_1~2", "Reset"),
+    "advisor": ("turn=5&map=30", "is shown: its own values"),
+    "compare": ("view=compare&turn=13", "They part in turn"),
+    "gallery": ("view=gallery", "attractor"),
+    "bridge": ("view=gallery&exhibit=bridge", "never ends"),
+    "learning": ("view=learning", "last epoch"),
+    "no-board": ("run=2&turn=1", "This task has no board"),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_every_view_is_photographed(calm: Site, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for index in range(2):
+        entry(calm, index).epochs = [{"epoch": e + 1, "score": e * (index + 1.0), "turns": 9.0, "finished": 1.0,
+                                      "touches": None} for e in range(5)]  # fmt: skip
+    with calm.tab(color_scheme=scheme) as page:
+        for name, (fragment, seen) in STATES.items():
+            calm.go(page, fragment)
+            expect(page.locator("#view")).to_contain_text(seen)
+            page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png", full_page=True)
+            found = Axe().run(page)
+            assert found.violations_count == 0, f"{name}, {scheme}:\n{found.generate_report()}"
+        page.set_viewport_size({"width": 390, "height": 844})
+        calm.go(page, STATES["game"][0])
+        until(page, "document.documentElement.scrollWidth <= 390")
+        page.screenshot(path=SCREENSHOTS / f"phone-{scheme}.png", full_page=True)
+
+
+def test_forced_colours_and_reduced_motion(calm: Site) -> None:
+    with calm.tab("turn=3&speed=4", forced_colors="active", reduced_motion="reduce") as page:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / "game-forced.png", full_page=True)
+        page.keyboard.press("Space")
+        until(page, "explorer.store.state.turn > 3")
+        until(page, "[explorer.player.playing, explorer.player.between]", [True, 0])
+
+
+# ---- speed -----------------------------------------------------------------------------------------------------------
+def test_the_first_board_takes_the_page_less_than_1_s_of_work(calm: Site) -> None:
+    """The processor's time of the page's own thread: what else the machine has to do is not the page's."""
+    with calm.tab(wait=False, delay=0) as page:
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        page.reload()
+        page.wait_for_selector(DRAWN, state="attached")
+        until(page, "explorer.shown.run.n", 77)
+        metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+        print(f"first board after {metrics['TaskDuration']:.2f} s of work, {page.evaluate('explorer.first'):.0f} ms")
+    assert 0 < metrics["TaskDuration"] < 1
+
+
+def test_300_turns_of_two_agents_take_at_most_17_ms_a_frame(calm: Site) -> None:
+    """The page's own work for each turn, layout included; a turn that is drawn several times counts at its fastest, as
+    a busy machine may take the processor away at any time."""
+    with calm.tab("view=compare", delay=0) as page:
+        expect(page.locator(".bar.chosen")).to_have_count(2)
+        taken = [float("inf")] * 301
+        for _ in range(10):
+            taken = [min(pair) for pair in zip(taken, page.evaluate(FRAMES), strict=True)]
+            if sorted(taken)[285] <= 17:
+                break
+    print(f"p95 frame {sorted(taken)[285]:.1f} ms, median {sorted(taken)[150]:.1f} ms")
+    assert sorted(taken)[285] <= 17
+
+
+FRAMES = """async () => {
+  const taken = [];
+  for (let turn = 0; turn <= 300; turn += 1) {
+    const start = performance.now();
+    explorer.store.set({ turn });
+    explorer.draw();
+    document.body.getBoundingClientRect();
+    taken.push(performance.now() - start);
+    if (turn % 50 === 0) await new Promise((done) => requestAnimationFrame(done));
+  }
+  return taken;
+}"""

@@ -1,0 +1,156 @@
+"""Links, odd games and odd names: the page shows a sentence, and never the wrong thing."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import multiadvisor as mad
+from explorer.conftest import trained
+from explorer.pages import DRAWN, Site, site, until, visit
+from multiadvisor.explorer.library import Library
+from multiadvisor.runs.trace import Trace, record
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+
+# ---- links -----------------------------------------------------------------------------------------------------------
+def a_state(rng: random.Random) -> str:
+    """A fragment as the page itself would write it: fields in order, nothing that is standard."""
+    parts = {}
+    if rng.random() < 0.5:
+        parts["view"] = rng.choice(["compare", "gallery", "learning"])
+    others = {
+        "run": 1, "game": rng.randrange(1, 3), "turn": rng.randrange(1, 140), "speed": 0.25, "loop": 1, "heat": 0,
+        "arrows": 0, "map": rng.randrange(77), "cell": rng.randrange(76), "against": rng.randrange(4), "all": 1,
+    }  # fmt: skip
+    parts |= {name: value for name, value in others.items() if rng.random() < 0.5}
+    if rng.random() < 0.4:
+        parts["weights"] = "_".join(f"{j}~{rng.choice([0, -1.5, 2.25])}" for j in sorted(rng.sample(range(77), 3)))
+    if rng.random() < 0.4:
+        first = rng.randrange(60)
+        parts["muted"] = f"{first}-{first + rng.randrange(2, 9)}"
+    if rng.random() < 0.3:
+        parts["gamma"] = rng.choice([0.25, 0.505, 0.9])
+    if rng.random() < 0.3:
+        parts["theme"] = rng.choice(["light", "dark"])
+    return "&".join(f"{name}={value}" for name, value in parts.items())
+
+
+WRITTEN = "(explorer.store.write(), decodeURIComponent(location.hash.slice(1)))"
+
+
+def test_100_states_survive_the_trip_through_the_address(calm: Site) -> None:
+    rng = random.Random(3)
+    fragments = [a_state(rng) for _ in range(100)]
+    with calm.tab() as page:
+        assert visit(page, fragments, WRITTEN) == fragments
+        assert calm.explorer.keys.token not in page.url
+        page.reload()
+        page.wait_for_selector(DRAWN, state="attached")
+        until(page, WRITTEN, fragments[-1])
+
+
+def test_the_ticket_leaves_the_address_and_opens_only_once(calm: Site) -> None:
+    once = calm.address("turn=4")
+    context = calm.browser.new_context()
+    page = context.new_page()
+    page.goto(once)
+    page.wait_for_selector(DRAWN, state="attached")
+    assert "ticket" not in page.url
+    assert page.url.endswith("#turn=4")
+    page.reload()
+    page.wait_for_selector(DRAWN, state="attached")
+    context.close()
+    stranger = calm.browser.new_context()
+    page = stranger.new_page()
+    page.goto(once)
+    expect(page.locator("#message")).to_contain_text("used before")
+    page.goto(once.partition("#")[0])
+    expect(page.locator("#message")).to_contain_text("This page needs the address that the terminal shows")
+    stranger.close()
+
+
+# ---- odd traces ------------------------------------------------------------------------------------------------------
+def cut(trace: Trace, turns: int) -> Trace:
+    """The first game of a trace, cut off after so many turns."""
+    paid = trace.reward_turn < turns
+    return Trace(
+        trace.header, np.array([turns]), np.array([False]), trace.action[:turns], trace.explored[:turns],
+        trace.reward_turn[paid], trace.reward_advisor[paid], trace.reward[paid], trace.x[: turns + 1], None, None,
+    )  # fmt: skip
+
+
+def test_odd_games_show_a_sentence(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> None:
+    library = Library(games=1)
+    whole = library.add_agent(agents["egocentric"], "cut")
+    recorded = record(agents["egocentric"], 1, 0)
+    whole.traces = [(cut(recorded, turns), 0) for turns in (0, 1, 40)]
+    one = trained(mad.make("random-mdp", advisors=1), 500, gamma=0.8)
+    many = trained(mad.make("random-mdp", advisors=500), 500, gamma=0.8)
+    gadget = trained(mad.make("two-goal"), 500, planning="empathic", gamma=0.8)
+    for name, agent in (("one", one), ("many", many), ("gadget", gadget)):
+        library.add_agent(agent, name)
+    with site(browser, {}, library=library) as served:
+        with served.tab("game=0") as page:
+            for fragment in (
+                "game=0",
+                "game=1&turn=1",
+                "game=2&turn=40",
+                "run=1",
+                "run=2&turn=3",
+                "run=3",
+                "run=3&turn=1",
+            ):
+                served.go(page, fragment)
+                expect(page.locator("#sentence")).to_have_text(re.compile(r"^.{10,}\.$"))
+            served.go(page, "run=2&all=1")
+            expect(page.locator(".bars + details tbody tr")).to_have_count(500)
+            served.go(page, "run=9", loaded=False)
+            expect(page.locator("#message")).to_contain_text("no run 10")
+            served.go(page, "game=77", loaded=False)
+            expect(page.locator("#message")).to_contain_text("no game 78")
+        served.complaints[:] = [text for text in served.complaints if "400" not in text]
+        assert served.complaints == []
+    with site(browser, {}) as empty, empty.tab(wait=False) as page:
+        expect(page.locator("#message")).to_contain_text("No run was given")
+        page.keyboard.press("2")
+        expect(page.locator("main")).to_contain_text("Two runs are needed")
+        page.keyboard.press("4")
+        expect(page.locator("main")).to_contain_text("None of these runs kept a record")
+        assert empty.complaints == []
+
+
+def test_a_torn_answer_shows_a_sentence(served: Site) -> None:
+    def tear(route: Any) -> None:
+        whole = route.fetch()
+        route.fulfill(status=200, body=whole.body()[: len(whole.body()) // 2], content_type="application/octet-stream")
+
+    with served.tab(wait=False) as page:
+        page.route("**/games/*", tear)
+        page.goto(served.address("game=2"))
+        page.reload()
+        expect(page.locator("#message")).to_contain_text("torn")
+    served.complaints.clear()
+
+
+def test_names_with_markup_are_shown_and_not_run(browser: Any) -> None:
+    evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    task = mad.make("three-fruits")
+    foci = tuple(mad.Focus(f"{evil} {j}", f.reward, f.state, f.states, group=f.group) for j, f in enumerate(task.foci))
+    import dataclasses
+
+    agent = trained(dataclasses.replace(task, foci=foci), 2_000, gamma=0.9)
+    with site(browser, {evil: agent, "other": agent}) as served:
+        for view in ("game", "compare", "learning"):
+            with served.tab(f"view={view}&all=1&map=1") as page:
+                if view == "game":
+                    expect(page.locator("main")).to_contain_text(evil)
+                expect(page).to_have_title("multiadvisor explorer")
+                expect(page.locator("img")).to_have_count(0)
+        assert served.complaints == []
