@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.restored import require
 
 if TYPE_CHECKING:
     import gymnasium
@@ -94,7 +95,12 @@ class World:
     local_states: Any
     step: Any
     sizes: tuple[int, ...] | None = None
-    """How many values each number of x may take, from 0 on: lets a state from outside be checked."""
+    """How many values each number of x may take, from 0 on: lets a state from outside be checked.
+
+    Without it a run that is loaded begins a new game, as nobody can tell whether the saved one is sound.
+    """
+    going: Callable[[Any, np.ndarray], bool] | None = None
+    """Whether a game can stand in the state x, of these constants; None: in every one that `sizes` allows."""
 
     def checked(self, state: Any, task: str) -> np.ndarray:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
@@ -107,6 +113,13 @@ class World:
                 k = int(off[0])
                 raise BadInput(f"number {k} of the state of {task!r} is {x[k]}: it must be below {self.sizes[k]}")
         return np.ascontiguousarray(x, np.int64)
+
+    def sound(self, x: np.ndarray, task: str) -> bool:
+        """Whether a saved game may go on from x [size]; False where that cannot be known, an error where it cannot."""
+        if self.sizes is None:
+            return False
+        require(self.going is None or self.going(self.constants, self.checked(x, task)), "x")
+        return True
 
 
 class Layout(NamedTuple):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import math
 import os
 import shutil
 import time
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +19,9 @@ from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
-from multiadvisor.settings import Schedule, Settings, as_arguments
+from multiadvisor.settings import Schedule, Settings, as_arguments, finite_number
 from multiadvisor.task import Task
-from multiadvisor.worlds.builtin import TASKS, make
+from multiadvisor.worlds.builtin import checked_options, make
 
 _PIECE_SECONDS = 5.0  # in a long epoch, how often somebody hears that it goes on
 
@@ -196,7 +194,7 @@ class RunConfig:
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
         settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
-        weights = {name: _real(f"the weight of {name!r}", value) for name, value in config.get("weights", {}).items()}
+        weights = {name: finite_number(f"the weight of {name!r}", value) for name, value in config.get("weights", {}).items()}
         if (record := config.get("record", "last")) not in RECORDS:
             raise unknown("record", record, RECORDS)
         options = checked_options(config["task"], config.get("options", {}))
@@ -243,43 +241,6 @@ def _from_names(kind: Any, given: dict[str, Any]) -> Any:
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
         raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
     return kind(**given)
-
-
-def _real(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise BadInput(f"{name} is {value!r}: give a finite number")
-    return float(value)
-
-
-def checked_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Options of a task, each of the kind its function declares, and all of them: defaults are written out."""
-    if task.startswith("gymnasium:"):
-        if ":" in task.removeprefix("gymnasium:"):
-            raise BadInput(f"task {task!r} names a module to import: a configuration may only name registered tasks")
-        for name, value in given.items():
-            names = name == "components" and isinstance(value, list | tuple)
-            if not names and not isinstance(value, bool | int | float | str):
-                raise BadInput(f"option {name} of {task!r} is {value!r}: give a number, a text or a truth value")
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-    if task not in TASKS:
-        raise unknown("task", task, TASKS)
-    hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
-    options = {name: parameter.default for name, parameter in parameters.items()}
-    for name, value in given.items():
-        if name not in parameters:
-            raise (
-                unknown(f"option of task {task!r}", name, parameters)
-                if parameters
-                else BadInput(f"task {task!r} takes no option, and so no {name!r}")
-            )
-        kinds = typing.get_args(hints[name]) or (hints[name],)
-        if float in kinds and isinstance(value, int) and not isinstance(value, bool):
-            value = _real(f"option {name} of task {task!r}", value)
-        if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
-            words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
-            raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
-        options[name] = value
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ the same bytes.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from numba.core.errors import NumbaError
 from multiadvisor import draws
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
+from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel
 from multiadvisor.task import Focus, Task
@@ -101,7 +101,7 @@ class CompiledLearner(_Tables):
         layout = task.layout()
         self.layout = np.stack([layout.offset, layout.stride])
         self.focus = np.stack([task.weights, task.gammas(settings.gamma)])
-        self.table = np.zeros((layout.rows, len(task.actions)))
+        self.table = empty_table(task, layout.rows)
         estimating = settings.foresight == "estimate"
         self.counts = np.zeros(self.table.shape if estimating else (0, len(task.actions)))
         self.x = np.zeros(world.size, np.int64)
@@ -191,19 +191,40 @@ class CompiledLearner(_Tables):
         counted = {"counts": self.counts} if len(self.counts) else {}
         return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted}
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
-        """Take up what `tensors` gave."""
-        _copy_all(self.tensors(), tensors)
+    def restore(self, tensors: Arrays) -> None:
+        """Take up what `tensors` gave; a game whose state cannot be checked is begun anew."""
+        own, world = self.tensors(), self.task.world
+        assert world is not None
+        for name, mine in own.items():
+            array(tensors, name, mine.shape, mine.dtype)
+        require(len(self.counts) == 0 or (tensors["counts"] >= 0).all(), "counts")
+        _check_clock(tensors["clock"], self._limit)
+        for name, mine in own.items():
+            mine[...] = tensors[name]
+        if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
+            self.clock[kernel.FRESH] = 1
 
     def close(self) -> None:
         """Nothing to close."""
 
 
-def _copy_all(own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> None:
-    for name, array in own.items():
-        if name not in given or given[name].shape != array.shape or given[name].dtype != array.dtype:
-            raise BadInput(f"the checkpoint's {name!r} does not fit this task: it was made for another one")
-        array[...] = given[name]
+def empty_table(task: Task, rows: int) -> np.ndarray:
+    """Zeros [rows, A]."""
+    try:
+        return np.zeros((rows, len(task.actions)))
+    except (MemoryError, ValueError):
+        raise BadInput(
+            f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make it smaller, or "
+            "learn with a network (deep=, on the command line --deep)"
+        ) from None
+
+
+def _check_clock(clock: np.ndarray, limit: int) -> None:
+    """The entries that all clocks have."""
+    turn, games, game_turn, fresh = clock[: kernel.FRESH + 1].tolist()
+    longest = turn if limit < 0 else min(turn, limit)
+    require(0 <= turn < MOST_TURNS and 0 <= games <= turn and 0 <= game_turn <= longest, "clock")
+    require(fresh in (0, 1) and (fresh or game_turn < limit or limit < 0), "clock")
 
 
 class _Slots(NamedTuple):
@@ -301,13 +322,16 @@ class AdapterLearner(_Tables):
     def _return(self, turn: Callable[[int], int]) -> None:
         """Play the current stretch again up to where it was."""
         self.adapter.reset(self._stretch_seed())
-        over = False
-        for action in self.trail:
+        over, late = False, False
+        for turns, action in enumerate(self.trail):
             if over:
+                late = turns >= draws.STRETCH  # a new stretch would have begun here
+                if late:
+                    break
                 self.adapter.reset(None)
             terminated, truncated = self.adapter.step(action)
             over = terminated or truncated
-        if over != bool(self.clock[kernel.FRESH]):
+        if late or over != bool(self.clock[kernel.FRESH]):
             raise BadInput(
                 f"task {self.task.name!r} did not repeat itself from the same seed and actions, so that its run "
                 "cannot go on: run check_task on it"
@@ -339,16 +363,22 @@ class AdapterLearner(_Tables):
             self._return(turn)
         self._shared_environment.user = self
         action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
-        for _ in range(turns):
-            if action < 0:
-                action = self._deal(turn)
-            trail.append(action)
-            terminated, truncated = step(action)
-            if terminated or truncated:
-                turn(kernel.TERMINATED if terminated else kernel.TRUNCATED)
-                action = -1
-            else:
-                action = turn(kernel.STEP)
+        try:
+            for _ in range(turns):
+                if action < 0:
+                    action = self._deal(turn)
+                terminated, truncated = step(action)
+                if terminated or truncated:
+                    turn(kernel.TERMINATED if terminated else kernel.TRUNCATED)
+                    trail.append(action)  # only now: a turn that failed on the way is no part of the run
+                    action = -1
+                else:
+                    following = turn(kernel.STEP)
+                    trail.append(action)
+                    action = following
+        except BaseException:
+            self._shared_environment.user = None  # nobody knows where the environment is
+            raise
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
@@ -396,26 +426,30 @@ class AdapterLearner(_Tables):
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of; what is no array travels as JSON."""
-        counted = json.dumps(self.adapter.counted()).encode()
+        counted = self.adapter.counted()
         return {
             "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally,
             "seeded_at": self.seeded_at,
             "trail": np.array(self.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
         }  # fmt: skip
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+    def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
-        fixed = {"clock": self.slots.clock, "tally": self.slots.tally, "seeded_at": self.seeded_at}
-        for name in ("table", "trail", "counted"):
-            if name not in tensors:
-                raise BadInput(f"the checkpoint has no {name!r}: it was made for another task")
-        _copy_all(fixed, tensors)
-        table = tensors["table"]
-        if table.ndim != 2 or table.shape[1] != self.table.shape[1]:
-            raise BadInput(f"the checkpoint has {table.shape[-1]} actions, the task {self.table.shape[1]}")
-        self.adapter.recount(json.loads(tensors["counted"].tobytes()), len(table))
-        self.table = np.array(table)
-        self.trail = [int(action) for action in tensors["trail"]]
+        own, actions = self.slots, self.table.shape[1]
+        clock = array(tensors, "clock", own.clock.shape, np.int64)
+        tally = array(tensors, "tally", own.tally.shape, np.float64)
+        table = array(tensors, "table", (None, actions), np.float64)
+        trail = whole(tensors, "trail", (None,), 0, actions)
+        seeded_at = whole(tensors, "seeded_at", (1,))
+        _check_clock(clock, -1)
+        settings = [kernel.PLANNING, kernel.SHARED, kernel.LEARNING, kernel.KEY, kernel.HALF]
+        require((clock[settings] == own.clock[settings]).all(), "clock")
+        require((tally[kernel.ALPHA :] == own.tally[kernel.ALPHA :]).all(), "tally")
+        require(0 <= clock[kernel.ACTION] < actions and 0 <= clock[kernel.ACTIVE] <= self.task.n, "clock")
+        require(seeded_at[0] + len(trail) == clock[kernel.TURN] and (len(trail) or clock[kernel.FRESH]), "trail")
+        self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
+        own.clock[:], own.tally[:], self.seeded_at[:] = clock, tally, seeded_at
+        self.table, self.trail = np.array(table), trail.tolist()
 
     def close(self) -> None:
         """Close the environment."""

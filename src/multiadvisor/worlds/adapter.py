@@ -6,6 +6,7 @@ takes the next free rows. Advisors that look at the same local state have adjace
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Callable, Hashable, Sequence
@@ -16,10 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.restored import require
 from multiadvisor.task import Focus, Task, Transition, check_foci
 
 if TYPE_CHECKING:
     import gymnasium
+
+_LONGEST_STATE = 1 << 20  # characters of JSON; an image of 84 x 84 in colour has 40,000
+_LONGEST_LINE = _LONGEST_STATE + 100
 
 
 class Bins:
@@ -204,6 +209,7 @@ class Adapter:
             self.rows += view.states * view.width
             if table is not None:
                 laid[table] = view.first
+        self._laid = self.rows
 
     def _reward_source(self, j: int, focus: Focus) -> int:
         size = max(self.components, 1)
@@ -326,29 +332,42 @@ class Adapter:
 
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""
-        _encode(state)  # what could not be saved is refused now and not after hours
+        if len(json.dumps(_encode(state))) > _LONGEST_STATE:  # what could not be saved is refused now, not after hours
+            raise BadInput(f"focus {view.owner!r} gave a local state too long to be saved: let its state function give less")
         first = self.rows
         view.seen[state] = first
         self.rows += view.width
         return first
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
-    def counted(self) -> list[list[Any]]:
-        """The local states met so far: [view, state, first row], in the order they were met."""
+    def counted(self) -> bytes:
+        """The local states met so far, a line of JSON for each: [view, state, first row], in the order of the rows."""
         tables: set[int] = set()
         met = []
         for k, view in enumerate(self.views):
             if view.states is None and id(view.seen) not in tables:
                 tables.add(id(view.seen))
-                met += [[k, _encode(state), first] for state, first in view.seen.items()]
-        return sorted(met, key=lambda entry: entry[2])
+                met += [(first, k, state) for state, first in view.seen.items()]
+        met.sort(key=lambda entry: entry[0])
+        return b"\n".join(json.dumps([k, _encode(state), first]).encode() for first, k, state in met)
 
-    def recount(self, met: list[list[Any]], rows: int) -> None:
-        """Take up what `counted` gave."""
+    def recount(self, counted: bytes, rows: int) -> None:
+        """Take up what `counted` gave for a table of so many rows: every row has its state, and no other."""
         for view in self.views:
             view.seen.clear()
-        for k, state, first in met:
-            self.views[k].seen[_decode(state)] = first
+        last = self._laid
+        for line in counted.split(b"\n") if counted else ():
+            try:
+                k, given, first = json.loads(line) if len(line) <= _LONGEST_LINE else (None,) * 3
+                state = _decode(given)
+                view = self.views[k] if type(k) is int and k >= 0 else None
+                known = view is None or view.states is not None or state in view.seen
+            except (ValueError, TypeError, KeyError, IndexError, RecursionError, MemoryError):
+                known = True
+            require(not known and type(first) is int and first == last, "counted")
+            view.seen[state] = first
+            last += view.width
+        require(last == rows, "counted")
         self.rows = rows
 
 
@@ -371,9 +390,8 @@ def _encode(state: Hashable) -> Any:
 
 def _decode(state: Any) -> Hashable:
     if isinstance(state, dict):
-        if "bytes" in state:
-            return bytes.fromhex(state["bytes"])
-        return tuple(_decode(part) for part in state["tuple"])
+        ((kind, value),) = state.items()
+        return bytes.fromhex(value) if kind == "bytes" else tuple(_decode(part) for part in {"tuple": value}[kind])
     return state
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import typing
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.settings import finite_number
 from multiadvisor.task import Focus, Task, World
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
 
@@ -37,6 +39,8 @@ _____
 F_P_F
 _____
 __F__"""
+
+_MOST_NUMBERS = 10_000_000  # in the tables of a finite task
 
 TASKS: dict[str, Callable[..., Task]] = {}
 
@@ -79,6 +83,37 @@ def make(name: str, /, **options: Any) -> Task:
     return TASKS[name](**options)
 
 
+def checked_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Options of a task, each of the kind its function declares, and all of them: defaults are written out."""
+    if task.startswith("gymnasium:"):
+        if ":" in task.removeprefix("gymnasium:"):
+            raise BadInput(f"task {task!r} names a module to import: a configuration may only name registered tasks")
+        for name, value in given.items():
+            names = name == "components" and isinstance(value, list | tuple)
+            if not names and not isinstance(value, bool | int | float | str):
+                raise BadInput(f"option {name} of {task!r} is {value!r}: give a number, a text or a truth value")
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
+    options = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in given.items():
+        if name not in parameters:
+            raise (
+                unknown(f"option of task {task!r}", name, parameters)
+                if parameters
+                else BadInput(f"task {task!r} takes no option, and so no {name!r}")
+            )
+        kinds = typing.get_args(hints[name]) or (hints[name],)
+        if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+            value = finite_number(f"option {name} of task {task!r}", value)
+        if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
+            words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+            raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
+        options[name] = value
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def _maze_task(
     name: str, board: Board, *, options: dict[str, Any], rules: str = "paper", ghosts: bool = True, limit: int = 300,
     fruits: int = -1, probability: float = 0.5, touch_reward: float = -10.0,
@@ -117,7 +152,7 @@ def _maze_task(
         return {"touches": np.rint(returns[:, :g].sum(axis=1) / touch_reward)}
 
     sizes = (cells,) * (1 + g) + (2,) * len(board.fruit)
-    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes)
+    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes, maze.going)
     return Task(
         name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=world, limit=limit, options=options,
         board=board, measures=touches if g else None,
@@ -316,6 +351,8 @@ def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: 
             raise BadInput(f"random-mdp with {count} {what} cannot be: choose 1 to {most}")
     if instance < 0:
         raise BadInput(f"instance is {instance}: give a whole number of at least 0")
+    if (size := states * actions * outcomes * advisors) > _MOST_NUMBERS:
+        raise BadInput(f"random-mdp with {size} rewards cannot be: choose fewer, at most {_MOST_NUMBERS}")
     generator = np.random.default_rng([instance, states, actions, advisors, outcomes])
     shape = (states, actions, outcomes)
     final = generator.random(shape) < 0.1
