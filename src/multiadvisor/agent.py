@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.aggregation import greedy, weighted_sum
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.planning import Planning
 from multiadvisor.progress import LearningBar
+from multiadvisor.restored import Shapes
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, DeepSettings, Settings, as_arguments, whole_number
@@ -70,14 +71,14 @@ class MultiAdvisor:
     def __init__(
         self, task: Task, *, planning: str | Planning = "empathic", learner: str = "advisors", gamma: float = 0.9,
         alpha: float = 0.1, alpha_half: int = 0, epsilon: float = 0.05, noise: float = 0.0, seed: int = 0,
-        foresight: str = "real", deep: DeepSettings | None = None,
+        foresight: str = "real", deep: DeepSettings | None = None, _saved: Shapes | None = None,
     ) -> None:  # fmt: skip
         self.task = task
         name: Any = planning  # Settings takes the function as well, and keeps its name
         self.settings = Settings(name, learner, gamma, alpha, alpha_half, epsilon, noise, seed, foresight, deep)
         if task.endless and (task.gammas(gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
-        self._learner = _learner_for(task, self.settings)
+        self._learner = _learner_for(task, self.settings, _saved)
         self._piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
@@ -206,12 +207,13 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
-def _learner_for(task: Task, settings: Settings) -> Any:
+def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Any:
+    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
     if settings.deep is None:
         return tabular_learner(task, settings)
     from multiadvisor.deep.learner import DeepLearner  # lazily: tables need no JAX
 
-    return DeepLearner(task, settings)
+    return DeepLearner(task, settings, saved=saved)
 
 
 def load(path: str | Path, task: Task | None = None) -> MultiAdvisor:
@@ -232,31 +234,40 @@ def load_with_record(path: str | Path, task: Task | None = None) -> tuple[MultiA
         record = header["record"]
         known = Settings(**settings)
     except (KeyError, TypeError) as error:
-        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(str(error), 200)}") from None
     if task is None:
         task = _make_again(folder, name, options)
     if not isinstance(record, dict):
         raise BadInput(f"the record in the checkpoint {str(folder)!r} is none: restore it from a copy")
     if task.fingerprint() != fingerprint:
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {name!r} with other advisors, weights or options than "
-            f"the given {task.name!r}: load it with the task it was made for"
+            f"the checkpoint {str(folder)!r} was made for task {short(str(name))!r} with other advisors, weights or "
+            f"options than the given {task.name!r}: load it with the task it was made for"
         )
-    agent = MultiAdvisor(task, **as_arguments(known))
+    agent = MultiAdvisor(task, **as_arguments(known), _saved={key: array.shape for key, array in tensors.items()})
     agent._learner.restore(tensors)
+    if header.get("turns") != agent.turns:
+        raise BadInput(f"the checkpoint {str(folder)!r} does not know its own turns: restore it from a copy")
     return agent, record
 
 
 def _make_again(folder: Path, name: Any, options: Any) -> Task:
-    from multiadvisor.worlds.builtin import TASKS, make
+    from multiadvisor.worlds.builtin import TASKS, checked_options, make
 
     if not isinstance(name, str) or not isinstance(options, dict):
         raise BadInput(f"the checkpoint {str(folder)!r} names no task that can be made: give task=")
     if name not in TASKS and not name.startswith("gymnasium:"):
-        raise BadInput(f"the checkpoint {str(folder)!r} was made for task {name!r}, which is not built in: give task=")
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made for task {short(name)!r}, which is not built in: give task="
+        )
     if ":" in name.removeprefix("gymnasium:"):  # Gymnasium would import what stands before the colon
-        raise BadInput(f"the checkpoint {str(folder)!r} names a module to import, in {name!r}: give task=")
+        raise BadInput(f"the checkpoint {str(folder)!r} names a module to import, in {short(name)!r}: give task=")
     try:
+        if name in TASKS:
+            weights = {"weights": options["weights"]} if "weights" in options else {}
+            own = {key: value for key, value in options.items() if key != "weights" and value is not None}
+            options = {**checked_options(name, own), **weights}
         return make(name, **options)
     except TypeError as error:
-        raise BadInput(f"the task {name!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None
+        why = short(str(error), 200)
+        raise BadInput(f"the task {name!r} of the checkpoint {str(folder)!r} cannot be made: {why}") from None

@@ -11,6 +11,7 @@ from multiadvisor.errors import BadInput
 MOST_TURNS = 1 << 62  # no counter of turns comes near, and sums of two of them do not overflow
 
 Arrays = dict[str, np.ndarray]
+Shapes = dict[str, tuple[int, ...]]
 
 
 def require(good: Any, name: str) -> None:

@@ -102,7 +102,8 @@ def read_header(folder: Path) -> dict[str, Any]:
 def _sealed(content: bytes, digest: Any) -> bool:
     """Whether the checksum is that of all other lines; `_canonical` gives it a line of its own, and never the last."""
     before, found, after = content.partition(_SEAL)
-    return bool(found) and after[64:67] == b'",\n' and _digest(before + after[66:]) == after[:64].decode(errors="replace") == digest
+    given = after[:64].decode(errors="replace")
+    return bool(found) and after[64:67] == b'",\n' and _digest(before + after[66:]) == given == digest
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:

@@ -35,9 +35,7 @@ def digest(content: bytes) -> str:
 def strict_json(content: bytes | str) -> Any:
     """JSON without duplicate keys, NaN, Infinity or numbers as large; ValueError for anything else."""
     try:
-        return json.loads(
-            content, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
-        )
+        return json.loads(content, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

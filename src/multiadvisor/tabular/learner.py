@@ -214,8 +214,8 @@ def empty_table(task: Task, rows: int) -> np.ndarray:
         return np.zeros((rows, len(task.actions)))
     except (MemoryError, ValueError):
         raise BadInput(
-            f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make it smaller, or "
-            "learn with a network (deep=, on the command line --deep)"
+            f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make the task "
+            "smaller, or learn with a network (deep=, on the command line --deep)"
         ) from None
 
 

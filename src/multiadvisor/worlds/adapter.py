@@ -333,7 +333,7 @@ class Adapter:
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""
         if len(json.dumps(_encode(state))) > _LONGEST_STATE:  # what could not be saved is refused now, not after hours
-            raise BadInput(f"focus {view.owner!r} gave a local state too long to be saved: let its state function give less")
+            raise BadInput(f"focus {view.owner!r} gave a local state too long to be saved: let it be shorter")
         first = self.rows
         view.seen[state] = first
         self.rows += view.width
@@ -357,18 +357,25 @@ class Adapter:
             view.seen.clear()
         last = self._laid
         for line in counted.split(b"\n") if counted else ():
-            try:
-                k, given, first = json.loads(line) if len(line) <= _LONGEST_LINE else (None,) * 3
-                state = _decode(given)
-                view = self.views[k] if type(k) is int and k >= 0 else None
-                known = view is None or view.states is not None or state in view.seen
-            except (ValueError, TypeError, KeyError, IndexError, RecursionError, MemoryError):
-                known = True
-            require(not known and type(first) is int and first == last, "counted")
-            view.seen[state] = first
+            view, state = self._counted_line(line, last)
+            view.seen[state] = last
             last += view.width
         require(last == rows, "counted")
         self.rows = rows
+
+    def _counted_line(self, line: bytes, expected: int) -> tuple[View, Hashable]:
+        """A view and a local state that is new to it, from a line that gives it the `expected` row."""
+        try:
+            require(len(line) <= _LONGEST_LINE, "counted")
+            k, given, first = json.loads(line)
+            state = _decode(given)
+            require(type(k) is int and k >= 0 and type(first) is int and first == expected, "counted")
+            require(self.views[k].states is None and state not in self.views[k].seen, "counted")
+            return self.views[k], state
+        except BadInput:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+            raise BadInput("the checkpoint's 'counted' is no list of local states: restore it from a copy") from None
 
 
 def _wrong_kind(view: View, state: Any) -> BadInput:
