@@ -45,7 +45,7 @@ browser:
 test: lint browser
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# Kills, mutated inputs and flipped bits in full; minutes. `make chaos SEED=7` repeats one.
+# Kills, flipped bits, mutated inputs and forged checkpoints in full; half an hour. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test
 	$(BIN)/python tests/runs/chaos.py $(SEED)
 

@@ -118,7 +118,8 @@ class World:
         """Whether a saved game may go on from x [size]; False where that cannot be known, an error where it cannot."""
         if self.sizes is None:
             return False
-        require(self.going is None or self.going(self.constants, self.checked(x, task)), "x")
+        x = self.checked(x, task)
+        require(self.going is None or self.going(self.constants, x), "x")
         return True
 
 
