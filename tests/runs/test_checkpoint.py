@@ -242,7 +242,7 @@ while True:
         assert np.array_equal(twin._learner.table, agent._learner.table)
 
 
-# ---- what can be written can be read ----------------------------------------------------------------------------------
+# ---- what can be written can be read ---------------------------------------------------------------------------------
 def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
     epochs = [
         {"epoch": k, "score": k / 7, "turns": k / 3, "finished": k / 11, "touches": k / 13}

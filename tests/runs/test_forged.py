@@ -191,7 +191,7 @@ def test_a_trail_that_its_environment_did_not_play(tmp_path):
         mad.load(tmp_path / "a", task).learn(1, progress=False)
 
 
-# ---- worlds of one's own ----------------------------------------------------------------------------------------------
+# ---- worlds of one's own ---------------------------------------------------------------------------------------------
 @compiled
 def reset(world, x, key):
     x[0] = 0
@@ -236,7 +236,7 @@ def test_a_world_that_gives_sizes_goes_on_bit_for_bit(tmp_path):
     assert again.values(0).tobytes() == whole.values(0).tobytes()
 
 
-# ---- tasks and files that are no end ----------------------------------------------------------------------------------
+# ---- tasks and files that are no end ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("task", "options"),
     [
