@@ -53,7 +53,7 @@ quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not slow'
 
-# Kills, mutated inputs and flipped bits in full; minutes. `make chaos SEED=7` repeats one.
+# Kills, flipped bits, mutated inputs and forged checkpoints in full; half an hour. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test
 	$(BIN)/python tests/runs/chaos.py $(SEED)
 

@@ -14,6 +14,7 @@ from multiadvisor.aggregations import greedy
 from multiadvisor.committee import plannings_of
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.progress import LearningBar
+from multiadvisor.restored import Shapes
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, Settings, whole_number
@@ -68,12 +69,14 @@ class MultiAdvisor:
     1.0
     """
 
-    def __init__(self, task: Task, settings: Settings | None = None, **changes: Any) -> None:
+    def __init__(
+        self, task: Task, settings: Settings | None = None, *, _saved: Shapes | None = None, **changes: Any
+    ) -> None:
         self.task = task
         self.settings = _settings(settings, changes)
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
-        self._learner = _learner_for(task, self.settings)
+        self._learner = _learner_for(task, self.settings, _saved)
         self.piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
@@ -217,12 +220,13 @@ def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
     return dataclasses.replace(settings or Settings(), **changes)
 
 
-def _learner_for(task: Task, settings: Settings) -> Any:
+def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Any:
+    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
     if settings.deep is None:
         return tabular_learner(task, settings)
     from multiadvisor.deep.learner import DeepLearner  # lazily: tables need no JAX
 
-    return DeepLearner(task, settings)
+    return DeepLearner(task, settings, saved=saved)
 
 
 def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:
@@ -249,7 +253,7 @@ def load_with_record(
         texts = [saved[name] for name in ("name", "maker", "by_hand", "fingerprint", "without_weights")]
         options = saved["options"]
     except (KeyError, TypeError) as error:
-        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
+        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(str(error), 200)}") from None
     if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
         raise BadInput(f"the checkpoint {str(folder)!r} names no task: restore it from a copy")
     if not isinstance(task, Task):
@@ -257,8 +261,10 @@ def load_with_record(
     if not isinstance(record, dict):
         raise BadInput(f"the record in the checkpoint {str(folder)!r} is none: restore it from a copy")
     _check_same(folder, saved, task, known, reweight)
-    agent = MultiAdvisor(task, known)
+    agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
     agent._learner.restore(tensors)
+    if header.get("turns") != agent.turns:
+        raise BadInput(f"the checkpoint {str(folder)!r} does not know its own turns: restore it from a copy")
     return agent, record
 
 

@@ -25,9 +25,9 @@ class Diverged(BadInput):
 def unknown(kind: str, name: object, known: Iterable[str]) -> BadInput:
     """An unknown name, with the closest known one, or all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    close = difflib.get_close_matches(str(name)[:100], names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}"
-    return BadInput(f"unknown {kind} {str(name)!r}: {hint}")
+    return BadInput(f"unknown {kind} {short(str(name))!r}: {hint}")
 
 
 def short(text: str, most: int = 60) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from multiadvisor.aggregations import Aggregation, aggregation_named
 from multiadvisor.committee import by_name, in_words
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.plannings import Planning, planning_named
+from multiadvisor.restored import MOST_TURNS
 
 LEARNERS = ("advisors", "linear")
 FORESIGHTS = ("real", "estimate")  # the aggregator's action in the real next state, or f_j from the local one
@@ -26,6 +28,9 @@ SPLITS = ("advisors", "groups", "none")
 TORSOS = ("shared", "group", "advisor")
 LOSSES = ("huber", "squared")
 _SIDE_BY_SIDE = 100_000  # games
+_MOST = {"replay": 100_000_000, "target_every": (1 << 31) - 1}
+_MOST_AT_ONCE = 1 << 17  # transitions in one compiled call, which holds them all
+MOST_EPOCHS = 250_000  # each of which is remembered; a checkpoint's JSON has room for them
 MOST_GAMES = 10_000_000  # in one evaluation, each of which is remembered
 
 
@@ -67,12 +72,12 @@ class DeepSettings:
         for name in ("convolutions", "strides", "hidden"):
             value = getattr(self, name)
             if not isinstance(value, tuple | list):
-                raise BadInput(f"{name} is {value!r}: give whole numbers")
+                raise BadInput(f"{name} is {short(repr(value))}: give whole numbers")
             object.__setattr__(self, name, tuple(whole_number(name, each, 1) for each in value))
         if self.strides and len(self.strides) != len(self.convolutions):
             raise BadInput(f"{len(self.strides)} strides for {len(self.convolutions)} convolutions: give one for each")
         for name in ("batch", "replay", "update_every", "updates_at_once", "target_every", "n_step"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1, _MOST.get(name, (1 << 63) - 1)))
         object.__setattr__(self, "envs", whole_number("envs", self.envs, 1, _SIDE_BY_SIDE))
         for name in ("starts", "epsilon_turns"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
@@ -82,7 +87,12 @@ class DeepSettings:
             raise BadInput("learning_rate is 0: nothing would be learned, choose it above 0")
         for name in ("double", "clip_rewards"):
             if not isinstance(getattr(self, name), bool):
-                raise BadInput(f"{name} is {getattr(self, name)!r}: give true or false")
+                raise BadInput(f"{name} is {short(repr(getattr(self, name)))}: give true or false")
+        if self.batch * self.updates_at_once > _MOST_AT_ONCE:
+            raise BadInput(
+                f"{self.updates_at_once} updates at once with batches of {self.batch} read too much in one call: "
+                f"let their product be at most {_MOST_AT_ONCE}"
+            )
         if self.replay < self.batch:
             raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
 
@@ -129,7 +139,7 @@ class Settings:
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
-        self._put("alpha_half", whole_number("alpha_half", self.alpha_half))
+        self._put("alpha_half", whole_number("alpha_half", self.alpha_half, most=MOST_TURNS))
         self._put("seed", whole_number("seed", self.seed))
         if isinstance(self.deep, dict):  # as it comes from a file
             names = [item.name for item in dataclasses.fields(DeepSettings)]
@@ -138,7 +148,7 @@ class Settings:
                     raise unknown("setting of a network", name, names)
             self._put("deep", DeepSettings(**self.deep))
         if self.deep is not None and not isinstance(self.deep, DeepSettings):
-            raise BadInput(f"deep is {self.deep!r}: give DeepSettings(...), or None for tables")
+            raise BadInput(f"deep is {short(repr(self.deep))}: give DeepSettings(...), or None for tables")
         if self.deep is not None and self.learner != "advisors":
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
 
@@ -161,23 +171,33 @@ class Schedule:
     games: int = option(80, "greedy games played after each epoch")
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("transitions", 1)):
-            whole_number(name, getattr(self, name), least)
+        whole_number("epochs", self.epochs, 1, MOST_EPOCHS)
+        whole_number("transitions", self.transitions, 1)
         whole_number("games", self.games, 0, MOST_GAMES)
 
 
+def finite_number(name: str, value: Any) -> float:
+    """A finite number, or an error that names it."""
+    return _number(name, value, -math.inf, math.inf)
+
+
 def _number(name: str, value: Any, low: float, high: float) -> float:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if number and isinstance(value, numbers.Integral):
+        number = abs(int(value)) <= sys.float_info.max  # those beyond cannot be asked whether they are finite
+    elif number:
+        number = math.isfinite(value)
     if not number or not low <= value <= high:
         reach = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
-        raise BadInput(f"{name} is {value!r}: give a number {reach}")
+        reach = f"a number {reach}" if math.isfinite(low) else "a finite number"
+        raise BadInput(f"{name} is {short(repr(value))}: give {reach}")
     return float(value)
 
 
 def whole_number(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
     """A whole number that is neither too small nor too large, or an error that names it."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
-        raise BadInput(f"{name} is {value!r}: give a whole number of at least {least}")
+        raise BadInput(f"{name} is {short(repr(value))}: give a whole number of at least {least}")
     if int(value) > most:
-        raise BadInput(f"{name} is {value!r}: give a whole number of at most {most}")
+        raise BadInput(f"{name} is {short(repr(value))}: give a whole number of at most {most}")
     return int(value)

@@ -19,6 +19,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.plannings import planning_named
+from multiadvisor.restored import require
 
 if TYPE_CHECKING:
     import gymnasium
@@ -102,7 +103,12 @@ class World:
     local_states: Any
     step: Any
     sizes: tuple[int, ...] | None = None
-    """How many values each number of x may take, from 0 on: lets a state from outside be checked."""
+    """How many values each number of x may take, from 0 on: lets a state from outside be checked.
+
+    Without it a run that is loaded begins a new game, as nobody can tell whether the saved one is sound.
+    """
+    going: Callable[[Any, np.ndarray], bool] | None = None
+    """Whether a game can stand in the state x, of these constants; None: in every one that `sizes` allows."""
     speaks: Any = None
     """Optionally `speaks(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
 
@@ -122,6 +128,14 @@ class World:
     @cached_property
     def _limits(self) -> np.ndarray:
         return np.array(self.sizes, np.uint64)
+
+    def sound(self, x: np.ndarray, task: str) -> bool:
+        """Whether a saved game may go on from x [size]; False where that cannot be known, an error where it cannot."""
+        if self.sizes is None:
+            return False
+        x = self.checked(x, task)
+        require(self.going is None or self.going(self.constants, x), "x")
+        return True
 
 
 class Layout(NamedTuple):

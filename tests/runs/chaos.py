@@ -1,4 +1,4 @@
-"""Kills, mutated inputs and flipped bits, in any number: a few of each in the tests, all of them in `make chaos`."""
+"""Kills, flipped bits, mutated and forged inputs, in any number: a few in the tests, all of them in `make chaos`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from unittest import mock
+
+from forging import forged_checkpoints
 
 import multiadvisor as mad
 from multiadvisor import cli
@@ -326,14 +328,15 @@ def main() -> None:
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("kills", "inputs", "bits"):
+        for name in ("kills", "inputs", "bits", "forged"):
             (Path(folder) / name).mkdir()
         grid = GRID.format(seeds=4, gammas="[0.3, 0.5, 0.7, 0.9]", epochs=60, transitions=100_000)
         start = time.monotonic()
         print("kills:", kill_storm(Path(folder) / "kills", grid, 20, 50, seed), flush=True)
         print("flipped bits, all refused:", dict(bit_flips(Path(folder) / "bits", 1000, seed)), flush=True)
         seen = mutated_inputs(Path(folder) / "inputs", 5000, seed)
-        print("mutated inputs:", dict(sorted(seen.items())))
+        print("mutated inputs:", dict(sorted(seen.items())), flush=True)
+        print("forged checkpoints:", forged_checkpoints(Path(folder) / "forged", 2000, seed))
         print(f"{time.monotonic() - start:.0f} s")
 
 

@@ -1,6 +1,7 @@
 """A little of `make chaos`, with fixed seeds."""
 
 import chaos
+import forging
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -22,3 +23,9 @@ def test_mutated_inputs_end_with_0_or_2_and_one_line(tmp_path, seed):
 
 def test_flipped_bits_are_refused(tmp_path):
     assert sum(chaos.bit_flips(tmp_path, 60, 0).values()) == 60
+
+
+def test_forged_checkpoints_do_no_harm(tmp_path):
+    seen = forging.forged_checkpoints(tmp_path, 60, 0)
+    assert sum(count for name, count in seen.items() if name.endswith((": fine", ": refused"))) == 60
+    assert sum(count for name, count in seen.items() if name.endswith(": refused")) > 30

@@ -16,8 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.runs.checkpoint import FORMAT, read_checkpoint
+from multiadvisor.agent import load_with_record
+from multiadvisor.runs import checkpoint, files
+from multiadvisor.runs.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES, read_checkpoint
 from multiadvisor.runs.files import write_atomically
+from multiadvisor.runs.sealed import strict_json
+from multiadvisor.runs.training import train_config
+from multiadvisor.settings import MOST_EPOCHS, Schedule
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -244,3 +249,82 @@ while True:
         assert agent.turns >= told
         twin = mad.MultiAdvisor(mad.make("fruit-grid", width=12, height=12), seed=1).learn(agent.turns, progress=False)
         assert np.array_equal(twin._learner.table, agent._learner.table)
+
+
+# ---- what can be written can be read ---------------------------------------------------------------------------------
+def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
+    epochs = [
+        {"epoch": k, "score": k / 7, "turns": k / 3, "finished": k / 11, "touches": k / 13}
+        for k in range(1, MOST_EPOCHS + 1)
+    ]
+    agent = mad.MultiAdvisor(mad.make("two-goal"))
+    agent.save(tmp_path / "a", {"epochs": epochs, "seconds": 1.0, "schedule": {}})
+    assert (tmp_path / "a" / "agent.json").stat().st_size > 16 << 20
+    assert load_with_record(tmp_path / "a")[1]["epochs"] == epochs
+    with pytest.raises(mad.BadInput, match=f"at most {MOST_EPOCHS}"):
+        Schedule(epochs=MOST_EPOCHS + 1)
+
+
+@pytest.mark.parametrize("record", [{"text": "x" * LARGEST_JSON}, {"list": [0] * MOST_ENTRIES}])
+def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path, record):
+    agent = mad.MultiAdvisor(mad.make("two-goal")).learn(10, progress=False)
+    agent.save(tmp_path / "a")
+    agent.learn(10, progress=False)
+    with pytest.raises(mad.BadInput, match="too large to be read again"):
+        agent.save(tmp_path / "a", record)
+    assert mad.load(tmp_path / "a").turns == 10
+    assert agent.learn(10, progress=False).turns == 30
+
+
+def test_a_record_of_every_advisor_in_too_many_epochs_is_refused_before_it_begins():
+    config = {"task": "pac-boy", "record": "every", "schedule": {"epochs": 200_000, "transitions": 1, "games": 1}}
+    with pytest.raises(mad.BadInput, match="more than a record holds"):
+        train_config(config, None, lambda fraction: None)
+
+
+def test_loading_while_another_process_saves_tries_again(tmp_path, monkeypatch):
+    agent = mad.MultiAdvisor(mad.make("two-goal"))
+    agent.save(tmp_path / "a")
+    read, times = checkpoint.read_header, []
+
+    def read_and_be_overtaken(folder):
+        header = read(folder)
+        if len(times) < 5:
+            agent.learn(10, progress=False).save(folder)  # the values that the header names are gone
+        times.append(1)
+        return header
+
+    monkeypatch.setattr(checkpoint, "read_header", read_and_be_overtaken)
+    assert mad.load(tmp_path / "a").turns == 50
+    next((tmp_path / "a").glob("values*")).unlink()
+    with pytest.raises(mad.BadInput, match="cannot read"):
+        mad.load(tmp_path / "a")
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path):
+    folder = tmp_path / "a"
+    program = """
+import os, sys
+import multiadvisor as mad
+agent = mad.MultiAdvisor(mad.make("two-goal"))
+os.fsync = lambda handle: os.kill(os.getpid(), 9)
+agent.save(sys.argv[1])
+"""
+    assert subprocess.run([sys.executable, "-c", program, str(folder)], check=False).returncode == -9
+    (left,) = folder.glob(".*.part")
+    others = [folder / ".mine.part", folder / ".agent.json.part", folder / "x.part"]
+    for path in others:
+        path.write_text("somebody else's")
+    handle, living = files._part(folder / "agent.json")
+    mad.MultiAdvisor(mad.make("two-goal")).save(folder)
+    assert not left.exists()
+    assert Path(living).exists()
+    assert all(path.exists() for path in others)
+    os.close(handle)
+    mad.MultiAdvisor(mad.make("two-goal")).save(folder)
+    assert not Path(living).exists()
+
+
+def test_numbers_beyond_all_floats_are_no_json():
+    with pytest.raises(ValueError, match="too large"):
+        strict_json("[1e999]")

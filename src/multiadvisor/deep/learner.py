@@ -14,18 +14,20 @@ import numpy as np
 
 from multiadvisor.committee import Team, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
-from multiadvisor.deep.network import Network, initial, plan_networks
+from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
 from multiadvisor.deep.replay import DONE, SCORE_SUM, TURNS, Chooser, Replay, remember
 from multiadvisor.deep.sources import NOBODY, PythonSource, VectorSource, WorldSource, evaluation_keys, training_keys
 from multiadvisor.deep.update import Rules, make_update
 from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_key
 from multiadvisor.errors import BadInput, Diverged
+from multiadvisor.restored import Arrays, Shapes, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular.learner import Consulted, Played
 from multiadvisor.task import Focus, Task
 from multiadvisor.worlds.stage import Stage
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
+_MOST_UPDATES = (1 << 31) - 1  # they are counted in 32 bits
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
@@ -72,7 +74,10 @@ def split_task(task: Task, gamma: float, split: str) -> Split:
 class DeepLearner:
     """Learns with a network; S = len(seeds) runs side by side, all of them alike but for the seed."""
 
-    def __init__(self, task: Task, settings: Settings, seeds: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, task: Task, settings: Settings, seeds: Sequence[int] | None = None, saved: Shapes | None = None
+    ) -> None:
+        """`saved`: of what shape the arrays are that will be restored, so that no memory is asked for others."""
         deep = settings.deep
         assert deep is not None
         self.task, self.settings, self.deep = task, settings, deep
@@ -81,6 +86,9 @@ class DeepLearner:
         self._activity = deep.split == "advisors" and (
             any(focus.active is not None for focus in task.foci) if task.world is None else True
         )
+        if saved is not None and (task.adapter is None or not task.adapter.vector):
+            games = len(self.seeds) * deep.envs
+            require(saved.get("replay replay_clock") == (games, 3), "replay replay_clock")
         self.source = self._source()
         games = len(self.source_keys) // len(self.seeds)
         self.games_each = games
@@ -96,6 +104,8 @@ class DeepLearner:
         rules = self._rules()
         self.voices = rules.voices
         self._choose = Chooser(rules.voices, self.split.weights, len(task.actions))
+        if saved is not None:
+            check_saved(self.plan, len(self.seeds), saved)
         start, self._update = make_update(deep, rules)
         self.state = start(initial(self.plan, self.seeds))
         self.updates = 0
@@ -281,11 +291,11 @@ class DeepLearner:
     def _find_back(self) -> None:
         """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
         if getattr(self.source, "torn", False):
-            self.source.restore(self.source.tensors())
+            self.source.find_back()
         if self._alone:
             stage = self._stage()
             if stage.user is not self:
-                self.source.restore(self.source.tensors())
+                self.source.find_back()
             stage.user = self
 
     def _learn(self) -> None:
@@ -410,6 +420,8 @@ class DeepLearner:
         """Everything the run is made of."""
         self.prepare()
         leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves(self.state)]
+        if self.updates != self._updates_due():
+            raise Diverged("an update failed on the way: the network was not saved; what was saved before is better")
         for leaf in leaves:
             if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
                 raise Diverged("the network is no longer finite: it was not saved; lower the learning rate")
@@ -418,33 +430,31 @@ class DeepLearner:
         memory = {f"replay {name}": array for name, array in self.replay.tensors().items()}
         return {**kept, **games, **memory, "updates": np.array([self.updates], np.int64)}
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+    def _updates_due(self) -> int:
+        """How many updates so many turns bring."""
+        deep, turns = self.deep, self.turns
+        due = max(turns - deep.starts, 0) // deep.update_every if turns >= deep.batch else 0
+        return due - due % deep.updates_at_once
+
+    def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
-        parts: dict[str, dict[str, np.ndarray]] = {"network": {}, "games": {}, "replay": {}}
-        for name, array in tensors.items():
+        parts: dict[str, Arrays] = {"games": {}, "replay": {}}
+        for name, values in tensors.items():
             kind, _, rest = name.partition(" ")
             if kind in parts:
-                parts[kind][rest] = array
+                parts[kind][rest] = values
         leaves, tree = jax.tree.flatten(self.state)
-        try:
-            given = [parts["network"][f"{k:03}"] for k in range(len(leaves))]
-            if [(a.shape, a.dtype) for a in given] != [(np.shape(b) or (1,), b.dtype) for b in leaves]:
-                raise KeyError("shapes")
-            own = [jax.numpy.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
-            self.state = jax.tree.unflatten(tree, own)
-            self.updates = int(tensors["updates"][0])
-            self.replay.restore(parts["replay"])
-            with self._stage() as stage:
-                stage.user = self
-                self.source.restore(parts["games"])
-            if isinstance(self.source, VectorSource):
+        given = [array(tensors, f"network {k:03}", np.shape(leaf) or (1,), leaf.dtype) for k, leaf in enumerate(leaves)]
+        self.replay.restore(parts["replay"], len(self.task.actions), self.source.waits)
+        self.updates = int(whole(tensors, "updates", (1,), 0, _MOST_UPDATES)[0])
+        counts = [leaf for leaf in given if leaf.dtype.kind != "f"]  # Adam's and the target network's
+        require(self.updates == self._updates_due() and all((leaf == self.updates).all() for leaf in counts), "updates")
+        own = [jax.numpy.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
+        self.state = jax.tree.unflatten(tree, own)
+        with self._stage() as stage:
+            stage.user = self
+            if not self.source.restore(parts["games"], self.replay.clock[:, TURNS]):
                 self._begin_again()
-        except BadInput:
-            raise
-        except (KeyError, ValueError) as error:
-            raise BadInput(
-                f"the checkpoint's network does not fit this task ({error}): it was made for another"
-            ) from None
         self._opened = True
         self._see()
 

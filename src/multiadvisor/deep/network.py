@@ -16,6 +16,7 @@ import numpy as np
 
 from multiadvisor.deep.backend import equinox, jnp
 from multiadvisor.errors import BadInput
+from multiadvisor.restored import Shapes
 
 Array = Any  # a NumPy or JAX array
 KERNEL = 3  # convolutions are 3 x 3
@@ -144,14 +145,8 @@ def initial(plan: Plan, seeds: Sequence[int]) -> Network:
     return Network(stacked[0], stacked[1], stacked[2][0], plan)
 
 
-def _initial_one(plan: Plan, generator: np.random.Generator) -> tuple[list[Layer], list[Layer], list[Layer]]:
-    networks = len(plan.masks)
-
-    def layer(inputs: int, outputs: int) -> Layer:
-        limit = 1.0 / np.sqrt(inputs)
-        weight = generator.uniform(-limit, limit, (networks, inputs, outputs)).astype(np.float32)
-        return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
-
+def layer_sizes(plan: Plan) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(inputs, outputs) of the convolutions and of the layers behind them, the last one among these."""
     convolutions, size = [], int(np.prod(plan.shape))
     if plan.convolutions:
         channels, height, width = plan.shape
@@ -162,8 +157,27 @@ def _initial_one(plan: Plan, generator: np.random.Generator) -> tuple[list[Layer
                     f"the convolutions {plan.convolutions} with strides {plan.strides} leave nothing of an image of "
                     f"{plan.shape[1]} x {plan.shape[2]}: use fewer"
                 )
-            convolutions.append(layer(KERNEL * KERNEL * channels, filters))
+            convolutions.append((KERNEL * KERNEL * channels, filters))
             channels = filters
         size = channels * height * width
-    hidden = [layer(inputs, outputs) for inputs, outputs in pairwise((size, *plan.hidden))]
-    return convolutions, hidden, [layer((size, *plan.hidden)[-1], plan.outputs * plan.actions)]
+    return convolutions, list(pairwise((size, *plan.hidden, plan.outputs * plan.actions)))
+
+
+def check_saved(plan: Plan, runs: int, saved: Shapes) -> None:
+    """Refuse a network that is not the one in a checkpoint, before memory is asked for it."""
+    sizes = [size for part in layer_sizes(plan) for size in part]
+    for k, size in enumerate(sizes):
+        if saved.get(f"network {2 * k:03}") != (runs, len(plan.masks), *size):
+            raise BadInput("the checkpoint's network does not fit this task and its settings: restore it from a copy")
+
+
+def _initial_one(plan: Plan, generator: np.random.Generator) -> tuple[list[Layer], list[Layer], list[Layer]]:
+    networks = len(plan.masks)
+
+    def layer(inputs: int, outputs: int) -> Layer:
+        limit = 1.0 / np.sqrt(inputs)
+        weight = generator.uniform(-limit, limit, (networks, inputs, outputs)).astype(np.float32)
+        return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
+
+    convolutions, rest = ([layer(*size) for size in part] for part in layer_sizes(plan))
+    return convolutions, rest[:-1], rest[-1:]

@@ -14,7 +14,7 @@ from multiadvisor.committee import Voices
 from multiadvisor.compiling import cached, specialise
 from multiadvisor.deep.update import Batch
 from multiadvisor.draws import CHOICE, NOISE, below, draw, normal, turn_key
-from multiadvisor.errors import BadInput
+from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.tabular import kernel, switch
 
 # What a row is: the newest one of its ring (nothing was done in it yet), a turn, a game's last turn, or its end.
@@ -261,22 +261,38 @@ class Replay:
             kept["observations"] = seen
         return {**kept, "replay_clock": self.clock, "replay_tally": self.tally}
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
-        """Take up what `tensors` gave."""
-        given = dict(tensors)
-        try:
-            if "packed" in given:
-                given["observations"] = np.unpackbits(given["packed"], axis=2, count=self.observations.shape[2])
-            for name in ("observations", "action", "reward", "ended", "active", "kind"):
-                own, array = getattr(self, name), given[name]
-                if array.dtype != own.dtype:
-                    raise ValueError(name)
-                own[:, : array.shape[1]] = array
-            self.clock[...], self.tally[...] = given["replay_clock"], given["replay_tally"]
-            size, heads, filled = self.kind.shape[1], self.clock[:, HEAD], self.clock[:, FILLED]
-            if ((heads < 0) | (heads >= size) | (filled < 1) | (filled > size)).any() or self.kind.max() > END:
-                raise ValueError("replay_clock")  # the compiled functions check nothing
-        except (KeyError, ValueError, TypeError) as error:
-            raise BadInput(
-                f"the checkpoint's memory does not fit this task ({error}): it was made for another"
-            ) from None
+    def restore(self, tensors: Arrays, actions: int, waits: bool) -> None:
+        """Take up what `tensors` gave, for so many actions, once all of it is sound: `recall` checks nothing."""
+        games, size, features = self.observations.shape
+        clock = whole(tensors, "replay_clock", self.clock.shape)
+        head, filled = clock[:, HEAD], clock[:, FILLED]
+        used = int(filled.max())
+        require(((head < size) & (filled >= 1) & (filled <= size)).all() and used <= size, "replay_clock")
+        given = {name: array(tensors, name, (games, used, *getattr(self, name).shape[2:]), getattr(self, name).dtype)
+                 for name in ("action", "reward", "ended", "active", "kind")}  # fmt: skip
+        require(((given["action"] >= 0) & (given["action"] < actions)).all(), "action")
+        require(all((given[name] <= most).all() for name, most in (("ended", 1), ("active", 1), ("kind", END))), "kind")
+        if "packed" in tensors and self.observations.dtype == np.uint8:
+            packed = array(tensors, "packed", (games, used, -(-features // 8)), np.uint8)
+            given["observations"] = np.unpackbits(packed, axis=2, count=features)
+        else:
+            given["observations"] = array(tensors, "observations", (games, used, features), self.observations.dtype)
+        tally = array(tensors, "replay_tally", self.tally.shape, np.float64)
+        require((tally[:, DONE] >= 0).all(), "replay_tally")
+        for kind, entries in zip(given["kind"], clock.tolist(), strict=True):
+            require(_sound(kind, *entries, size=size, waits=waits), "kind")
+        for name, values in given.items():
+            getattr(self, name)[:, :used] = values
+        self.clock[...], self.tally[...] = clock, tally
+
+
+def _sound(kind: np.ndarray, head: int, filled: int, turns: int, *, size: int, waits: bool) -> bool:
+    """Whether a ring's rows follow each other as turns do: then every search in it ends."""
+    if filled < size and head != filled - 1:
+        return False
+    rows = kind[(head - filled + 1 + np.arange(filled)) % size]  # from the oldest to the newest
+    now, then = rows[:-1], rows[1:]
+    follows = np.where(now == LAST, then == END, (now != NEWEST) & (then != END))
+    played = int(((rows == TURN) | (rows == LAST)).sum())
+    newest = rows[-1] == NEWEST or (waits and rows[-1] == END)
+    return bool(follows.all() and newest and (played == turns if filled < size else played <= turns))

@@ -16,6 +16,7 @@ import numpy as np
 from multiadvisor.compiling import specialise
 from multiadvisor.draws import ENVIRONMENT, STRETCH, TRAINING, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput, short
+from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.adapter import no_reward
 from multiadvisor.worlds.game import Games
@@ -264,11 +265,20 @@ class WorldSource:
         """Where the games stand."""
         return {"x": self.games.x, "game_turn": self.games.turn}
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
-        """Take the games up again."""
-        self.games.x[...], self.games.turn[...] = tensors["x"], tensors["game_turn"]
-        self.games.fresh[:] = 0
-        self.current, self.active = self._look(self.games.x), self._now_active()
+    def restore(self, tensors: Arrays, turns: np.ndarray) -> bool:
+        """Take the games up again after `turns` [N]; False where they cannot be checked and were begun anew."""
+        games, world = self.games, self.task.world
+        assert world is not None
+        x, turn = array(tensors, "x", games.x.shape, np.int64), whole(tensors, "game_turn", games.turn.shape)
+        limit = self.task.limit or MOST_TURNS
+        require((turn[:, 0] == turns).all() and (turn[:, 1] <= turns).all() and (turn[:, 1] < limit).all(), "game_turn")
+        games.turn[...] = turn
+        if not all(world.sound(each, self.task.name) for each in x):
+            self.open()
+            return False
+        games.x[...], games.fresh[:] = x, 0
+        self.current, self.active = self._look(games.x), self._now_active()
+        return True
 
 
 # ---- Python environments ---------------------------------------------------------------------------------------------
@@ -426,22 +436,34 @@ class PythonSource:
             "trail": np.array(flat, np.int64),
         }  # fmt: skip
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+    def restore(self, tensors: Arrays, turns: np.ndarray) -> bool:
+        """Take up what `tensors` gave after `turns` [N], and play the stretches again up to where they were."""
+        count = len(self.envs)
+        trail = whole(tensors, "trail", (None,), 0, len(self.task.actions))
+        lengths = whole(tensors, "trail_lengths", (count,), 0, len(trail) + 1)
+        seeded_at = whole(tensors, "seeded_at", (count,))
+        require((whole(tensors, "env_turns", (count,)) == turns).all(), "env_turns")
+        require((seeded_at + lengths == turns).all() and lengths.sum() == len(trail), "trail_lengths")
+        self.seeded_at[...], self.turns[...] = seeded_at, turns
+        self.trails = [part.tolist() for part in np.split(trail, np.cumsum(lengths)[:-1])]
+        self.find_back()
+        return True
+
+    def find_back(self) -> None:
         """Play the stretches again up to where they were."""
-        self.seeded_at[...], self.turns[...] = tensors["seeded_at"], tensors["env_turns"]
-        ends = np.cumsum(tensors["trail_lengths"])
-        self.trails = [part.tolist() for part in np.split(tensors["trail"], ends[:-1])]
         for i, env in enumerate(self.envs):
-            seen, over = begin_game(env, self._stretch_seed(i)), False
-            for action in self.trails[i]:
+            self.seen[i] = begin_game(env, self._stretch_seed(i))
+            over = False
+            for turns, action in enumerate(self.trails[i]):
                 if over:
-                    begin_game(env)
-                seen, _, ends_now, cut, _ = five(env.step(action + self.reader.first_action))
+                    require(turns < STRETCH, "trail")  # a new stretch would have begun here
+                    self.seen[i] = begin_game(env)
+                self.seen[i], _, ends_now, cut, _ = five(env.step(action + self.reader.first_action))
                 over = ends_now or cut
             if over:
                 self._deal(i)
             else:
-                self._arrive(i, seen)
+                self._arrive(i, self.seen[i])
         self.active, self.torn = self._who(), False
 
 
@@ -513,10 +535,11 @@ class VectorSource:
         """How often the games were begun."""
         return {"opened": np.array([self.opened], np.int64)}
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
-        """Begin new games."""
-        self.opened = int(tensors["opened"][0])
+    def restore(self, tensors: Arrays, turns: np.ndarray) -> bool:
+        """Begin new games, and say so."""
+        self.opened = int(whole(tensors, "opened", (1,))[0])
         self.open()
+        return False
 
 
 def training_keys(seeds: Sequence[int], games: int) -> np.ndarray:

@@ -14,13 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
-from multiadvisor.runs.files import write_atomically
+from multiadvisor.errors import BadInput, short
+from multiadvisor.runs.files import open_regular, remove_leftovers, write_atomically
 from multiadvisor.runs.sealed import strict_json
 
 FORMAT = 1
 KIND = "multiadvisor agent"
-_LARGEST_JSON = 16 << 20
+LARGEST_JSON = 64 << 20  # bytes
+MOST_ENTRIES = 2_000_000  # in all lists and tables of the JSON: each takes up to some 300 bytes when it is read
+_TRIES = 100  # another process may save in the very moment of reading, but hardly so often
+_SEAL = b'\n "sha256": "'
 
 
 class Checkpoint(NamedTuple):
@@ -38,6 +41,14 @@ def _canonical(header: dict[str, Any]) -> bytes:
     return json.dumps(header, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False).encode() + b"\n"
 
 
+def _too_large(content: bytes) -> str | None:
+    """Why JSON is refused, when it is written as when it is read: what a few bytes ask for may be gigabytes."""
+    if len(content) > LARGEST_JSON:
+        return f"it has {len(content)} bytes, and {LARGEST_JSON} are read"
+    entries = sum(content.count(mark) for mark in (b",", b"[", b"{"))
+    return f"it has some {entries} entries, and {MOST_ENTRIES} are read" if entries > MOST_ENTRIES else None
+
+
 def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
     """Save, or leave what was there before."""
     from safetensors.numpy import save
@@ -49,8 +60,12 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
     values = folder / f"values-{digest[:16]}.safetensors"
     header = {"format": FORMAT, "kind": KIND, **header, "values": {"file": values.name, "sha256": digest}}
     header["sha256"] = _digest(_canonical(header))
+    text = _canonical(header)
+    if reason := _too_large(text):
+        raise BadInput(f"the record for {str(folder)!r} is too large to be read again ({reason}): keep less in it")
+    remove_leftovers(folder, "agent.json", "values-*.safetensors")
     write_atomically(values, content)
-    write_atomically(folder / "agent.json", _canonical(header))
+    write_atomically(folder / "agent.json", text)
     for old in folder.glob("values-*.safetensors"):
         if old.name != values.name:
             with contextlib.suppress(OSError):
@@ -61,13 +76,14 @@ def read_header(folder: Path) -> dict[str, Any]:
     """agent.json, checked."""
     path = folder / "agent.json"
     try:
-        if path.stat().st_size > _LARGEST_JSON:
-            raise BadInput(f"{str(path)!r} is larger than any checkpoint's: it is not one")
-        content = path.read_bytes()
+        with open_regular(path) as file:
+            content = file.read(LARGEST_JSON + 1)
     except FileNotFoundError:
         raise BadInput(f"no run in {str(folder)!r}: there is no agent.json in it") from None
     except OSError as error:
         raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
+    if _too_large(content):
+        raise BadInput(f"{str(path)!r} is larger than any checkpoint's: it is not one")
     try:
         header = strict_json(content)
     except ValueError:
@@ -76,16 +92,18 @@ def read_header(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{str(path)!r} is not the checkpoint of an agent")
     made_by = header.get("format")
     if isinstance(made_by, int) and made_by > FORMAT:
-        raise BadInput(f"{str(path)!r} was made by multiadvisor {header.get('version')}: upgrade to read it")
-    digest = header.pop("sha256", None)
-    try:
-        expected = _digest(_canonical(header))
-        whole = _canonical({**header, "sha256": digest})
-    except (TypeError, ValueError):
-        expected, whole = "", b""
-    if digest != expected or whole != content:
+        version = short(str(header.get("version")))
+        raise BadInput(f"{str(path)!r} was made by multiadvisor {version}: upgrade to read it")
+    if not _sealed(content, header.pop("sha256", None)):
         raise BadInput(f"{str(path)!r} was changed after it was saved: its checksum differs, restore it from a copy")
     return header
+
+
+def _sealed(content: bytes, digest: Any) -> bool:
+    """Whether the checksum is that of all other lines; `_canonical` gives it a line of its own, and never the last."""
+    before, found, after = content.partition(_SEAL)
+    given = after[:64].decode(errors="replace")
+    return bool(found) and after[64:67] == b'",\n' and _digest(before + after[66:]) == given == digest
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
@@ -93,19 +111,33 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    header = read_header(folder)
-    entry = header.get("values")
-    name = entry.get("file") if isinstance(entry, dict) else None
-    if not isinstance(entry, dict) or not isinstance(name, str) or Path(name).name != name:
-        raise BadInput(f"{str(folder / 'agent.json')!r} names no values file: restore it from a copy")
-    path = folder / name
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
-    if _digest(content) != entry.get("sha256"):
+    header, path, content = _read_both(folder)
+    if _digest(content) != header["values"].get("sha256"):
         raise BadInput(f"{str(path)!r} is torn or was changed: its checksum differs, restore it from a copy")
     try:
         return Checkpoint(header, load(content))
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise BadInput(f"{str(path)!r} holds no values that can be read: {error}") from None
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{str(path)!r} holds no values that can be read: {short(str(error))}") from None
+
+
+def _read_both(folder: Path) -> tuple[dict[str, Any], Path, bytes]:
+    """The header, the values' file and what is in it; again, where another process saves meanwhile and removes it."""
+    before = None
+    for _ in range(_TRIES):
+        header = read_header(folder)
+        entry = header.get("values")
+        name = entry.get("file") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or Path(name).name != name or "\0" in name:
+            raise BadInput(f"{str(folder / 'agent.json')!r} names no values file: restore it from a copy")
+        path = folder / name
+        try:
+            with open_regular(path) as file:
+                return header, path, file.read()
+        except MemoryError:
+            raise BadInput(f"{str(path)!r} is larger than the memory of this machine: it cannot be loaded") from None
+        except OSError as error:
+            reason = error.strerror
+            if not isinstance(error, FileNotFoundError) or name == before:
+                break
+            before = name
+    raise BadInput(f"cannot read {short(str(path), 200)!r}: {reason}") from None

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from multiadvisor.errors import BadInput
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def check_writable(folder: Path) -> None:
@@ -22,11 +29,20 @@ def check_writable(folder: Path) -> None:
         raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """A file for reading; OSError for what is none: a pipe would wait for ever, and a device never end."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(0, "it is no file")
+    return os.fdopen(handle, "rb")
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Temporary file, fsync, rename, fsync of the folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, name = _part(path)
     except OSError as error:
         raise BadInput(f"cannot write {str(path)!r}: {error.strerror}") from None
     try:
@@ -34,8 +50,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)  # while it is locked: it is ours until it has its real name
         _sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -45,6 +61,33 @@ def write_atomically(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def _part(path: Path) -> tuple[int, str]:
+    """A new file beside `path`, locked: the lock dies with its process, and says that somebody still writes."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        if not _locked(handle) or os.path.exists(name):
+            return handle, name
+        os.close(handle)  # taken for a leftover before it was locked
+
+
+def _locked(handle: int) -> bool:
+    """Whether a file is locked by us now; not where another has it, or where there are no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def remove_leftovers(folder: Path, *names: str) -> None:
+    """Remove what processes that were killed left of files of these names (patterns); of the living, nothing."""
+    for pattern in names:
+        for path in folder.glob(f".{pattern}.????????.part"):  # as `mkstemp` names them
+            with contextlib.suppress(OSError), open_regular(path) as file:
+                if _locked(file.fileno()):
+                    path.unlink()
 
 
 def _umask() -> int:

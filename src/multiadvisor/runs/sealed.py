@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def digest(content: bytes) -> str:
 
 
 def strict_json(content: bytes | str) -> Any:
-    """JSON without duplicate keys and without NaN or Infinity; ValueError for anything else."""
+    """JSON without duplicate keys, NaN, Infinity or numbers as large; ValueError for anything else."""
     try:
-        return json.loads(content, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        return json.loads(content, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -48,6 +49,13 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:20]} is too large")
+    return value
 
 
 def seal(kind: str, form: int, body: dict[str, Any]) -> bytes:

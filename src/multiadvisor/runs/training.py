@@ -7,22 +7,25 @@ import hashlib
 import math
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput, Diverged, short, unknown
+from multiadvisor.runs.checkpoint import MOST_ENTRIES
 from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
-from multiadvisor.settings import Schedule, Settings
+from multiadvisor.settings import Schedule, Settings, finite_number
 from multiadvisor.task import Task
-from multiadvisor.worlds.builtin import checked_options, make, real_number
+from multiadvisor.worlds.builtin import checked_options, make
 
+MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
 LOCK = "run.lock"  # held by `train` in the folder of a run
 _OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
 
@@ -106,7 +109,7 @@ class Training:
 
     def _look(self, number: int) -> dict[str, Any]:
         if self.schedule.games == 0:
-            return {"epoch": number, "score": None, "turns": None, "finished": None, "touches": None}
+            return {"epoch": number, **dict.fromkeys(MEASURES)}
         seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
         return {"epoch": number, **_figures(seen), **({"advisors": seen.advisors} if self.by_advisor else {})}
 
@@ -129,7 +132,7 @@ class Training:
 
 
 def _figures(seen: Evaluation) -> dict[str, Any]:
-    return {"score": seen.score, "turns": seen.turns, "finished": seen.finished, "touches": seen.touches}
+    return {name: getattr(seen, name) for name in MEASURES}
 
 
 def _changed(before: Any, now: Any) -> str:
@@ -141,6 +144,24 @@ def _changed(before: Any, now: Any) -> str:
 
 def _ours(path: Path) -> bool:
     return any(path.match(pattern) for pattern in _OURS)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _is_epoch(given: Any, number: int) -> bool:
+    """Whether an epoch of a record is one: its number, its measures, and perhaps the advisors' returns."""
+    if not isinstance(given, dict) or type(given.get("epoch")) is not int or given["epoch"] != number:
+        return False
+    returns = given.get("advisors", {})
+    measures = [value for name, value in given.items() if name != "advisors"]
+    return (
+        {*given} - {"advisors"} == {"epoch", *MEASURES}
+        and isinstance(returns, dict)
+        and all(value is None or _is_number(value) for value in measures)
+        and all(map(_is_number, returns.values()))
+    )
 
 
 def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
@@ -159,7 +180,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
         )
     epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
-    if not isinstance(epochs, list) or not isinstance(seconds, int | float) or not isinstance(saved, dict):
+    if not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict):
         raise BadInput(f"the run in {str(out)!r} has no record of its epochs: it cannot be resumed")
     for name in ("transitions", "games"):
         if saved.get(name) != getattr(schedule, name):
@@ -168,7 +189,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
             )
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
-    fitting = [isinstance(epoch, dict) and epoch.get("epoch") == k + 1 for k, epoch in enumerate(epochs)]
+    fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
     ahead = 0 if settings.deep is None else settings.deep.envs
     if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
@@ -212,9 +233,8 @@ class RunConfig:
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
         settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
-        weights = {
-            name: real_number(f"the weight of {name!r}", value) for name, value in config.get("weights", {}).items()
-        }
+        given = config.get("weights", {})
+        weights = {name: finite_number(f"the weight of {name!r}", value) for name, value in given.items()}
         if (record := config.get("record", "last")) not in RECORDS:
             raise unknown("record", record, RECORDS)
         options = checked_options(config["task"], config.get("options", {}))
@@ -261,6 +281,12 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     """
     run = RunConfig.parse(config)
     task, total = run.make_task(), run.schedule.epochs * run.schedule.transitions
+    entries = run.schedule.epochs * (len(MEASURES) + 3 + task.n)
+    if run.record == "every" and entries > MOST_ENTRIES:
+        raise BadInput(
+            f"{run.schedule.epochs} epochs with the returns of {task.n} advisors each are more than a record holds: "
+            "choose fewer epochs, or record = 'last'"
+        )
     try:
         training = begin(task, run.settings, run.schedule, folder, resume=True)
     except BadInput:

@@ -6,7 +6,6 @@ the same bytes.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +18,7 @@ from multiadvisor import draws
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
+from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, linear, switch
 from multiadvisor.task import Focus, Task
@@ -161,7 +161,7 @@ class CompiledLearner(_Tables):
             task.gammas(settings.gamma), task.alphas(settings.alpha),
         )  # fmt: skip
         self.weights = self.committee.weight
-        self.table = np.zeros((layout.rows, actions))
+        self.table = empty_table(task, layout.rows)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
         self.x = np.zeros(world.size, np.int64)
         self.clock = np.array([0, 0, 0, 1, 0])
@@ -273,12 +273,32 @@ class CompiledLearner(_Tables):
         counted = {"counts": self.counts} if self.made.counting else {}
         return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted}
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
-        """Take up what `tensors` gave."""
-        _copy_all(self.tensors(), tensors)
+    def restore(self, tensors: Arrays) -> None:
+        """Take up what `tensors` gave; a game whose state cannot be checked is begun anew."""
+        own, world = self.tensors(), self.task.world
+        assert world is not None
+        for name, mine in own.items():
+            array(tensors, name, mine.shape, mine.dtype)
+        require(not self.made.counting or (tensors["counts"] >= 0).all(), "counts")
+        _check_clock(tensors["clock"], self._limit, self.table.shape[1])
+        for name, mine in own.items():
+            mine[...] = tensors[name]
+        if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
+            self.clock[kernel.FRESH] = 1
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def empty_table(task: Task, rows: int) -> np.ndarray:
+    """Zeros [rows, A]."""
+    try:
+        return np.zeros((rows, len(task.actions)))
+    except (MemoryError, ValueError):
+        raise BadInput(
+            f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make the task "
+            "smaller, or learn with a network (deep=, on the command line --deep)"
+        ) from None
 
 
 def _grown(table: np.ndarray, rows: int) -> np.ndarray:
@@ -287,11 +307,13 @@ def _grown(table: np.ndarray, rows: int) -> np.ndarray:
     return bigger
 
 
-def _copy_all(own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> None:
-    for name, array in own.items():
-        if name not in given or given[name].shape != array.shape or given[name].dtype != array.dtype:
-            raise BadInput(f"the checkpoint's {name!r} does not fit this task: it was made for another one")
-        array[...] = given[name]
+def _check_clock(clock: np.ndarray, limit: int, actions: int) -> None:
+    """The entries that all clocks have."""
+    turn, games, game_turn, fresh, held = clock[: kernel.HELD + 1].tolist()
+    longest = turn if limit < 0 else min(turn, limit)
+    require(0 <= turn < MOST_TURNS and 0 <= games <= turn and 0 <= game_turn <= longest, "clock")
+    require(fresh in (0, 1) and (fresh or game_turn < limit or limit < 0), "clock")
+    require(0 <= held <= (0 if fresh else actions), "clock")
 
 
 class _Slots(NamedTuple):
@@ -399,13 +421,16 @@ class AdapterLearner(_Tables):
     def _return(self, turn: Callable[[int], int]) -> None:
         """Play the current stretch again up to where it was."""
         self.adapter.reset(self._stretch_seed())
-        over = False
-        for action in self.trail:
+        over, late = False, False
+        for turns, action in enumerate(self.trail):
             if over:
+                late = turns >= draws.STRETCH  # a new stretch would have begun here
+                if late:
+                    break
                 self.adapter.reset(None)
             terminated, truncated = self.adapter.step(action)
             over = terminated or truncated
-        if over != bool(self.clock[kernel.FRESH]):
+        if late or over != bool(self.clock[kernel.FRESH]):
             raise BadInput(
                 f"task {self.task.name!r} did not repeat itself from the same seed and actions, so that its run "
                 "cannot go on: run check_task on it"
@@ -433,16 +458,22 @@ class AdapterLearner(_Tables):
     def _run(self, turn: Callable[[int], int], turns: int) -> None:
         step, trail = self.adapter.step, self.trail
         action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
-        for _ in range(turns):
-            if action < 0:
-                action = self._deal(turn)
-            trail.append(action)
-            terminated, truncated = step(action)
-            if terminated or truncated:
-                turn(kernel.TERMINATED if terminated else kernel.TRUNCATED)
-                action = -1
-            else:
-                action = turn(kernel.STEP)
+        try:
+            for _ in range(turns):
+                if action < 0:
+                    action = self._deal(turn)
+                terminated, truncated = step(action)
+                if terminated or truncated:
+                    turn(kernel.TERMINATED if terminated else kernel.TRUNCATED)
+                    trail.append(action)  # only now: a turn that failed on the way is no part of the run
+                    action = -1
+                else:
+                    following = turn(kernel.STEP)
+                    trail.append(action)
+                    action = following
+        except BaseException:
+            self._stage.user = None  # nobody knows where the environment is
+            raise
         self._refuse_infinite()
 
     def evaluate(self, games: int, seed: int) -> Played:
@@ -495,7 +526,7 @@ class AdapterLearner(_Tables):
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of; what is no array travels as JSON."""
-        counted = json.dumps(self.adapter.counted()).encode()
+        counted = self.adapter.counted()
         counts = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
         return {
             "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
@@ -503,23 +534,25 @@ class AdapterLearner(_Tables):
             "trail": np.array(self.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
         }  # fmt: skip
 
-    def restore(self, tensors: dict[str, np.ndarray]) -> None:
+    def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
-        fixed = {"clock": self.slots.clock, "tally": self.slots.tally, "seeded_at": self.seeded_at}
-        for name in ("table", "trail", "counted"):
-            if name not in tensors:
-                raise BadInput(f"the checkpoint has no {name!r}: it was made for another task")
-        _copy_all(fixed, tensors)
-        table = tensors["table"]
-        if table.ndim != 2 or table.shape[1] != self.table.shape[1]:
-            raise BadInput(f"the checkpoint has {table.shape[-1]} actions, the task {self.table.shape[1]}")
-        self.adapter.recount(json.loads(tensors["counted"].tobytes()), len(table))
-        self.table = np.array(table)
+        own, actions = self.slots, self.table.shape[1]
+        clock = array(tensors, "clock", own.clock.shape, np.int64)
+        tally = array(tensors, "tally", own.tally.shape, np.float64)
+        table = array(tensors, "table", (None, actions), np.float64)
+        trail = whole(tensors, "trail", (None,), 0, actions)
+        seeded_at = whole(tensors, "seeded_at", (1,))
+        _check_clock(clock, -1, actions)
+        require((clock[kernel.SHARED :] == own.clock[kernel.SHARED :]).all(), "clock")  # the settings
+        require((tally[kernel.EPSILON :] == own.tally[kernel.EPSILON :]).all(), "tally")
+        require(0 <= clock[kernel.ACTION] < actions and 0 <= clock[kernel.ACTIVE] <= self.task.n, "clock")
+        require(seeded_at[0] + len(trail) == clock[kernel.TURN] and (len(trail) or clock[kernel.FRESH]), "trail")
         if self.made.counting:
-            if "counts" not in tensors or tensors["counts"].shape != table.shape:
-                raise BadInput("the checkpoint's 'counts' do not fit its table: restore it from a copy")
-            self.counts = np.array(tensors["counts"])
-        self.trail = [int(action) for action in tensors["trail"]]
+            self.counts = np.array(array(tensors, "counts", table.shape, np.float64))
+            require((self.counts >= 0).all(), "counts")
+        self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
+        own.clock[:], own.tally[:], self.seeded_at[:] = clock, tally, seeded_at
+        self.table, self.trail = np.array(table), trail.tolist()
 
     def close(self) -> None:
         """Close the environment."""

@@ -6,6 +6,7 @@ takes the next free rows. Advisors that look at the same local state have adjace
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Callable, Hashable, Sequence
@@ -15,9 +16,13 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.restored import require
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
+
+_LONGEST_STATE = 1 << 20  # characters of JSON; an image of 84 x 84 in colour has 40,000
+_LONGEST_LINE = _LONGEST_STATE + 100
 
 
 class Bins:
@@ -254,6 +259,7 @@ class Adapter:
             self.rows += view.states * view.width
             if table is not None:
                 laid[table] = view.first
+        self._laid = self.rows
 
     def _reward_source(self, j: int, focus: Focus) -> int:
         size = max(self.components, 1)
@@ -383,7 +389,8 @@ class Adapter:
 
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""
-        _encode(state)  # what could not be saved is refused now and not after hours
+        if len(json.dumps(_encode(state))) > _LONGEST_STATE:  # what could not be saved is refused now, not after hours
+            raise BadInput(f"focus {view.owner!r} gave a local state too long to be saved: let it be shorter")
         if _is_nan(state):
             raise BadInput(
                 f"focus {view.owner!r} gave the local state {short(repr(state))}: NaN is not even equal to itself and "
@@ -395,23 +402,42 @@ class Adapter:
         return first
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
-    def counted(self) -> list[list[Any]]:
-        """The local states met so far: [view, state, first row], in the order they were met."""
+    def counted(self) -> bytes:
+        """The local states met so far, a line of JSON for each: [view, state, first row], in the order of the rows."""
         tables: set[int] = set()
         met = []
         for k, view in enumerate(self.views):
             if view.states is None and id(view.seen) not in tables:
                 tables.add(id(view.seen))
-                met += [[k, _encode(state), first] for state, first in view.seen.items()]
-        return sorted(met, key=lambda entry: entry[2])
+                met += [(first, k, state) for state, first in view.seen.items()]
+        met.sort(key=lambda entry: entry[0])
+        return b"\n".join(json.dumps([k, _encode(state), first]).encode() for first, k, state in met)
 
-    def recount(self, met: list[list[Any]], rows: int) -> None:
-        """Take up what `counted` gave."""
+    def recount(self, counted: bytes, rows: int) -> None:
+        """Take up what `counted` gave for a table of so many rows: every row has its state, and no other."""
         for view in self.views:
             view.seen.clear()
-        for k, state, first in met:
-            self.views[k].seen[_decode(state)] = first
+        last = self._laid
+        for line in counted.split(b"\n") if counted else ():
+            view, state = self._counted_line(line, last)
+            view.seen[state] = last
+            last += view.width
+        require(last == rows, "counted")
         self.rows = rows
+
+    def _counted_line(self, line: bytes, expected: int) -> tuple[View, Hashable]:
+        """A view and a local state that is new to it, from a line that gives it the `expected` row."""
+        try:
+            require(len(line) <= _LONGEST_LINE, "counted")
+            k, given, first = json.loads(line)
+            state = _decode(given)
+            require(type(k) is int and k >= 0 and type(first) is int and first == expected, "counted")
+            require(self.views[k].states is None and state not in self.views[k].seen, "counted")
+            return self.views[k], state
+        except BadInput:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+            raise BadInput("the checkpoint's 'counted' is no list of local states: restore it from a copy") from None
 
 
 def _wrong_kind(view: View, state: Any) -> BadInput:
@@ -438,9 +464,8 @@ def _encode(state: Hashable) -> Any:
 
 def _decode(state: Any) -> Hashable:
     if isinstance(state, dict):
-        if "bytes" in state:
-            return bytes.fromhex(state["bytes"])
-        return tuple(_decode(part) for part in state["tuple"])
+        ((kind, value),) = state.items()
+        return bytes.fromhex(value) if kind == "bytes" else tuple(_decode(part) for part in {"tuple": value}[kind])
     return state
 
 

@@ -20,6 +20,7 @@ SYMBOLS = {
     "G": "a ghost's start, may hold fruit, unless there is an F",
 }
 LARGEST = 4096  # cells a side: beyond it the text is surely not a maze
+MOST_CELLS = 20_000  # free ones: an advisor for each, and a table that grows with their square
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,13 @@ def read_maze(source: str | Path) -> str:
         return source
     path = Path(source)
     try:
+        if not path.is_file() and path.exists():
+            raise BadInput(f"the maze {str(source)!r} is no file: name a text file")  # a pipe would wait for ever
+        if path.stat().st_size > LARGEST * (LARGEST + 2):
+            raise BadInput(f"the maze {str(source)!r} is too large: at most {LARGEST} x {LARGEST} is read")
         return path.read_text(encoding="utf-8")
+    except BadInput:
+        raise
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text file"
         raise BadInput(f"cannot read the maze {str(source)!r}: {reason}") from None
@@ -77,6 +84,8 @@ def parse_maze(text: str, what: str = "the maze", random_start: bool = False) ->
         for symbol in line:
             if symbol not in SYMBOLS:
                 raise BadInput(f"{what} has {symbol!r} in line {number}: draw it with {' '.join(SYMBOLS)}")
+    if (cells := sum(width - line.count("#") for line in lines)) > MOST_CELLS:
+        raise BadInput(f"{what} has {cells} free cells: at most {MOST_CELLS} can be learned in, make it smaller")
     symbols = np.array([list(line) for line in lines])  # [height, width]
     walls = symbols == "#"
     place = np.argwhere(~walls)

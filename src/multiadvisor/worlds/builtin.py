@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.settings import finite_number
 from multiadvisor.task import Focus, Task, World
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
 
@@ -39,6 +40,8 @@ _____
 F_P_F
 _____
 __F__"""
+
+_MOST_NUMBERS = 10_000_000  # in the tables of a finite task
 
 TASKS: dict[str, Callable[..., Task]] = {}
 FILES = ("maze",)
@@ -83,13 +86,6 @@ def make(name: str, /, **options: Any) -> Task:
     return replace(TASKS[name](**options), maker=name, by_hand="")
 
 
-def real_number(name: str, value: Any) -> float:
-    """A finite number as a float, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise BadInput(f"{name} is {value!r}: give a finite number")
-    return float(value)
-
-
 def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> dict[str, Any]:
     """Options of a task from a file, each of the kind its function declares, and all of them: defaults are written out.
 
@@ -118,7 +114,7 @@ def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> 
             )
         kinds = typing.get_args(hints[name]) or (hints[name],)
         if float in kinds and isinstance(value, int) and not isinstance(value, bool):
-            value = real_number(f"option {name} of task {task!r}", value)
+            value = finite_number(f"option {name} of task {task!r}", value)
         if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
             words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
             raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
@@ -166,7 +162,7 @@ def _maze_task(
         return {"touches": np.rint(returns[:, :g].sum(axis=1) / touch_reward)}
 
     sizes = (cells,) * (1 + g) + (2,) * len(board.fruit)
-    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes)
+    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes, maze.going)
     return Task(
         name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=world, limit=limit, options=options,
         board=board, measures=touches if g else None,
@@ -367,6 +363,8 @@ def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: 
             raise BadInput(f"random-mdp with {count} {what} cannot be: choose 1 to {most}")
     if instance < 0:
         raise BadInput(f"instance is {instance}: give a whole number of at least 0")
+    if (size := states * actions * outcomes * advisors) > _MOST_NUMBERS:
+        raise BadInput(f"random-mdp with {size} rewards cannot be: choose fewer, at most {_MOST_NUMBERS}")
     generator = np.random.default_rng([instance, states, actions, advisors, outcomes])
     shape = (states, actions, outcomes)
     final = generator.random(shape) < 0.1

@@ -61,6 +61,14 @@ def reset(world, x, key):
         x[1 + ghosts + place] = 1
 
 
+def going(world: MazeConstants, x: np.ndarray) -> bool:
+    """Whether a game can stand in x: some fruit is left, no more than there was, and none under Pac-Boy."""
+    fruit = x[1 + len(world.ghost_start) :]
+    here = world.fruit_at[x[0]]
+    most = world.fruits if world.fruits > 0 else len(fruit)
+    return bool(1 <= fruit.sum() <= most and (here < 0 or fruit[here] == 0))
+
+
 @compiled
 def begin(world, x, advisors):
     """All ghosts, and the places where fruit is left."""

@@ -1,0 +1,290 @@
+"""Checkpoints with checksums that are right and contents that are not: refused before compiled code sees them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+import multiadvisor as mad
+from multiadvisor.compiling import compiled
+from multiadvisor.runs import checkpoint
+
+QUICK = mad.DeepSettings(hidden=(8,), starts=32, batch=16, replay=300, update_every=2, updates_at_once=4, envs=2)
+
+
+def reseal(folder, change=lambda tensors: None, change_header=lambda header: None):
+    """Change arrays and the header, and make all checksums right again."""
+    header = json.loads((folder / "agent.json").read_text())
+    header.pop("sha256")
+    path = folder / header["values"]["file"]
+    tensors = load(path.read_bytes())
+    change(tensors)
+    change_header(header)
+    path.unlink()
+    content = save(tensors)
+    header["values"] = {"file": "values-x.safetensors", "sha256": checkpoint._digest(content)}
+    (folder / "values-x.safetensors").write_bytes(content)
+    header["sha256"] = checkpoint._digest(checkpoint._canonical(header))
+    (folder / "agent.json").write_bytes(checkpoint._canonical(header))
+
+
+def put(name, place, value):
+    def change(tensors):
+        tensors[name][place] = value
+
+    return change
+
+
+def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
+    train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", "--transitions", "30", "--games", "1"]
+    train += ["--out", str(tmp_path / "a"), "--epochs"]
+    subprocess.run([*train, "1"], check=True, capture_output=True)
+    reseal(tmp_path / "a", put("x", 0, 10**9))
+    done = subprocess.run([*train, "2", "--resume"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("number 0 of the state of 'three-fruits' is 1000000000: it must be "
+                                                 "below 15")  # fmt: skip
+
+
+def no_fruit(tensors):
+    tensors["x"][1:] = 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        no_fruit,
+        put("x", 0, -1),
+        put("x", 1, 2),
+        put("clock", 0, -1),
+        put("clock", 0, 1 << 63 - 1),
+        put("clock", 1, 10**6),
+        put("clock", 2, 50),  # the game's limit
+        put("clock", 3, 2),
+        put("table", (0, 0), np.nan),
+        put("tally", 0, np.inf),
+        put("counts", (0, 0), -1.0),
+        lambda tensors: tensors.update(x=tensors["x"][:-1]),
+        lambda tensors: tensors.update(clock=tensors["clock"].astype(np.float64)),
+        lambda tensors: tensors.pop("tally"),
+    ],
+)
+def test_a_run_in_a_maze(tmp_path, change):
+    mad.MultiAdvisor(mad.make("three-fruits"), foresight="estimate").learn(30, progress=False).save(tmp_path / "a")
+    reseal(tmp_path / "a", lambda tensors: None)
+    assert mad.load(tmp_path / "a").turns == 30
+    reseal(tmp_path / "a", change)
+    with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
+        mad.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("value", [-1, 27, 10**9])
+def test_a_run_in_a_finite_world(tmp_path, value):
+    mad.MultiAdvisor(mad.make("resource-scheduling")).learn(30, progress=False).save(tmp_path / "a")
+    reseal(tmp_path / "a", put("clock", 3, 0))
+    assert mad.load(tmp_path / "a").turns == 30
+    reseal(tmp_path / "a", put("x", 0, value))
+    with pytest.raises(mad.BadInput, match="it must be below 27"):
+        mad.load(tmp_path / "a")
+
+
+def cards():
+    return mad.Task.from_gymnasium(gymnasium.make("Blackjack-v1"), name="cards")
+
+
+def counted(change):
+    def changed(tensors):
+        lines = [json.loads(line) for line in tensors["counted"].tobytes().split(b"\n")]
+        change(lines)
+        tensors["counted"] = np.frombuffer("\n".join(json.dumps(line) for line in lines).encode(), np.uint8)
+
+    return changed
+
+
+def line(place, entry, value):
+    return counted(lambda lines: lines[place].__setitem__(entry, value))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("trail", 3, 2),
+        put("trail", 3, -1),
+        put("seeded_at", 0, 1),
+        put("seeded_at", 0, -5),
+        put("clock", 4, 99),  # the action
+        put("clock", 5, 99),  # the active advisors
+        put("clock", 6, 3),  # the planning
+        put("clock", 9, 1),  # the key
+        put("tally", 2, 0.7),  # the step size
+        line(3, 2, 10**9),
+        line(3, 2, -1),
+        line(3, 0, 5),
+        line(3, 0, -1),
+        line(3, 1, [1]),
+        line(3, 1, {"bytes": "zz"}),
+        counted(lambda lines: lines.append(lines[-1])),
+        counted(lambda lines: lines.pop()),
+        lambda tensors: tensors.update(table=tensors["table"][:-1]),
+        lambda tensors: tensors.update(counted=np.frombuffer(b"[" * 100_000, np.uint8)),
+    ],
+)
+def test_a_run_in_a_python_environment(tmp_path, change):
+    mad.MultiAdvisor(cards()).learn(200, progress=False).save(tmp_path / "a")
+    reseal(tmp_path / "a", change)
+    with pytest.raises(mad.BadInput, match="restore it from a copy"):
+        mad.load(tmp_path / "a", cards())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("games x", (0, 0), 10**9),
+        put("games game_turn", (0, 1), 50),
+        put("games game_turn", (0, 0), 1),
+        put("replay replay_clock", (0, 0), 299),
+        put("replay replay_clock", (0, 1), 1),
+        put("replay replay_clock", (0, 2), 10**9),
+        put("replay kind", slice(None), 3),  # nothing to draw from
+        put("replay kind", slice(None), 1),  # no end in sight
+        put("replay action", (0, 0), 4),
+        put("replay reward", (0, 0, 0), np.nan),
+        put("updates", 0, -(10**9)),
+        put("updates", 0, 0),
+        put("network 000", (0, 0, 0, 0), np.inf),
+        lambda tensors: tensors.update({"replay kind": tensors["replay kind"][:1]}),
+        lambda tensors: tensors.update({"replay replay_clock": tensors["replay replay_clock"].astype(float)}),
+    ],
+)
+def test_a_network(tmp_path, change):
+    mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).learn(90, progress=False).save(tmp_path / "a")
+    reseal(tmp_path / "a", change)
+    with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
+        mad.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("hidden", [1 << 40]), ("envs", 100_000), ("replay", 1 << 50), ("updates_at_once", 1 << 30)]
+)
+def test_a_network_that_would_take_terabytes(tmp_path, name, value):
+    mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).save(tmp_path / "a")
+    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["deep"].update({name: value}))
+    with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
+        mad.load(tmp_path / "a")
+
+
+def test_a_trail_that_its_environment_did_not_play(tmp_path):
+    task = mad.Task.from_gymnasium(gymnasium.make("CartPole-v1"), name="pole", discretise=lambda o: 0)
+    mad.MultiAdvisor(task).learn(30, progress=False).save(tmp_path / "a")
+
+    def longer(tensors):
+        tensors["trail"] = np.zeros(2000, np.int64)
+        tensors["clock"][0] = 2000
+
+    reseal(tmp_path / "a", longer, lambda header: header.update(turns=2000))
+    with pytest.raises(mad.BadInput, match="did not repeat itself"):
+        mad.load(tmp_path / "a", task).learn(1, progress=False)
+
+
+# ---- worlds of one's own ---------------------------------------------------------------------------------------------
+@compiled
+def reset(world, x, key):
+    x[0] = 0
+
+
+@compiled
+def begin(world, x, advisors):
+    advisors[0] = 0
+    return 1
+
+
+@compiled
+def local_states(world, x, advisors, m, local):
+    local[0] = x[0]
+
+
+@compiled
+def step(world, x, action, key, advisors, m, reward, ended):
+    x[0] = (x[0] + action) % 5
+    reward[0] = 1.0 if x[0] == 4 else 0.0
+    return False
+
+
+def ring(sizes):
+    world = mad.World((1,), 1, reset, begin, local_states, step, sizes)
+    return mad.Task("ring", ("stay", "on"), (mad.Focus("four", state="place", states=5),), world, limit=20)
+
+
+def test_a_world_that_gives_no_sizes_begins_a_new_game(tmp_path):
+    mad.MultiAdvisor(ring(None)).learn(30, progress=False).save(tmp_path / "a")
+    reseal(tmp_path / "a", put("x", 0, 10**15))
+    agent = mad.load(tmp_path / "a", ring(None)).learn(100, progress=False)
+    assert agent.turns == 130
+    with pytest.raises(mad.BadInput, match="it must be below 5"):
+        mad.load(tmp_path / "a", ring((5,)))
+
+
+def test_a_world_that_gives_sizes_goes_on_bit_for_bit(tmp_path):
+    mad.MultiAdvisor(ring((5,)), seed=1).learn(33, progress=False).save(tmp_path / "a")
+    again = mad.load(tmp_path / "a", ring((5,))).learn(67, progress=False)
+    whole = mad.MultiAdvisor(ring((5,)), seed=1).learn(100, progress=False)
+    assert again.values(0).tobytes() == whole.values(0).tobytes()
+
+
+# ---- tasks and files that are no end ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("fruit-grid", {"width": 1000, "height": 1000}),
+        ("random-mdp", {"states": 5000, "actions": 100, "advisors": 500, "outcomes": 100}),
+        ("pac-boy", {"maze": "/dev/zero"}),
+        ("pac-boy", {"limit": 1 << 70}),
+    ],
+)
+def test_tasks_that_would_take_terabytes(tmp_path, task, options):
+    mad.MultiAdvisor(mad.make("three-fruits")).save(tmp_path / "a")
+    reseal(tmp_path / "a", change_header=lambda header: header["task"].update(name=task, options=options))
+    with pytest.raises(mad.BadInput, match=r"at most|no file|give a value"):
+        mad.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", ["agent.json", "values"])
+def test_pipes_and_devices_are_no_files(tmp_path, name):
+    mad.MultiAdvisor(mad.make("three-fruits")).save(tmp_path / "a")
+    path = next((tmp_path / "a").glob(f"{name}*"))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(mad.BadInput, match="it is no file"):
+        mad.load(tmp_path / "a")
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(mad.BadInput, match="it is no file"):
+        mad.load(tmp_path / "a")
+
+
+def test_a_turn_that_failed_is_no_part_of_the_run(tmp_path):
+    class Flaky(gymnasium.Wrapper):
+        left = 25
+
+        def step(self, action):
+            self.left -= 1
+            if self.left == 0:
+                raise RuntimeError("the power was gone")
+            return super().step(action)
+
+    def task(wrap=lambda env: env):
+        return mad.Task.from_gymnasium(wrap(gymnasium.make("FrozenLake-v1")), name="lake")
+
+    agent = mad.MultiAdvisor(task(Flaky), seed=4)
+    with pytest.raises(RuntimeError):
+        agent.learn(60, progress=False)
+    agent.save(tmp_path / "a")
+    whole = mad.MultiAdvisor(task(), seed=4).learn(60, progress=False)
+    for other in (agent, mad.load(tmp_path / "a", task())):
+        other.learn(60 - other.turns, progress=False)
+        assert other.values(0).tobytes() == whole.values(0).tobytes()
