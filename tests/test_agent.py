@@ -149,6 +149,7 @@ def test_evaluation_figures_agree_with_its_games():
     assert "touches" in str(seen)
 
 
+@pytest.mark.slow
 def test_noise_changes_learning_and_not_the_games_played():
     """The values of two advisors wander about the truth by sigma * sqrt(alpha / (2 - alpha)), independently."""
     seeds, sigma, alpha = 400, 0.5, 0.1

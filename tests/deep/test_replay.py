@@ -133,6 +133,7 @@ class Story:
 bits = st.lists(st.booleans(), min_size=N, max_size=N)
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=60)
 @given(data=st.data(), runs=st.integers(1, 2), games=st.integers(1, 3), capacity=st.integers(2, 9),
        activity=st.booleans(), waits=st.booleans(), steps=st.integers(1, 4))  # fmt: skip
