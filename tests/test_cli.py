@@ -162,7 +162,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train pac-boy --maze no-such-file.txt", "No such file"),
         ("train pac-boy extra", "one word too many"),
         ("train three-fruits --width 3", "unknown flag '--width'"),
-        ("train bridge --deep --replay 100000000000000", "more than the memory of this machine"),
+        ("train bridge --deep --replay 100000000000000", "give a whole number of at most"),
         ("train bridge --deep --envs 100000000000", "envs is 100000000000: give a whole number of at most 100000"),
         ("train bridge --deep --games 1000000000000", "games is 1000000000000: give a whole number of at most"),
         ("train bridge --seed 99999999999999999999", "give a whole number of at most 9223372036854775807"),

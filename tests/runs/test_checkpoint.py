@@ -18,13 +18,11 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
 from multiadvisor.runs import checkpoint, files
-from multiadvisor.runs.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES, read_checkpoint
+from multiadvisor.runs.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.sealed import strict_json
 from multiadvisor.runs.training import train_config
 from multiadvisor.settings import MOST_EPOCHS, Schedule
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture(scope="module")
@@ -179,14 +177,6 @@ def test_contradictions_are_refused(saved, tmp_path, change, message):
 def test_another_task_is_refused(saved):
     with pytest.raises(mad.BadInput, match="with other advisors"):
         mad.load(saved, mad.make("pac-boy"))
-
-
-def test_old_checkpoints_load():
-    for folder in sorted(FIXTURES.iterdir()):
-        agent = mad.load(folder)
-        header = read_checkpoint(folder).header
-        assert agent.turns == header["turns"]
-        assert agent.evaluate(3).score == header["record"]["score"]
 
 
 def test_a_full_disk_leaves_the_old_state(saved, tmp_path):

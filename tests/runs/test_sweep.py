@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +29,6 @@ epochs = 3
 transitions = 300
 games = 4
 """
-FIXTURE = ["28aa44fe", "a3ada88c"]  # of the tables in sweeps/format-1
 
 
 def write(path, seeds="2", gammas="[0.4, 0.9]"):
@@ -307,22 +305,6 @@ def test_a_disk_that_fills_up(original, tmp_path, capsys, kilobytes):
     assert command(capsys, file, "--out", copy, "--resume", "--workers", 2)[0] == 0
     assert len(contents(copy)) == 24
     assert {name: contents(copy)[name] for name in contents(original)} == contents(original)
-
-
-def test_a_sweep_of_format_1_is_read_and_extended(tmp_path, capsys):
-    """Kept in the repository since the format began; its runs are still those of its grid."""
-    shutil.copytree(Path(__file__).parent / "sweeps" / "format-1", tmp_path / "s")
-    kept = contents(tmp_path / "s")
-    code, out, _ = command(capsys, "results", tmp_path / "s", "--json")
-    assert code == 0
-    assert [run["result"]["sha256"][:8] for run in json.loads(out)["runs"]] == FIXTURE
-    grid = (tmp_path / "s" / "grid.toml").read_text().replace("seeds = 2", "seeds = 3")
-    (tmp_path / "grid.toml").write_text(grid)
-    code, out, _ = command(
-        capsys, tmp_path / "grid.toml", "--out", tmp_path / "s", "--resume", "--workers", 0, "--json"
-    )
-    assert (code, json.loads(out)["done"]) == (0, 3)
-    assert {name: contents(tmp_path / "s")[name] for name in kept} == kept
 
 
 def test_files_of_a_newer_version_say_so(swept, capsys):

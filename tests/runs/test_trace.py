@@ -149,15 +149,6 @@ def test_the_same_trace_is_the_same_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_old_traces_load():
-    """One stored file for each version of the format; it is never written again."""
-    for path in sorted((Path(__file__).parent / "fixtures-trace").iterdir()):
-        trace = read_trace(path)
-        assert trace.turns.tolist() == [10, 10]
-        assert trace.score.tolist() == [3.0, 3.0]
-        replay(trace, mad.make("three-fruits"))
-
-
 def test_advice_can_be_kept_of_a_table_as_well():
     agent = trained(mad.make("three-fruits"))
     trace = record(agent, games=1, advice=True)

@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import unknown
 from multiadvisor.experiments.parts import Evidence, Plan
-from multiadvisor.plannings import egocentric
+from multiadvisor.plannings import bootstrap, egocentric
 from multiadvisor.runs.jobs import Job, Tell
 from multiadvisor.theory.attractors import attractor_states, critical_gamma
 from multiadvisor.theory.bounds import GRID, gamma_bound, progressive
@@ -104,7 +104,7 @@ def _staying(mdps: int, gamma: float, advisors: int) -> dict[str, Any]:
     for instance in range(mdps):
         mdp = cancellable_mdp(instance, advisors)
         found = solve(mdp, "egocentric", gamma)
-        own = egocentric(found.values.reshape(-1, ACTIONS)).reshape(advisors, STATES)
+        own = bootstrap(egocentric, found.values.reshape(-1, ACTIONS)).reshape(advisors, STATES)
         inequality = found.preferences.max(axis=-1) < gamma * (mdp.weights @ own) - 1e-12
         outcomes = mdp.successor.shape[-1]
         still = np.broadcast_to(np.arange(STATES)[:, None, None], (STATES, 1, outcomes))

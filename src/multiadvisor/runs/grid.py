@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.extras import require
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
@@ -128,16 +129,17 @@ class Grid:
         seen, notes = set(), []
         for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
-            key = repr((run.task, run.options, run.weights, run.settings.deep))
+            settings = run.settings
+            key = repr((run.task, run.options, run.weights, settings.deep, settings.planning, settings.aggregation))
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
                 notes += [task.note] if task.note else []
-                if run.settings.deep is not None:
+                if settings.deep is not None:
+                    require("deep")
                     refuse_numbers_for_names(task)
-                if run.settings.deep is not None or task.adapter is not None:
-                    MultiAdvisor(task, run.settings)  # what cannot learn this is refused now
-            if task.endless and run.settings.gamma == 1:
+                MultiAdvisor(task, settings)  # what cannot learn this is refused now
+            if task.endless and settings.gamma == 1:
                 raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         return list(dict.fromkeys(notes))
 

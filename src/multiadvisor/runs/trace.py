@@ -142,7 +142,7 @@ class Trace:
         rewards = {names[j]: float(r) for j, r in zip(self.reward_advisor[paid], self.reward[paid], strict=True)}
         who = advice = None
         if self.active is not None and self.advice is not None:
-            wishes = self.header.get("wishes", self.header["advisors"])
+            wishes = self.header["wishes"]
             who = tuple(wishes[j]["name"] for j in np.flatnonzero(self.active[at]))
             advice = self.advice[self._first_advice[at] : self._first_advice[at + 1]]
         return Turn(state, int(self.action[at]), bool(self.explored[at]), rewards, who, advice)
@@ -542,7 +542,7 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
             raise ValueError("positions")
         x[:, ~flags], x[:, flags] = tensors["positions"], bits("mask", total + games, int(flags.sum()))
     if "advice" in tensors:
-        active, advice = bits("active", total, len(header.get("wishes", header["advisors"]))), tensors["advice"]
+        active, advice = bits("active", total, len(header["wishes"])), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
             raise ValueError("advice")
     first = header.get("first_action", 0)

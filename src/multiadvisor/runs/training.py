@@ -242,12 +242,8 @@ class RunConfig:
 
     def as_config(self) -> dict[str, Any]:
         """The plain data again, complete: every default is written out, so that equal runs have equal configs."""
-        settings = dataclasses.asdict(self.settings)
-        for name, default in _LATER.items():
-            if settings[name] == default:
-                del settings[name]
         config = {
-            "task": self.task, "options": self.options, "settings": settings,
+            "task": self.task, "options": self.options, "settings": dataclasses.asdict(self.settings),
             "schedule": dataclasses.asdict(self.schedule), "record": self.record,
         }  # fmt: skip
         return {**config, **({"weights": self.weights} if self.weights else {})}
@@ -257,9 +253,6 @@ class RunConfig:
         task = make(self.task, **self.options)
         return task.with_weights(**self.weights) if self.weights else task
 
-
-# Settings that came after the first sweeps: not to mention them keeps a run what it was.
-_LATER = {"foresight": "real", "deep": None}
 
 _PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
 
