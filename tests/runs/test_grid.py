@@ -90,7 +90,7 @@ def test_the_section_of_networks():
     assert runs[-1].job.id == Job("train", RunConfig.parse(by_hand).as_config()).id
     [plain] = parse_grid('task = "bridge"').runs()
     [empty] = parse_grid('task = "bridge"\n[deep]').runs()
-    assert "deep" not in plain.job.config["settings"]
+    assert plain.job.config["settings"]["deep"] is None
     assert empty.job.config["settings"]["deep"] == json.loads(json.dumps(asdict(mad.DeepSettings())))
     [one] = parse_grid('task = "bridge"\n[deep]\nhidden = [32, 32]').runs()
     assert list(one.job.config["settings"]["deep"]["hidden"]) == [32, 32], "a flat list is one network"
