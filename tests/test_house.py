@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
     {"errors", "version", "statistics", "extras"},
-    {"compiling", "progress", "restored"},
+    {"compiling", "grid", "progress", "restored"},
     {"draws"},
     {"plannings", "aggregations"},
     {"committee", "settings"},

@@ -95,7 +95,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     def draw_rest() -> Any:
         from multiadvisor import paper_plots
 
-        return paper_plots.resting_figure(make("pac-boy").board, places, peaks)
+        return paper_plots.resting_figure(make("pac-boy").grid, places, peaks)
 
     return [
         Figure("attractors-thresholds", "Where attractors begin", "The exact solver against the paper's formulas.",

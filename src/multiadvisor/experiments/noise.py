@@ -59,7 +59,7 @@ def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     hits: dict[int, list[float]] = {}
     for fruit, steps in enumerate(away):
         values = agent.values(ghosts + fruit)  # [cells, A]
-        closer = steps[task.board.neighbour] < steps[:, None]  # [cells, A]
+        closer = steps[task.grid.neighbour] < steps[:, None]  # [cells, A]
         best = values == values.max(axis=1, keepdims=True)
         right = (best & closer).sum(axis=1) / best.sum(axis=1)
         for distance in range(1, int(steps.max()) + 1):

@@ -91,7 +91,7 @@ def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     batch = Games(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(games)])
     generator = np.random.default_rng(0)
     batch.step(np.zeros(games, np.int64))
-    fruits = (batch.x[:, -len(task.board.fruit) :] == 1).sum(axis=1)
+    fruits = task.grid.lying(batch.x).sum(axis=1)
     going, length = np.ones(games, bool), np.zeros(games)
     returns, finished = np.zeros((games, task.n)), np.zeros(games)
     while going.any():

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.grid import Grid, Sprite, Tile
 from multiadvisor.settings import finite_number
-from multiadvisor.task import Focus, Task, World
+from multiadvisor.task import Focus, Task
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
 
 PAC_BOY = """\
@@ -161,11 +162,9 @@ def _maze_task(
     def touches(returns: np.ndarray) -> dict[str, np.ndarray]:
         return {"touches": np.rint(returns[:, :g].sum(axis=1) / touch_reward)}
 
-    sizes = (cells,) * (1 + g) + (2,) * len(board.fruit)
-    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes, maze.going)
     return Task(
-        name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=world, limit=limit, options=options,
-        board=board, measures=touches if g else None,
+        name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=maze.world_of(constants), limit=limit,
+        options=options, board=maze.grid_of(constants, board), measures=touches if g else None,
     )  # fmt: skip
 
 
@@ -218,6 +217,7 @@ def finite_task(
     name: str, actions: tuple[str, ...], advisors: tuple[str, ...], start: np.ndarray, probability: np.ndarray,
     successor: np.ndarray, reward: np.ndarray, final: np.ndarray, *, local: np.ndarray | None = None,
     labels: tuple[str, ...] = (), limit: int | None = None, options: dict[str, Any] | None = None,
+    board: Grid | None = None,
 ) -> Task:  # fmt: skip
     """A task from a finite MDP: outcome k of (state, action) has probability [S, A, K], successor [S, A, K],
     reward [S, A, K, n] and final [S, A, K] (1: the game ends); start [S] gives the first state's probabilities.
@@ -247,11 +247,10 @@ def finite_task(
         Focus(advisor, state="state" if local is None else f"part {j}", states=int(row.max()) + 1)
         for j, (advisor, row) in enumerate(zip(advisors, constants.local, strict=True))
     )
-    world = World(constants, 1, finite.reset, finite.begin, finite.local_states, finite.step, (states,))
     endless = not ((final == 1) & (probability > 0)).any()
     return Task(
-        name=name, actions=actions, foci=foci, world=world, limit=limit, endless=endless, options=options or {},
-        labels=labels,
+        name=name, actions=actions, foci=foci, world=finite.world_of(constants), limit=limit, endless=endless,
+        options=options or {}, labels=labels, board=board,
     )  # fmt: skip
 
 
@@ -269,10 +268,14 @@ def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
     """
     if not (0 < r1 < math.inf and 0 < r2 < math.inf):
         raise BadInput(f"the goals of two-goal pay {r1} and {r2}: give finite numbers above 0")
+    board = Grid(
+        (1, 3), np.array([(0, 1)]), np.zeros((1, 3), np.int64), ((0, 0), (0, -1), (0, 1)), (Sprite("player", 0),),
+        (((0, 1),), ((0, 1),)), tiles=(Tile("goal", 0, 0, f"+{r1:g}"), Tile("goal", 0, 2, f"+{r2:g}")),
+    )  # fmt: skip
     return finite_task(
         "two-goal", ("a_0", "a_1", "a_2"), ("goal 1", "goal 2"), np.ones(1), np.ones((1, 3, 1)),
         np.zeros((1, 3, 1)), np.array([[[[0.0, 0.0]], [[r1, 0.0]], [[0.0, r2]]]]), np.array([[[0], [1], [1]]]),
-        limit=50, options={"r1": r1, "r2": r2},
+        limit=50, options={"r1": r1, "r2": r2}, board=board,
     )  # fmt: skip
 
 
@@ -314,10 +317,17 @@ def bridge(length: int = 3, danger: float = 1.0) -> Task:
     final[length, 3], reward[length, 3, 0, 0] = 1, 1.0
     for aside in (0, 2):  # N and S: into the water, or nowhere from the bank
         final[1:, aside], reward[1:, aside, 0, 1] = 1, -danger
+    water = [Tile("water", row, column) for column in range(1, states) for row in (0, 2)]
+    banks = [Tile("wall", row, column) for column in (0, states) for row in (0, 2)]
+    stays = np.stack([place, successor[:, 1, 0], place, successor[:, 3, 0]], axis=1).astype(np.int64)
+    board = Grid(
+        (3, states + 1), np.stack([np.ones_like(place), place], axis=1), stays, tuple(DIRECTIONS.values()),
+        (Sprite("player", 0),), (((0, 1),), ((0, 1),)), tiles=(*water, *banks, Tile("goal", 1, states, "+1")),
+    )  # fmt: skip
     return finite_task(
         "bridge", tuple(DIRECTIONS), ("goal", "water"), np.eye(states)[0], np.ones((states, 4, 1)), successor, reward,
         final, labels=("bank", *(f"bridge {k}" for k in range(1, states))), limit=100,
-        options={"length": length, "danger": danger},
+        options={"length": length, "danger": danger}, board=board,
     )  # fmt: skip
 
 
