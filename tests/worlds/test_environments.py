@@ -13,12 +13,12 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import multiadvisor as mad
+from multiadvisor.worlds.builtin import TASKS
 from multiadvisor.worlds.environments import MOWorldEnv, WorldEnv, WorldVectorEnv, planes
-from multiadvisor.worlds.registration import ENVIRONMENTS, register
+from multiadvisor.worlds.registration import environment_name
 
-register()
-NAMES = list(ENVIRONMENTS)
-BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits"]
+NAMES = [environment_name(task) for task in TASKS]
+BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits", "TwoGoal", "Bridge"]
 BOTH = [(name, "compact") for name in NAMES] + [(name, "image") for name in BOARDS]
 
 
@@ -53,7 +53,7 @@ def test_made_environments_play_on_through_the_passive_checker(name):
 
 def test_names_are_registered_without_loading_the_worlds():
     code = (
-        "import sys, multiadvisor.worlds.registration as r; r.register(); r.register();"
+        "import sys, multiadvisor.worlds.registration as r; r.register('pac-boy');"
         "import gymnasium; gymnasium.spec('multiadvisor/mo-PacBoy-v0');"
         "assert 'numba' not in sys.modules and 'multiadvisor.worlds.environments' not in sys.modules"
     )

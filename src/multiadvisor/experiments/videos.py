@@ -39,4 +39,6 @@ def videos(evidence: Evidence) -> list[Video]:
     return found
 
 
-PART = Part("videos", "One game of each setting", 60, jobs, videos=videos)
+PART = Part(
+    "videos", "One game of each setting", 60, jobs, videos=videos, about="one game of each setting, as MP4 and GIF"
+)

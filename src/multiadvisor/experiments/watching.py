@@ -11,7 +11,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import CHOICE, EVALUATION, draw, low_half, stream_key, turn_key
 from multiadvisor.experiments.pac_boy import trained
-from multiadvisor.runs.jobs import Tell
+from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.theory.boards import peaks
 from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Game
@@ -61,6 +61,7 @@ def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
     return []
 
 
+@kind("trace")
 def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train an agent to the end of its schedule and keep the first game of the evaluation that follows."""
     return recorded(trained(config["run"]), config["run"]["schedule"]["epochs"], influence)
@@ -95,6 +96,7 @@ def _share(what: np.ndarray, among: np.ndarray) -> float:
     return float(what[among].mean()) if among.any() else 0.0
 
 
+@kind("resting")
 def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Where a trained agent stands late in its games, and where the exact solver has attractors on the same boards."""
     agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]

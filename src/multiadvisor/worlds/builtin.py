@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from multiadvisor.grid import Grid, Sprite, Tile
 from multiadvisor.settings import finite_number
 from multiadvisor.task import Focus, Task
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
+from multiadvisor.worlds.registration import register
 
 PAC_BOY = """\
 ....#.#....
@@ -49,9 +51,22 @@ FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
 
 
-def _task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+    """Register a function that builds a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
+
+    Its parameters are the task's options, each with a type and a default; its docstring is what `tasks` shows.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise BadInput(f"{name!r} cannot name a task: use lower-case words, with hyphens between them")
+    if name in TASKS:
+        raise BadInput(f"a task called {name!r} is registered already: choose another name")
+
     def keep(build: Callable[..., Task]) -> Callable[..., Task]:
+        for option, parameter in inspect.signature(build).parameters.items():
+            if inspect.Parameter.empty in (parameter.default, parameter.annotation):
+                raise BadInput(f"option {option!r} of task {name!r} needs a type and a default: give both")
         TASKS[name] = build
+        register(name)
         return build
 
     return keep
@@ -168,7 +183,7 @@ def _maze_task(
     )  # fmt: skip
 
 
-@_task("pac-boy")
+@register_task("pac-boy")
 def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, limit: int = 300) -> Task:
     """The paper's fruit collection game: an 11 x 11 maze, 75 fruit places, two ghosts, 77 advisors.
 
@@ -184,7 +199,7 @@ def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, 
     return _maze_task("pac-boy", board, options=options, rules=rules, ghosts=ghosts, limit=limit)
 
 
-@_task("fruit-grid")
+@register_task("fruit-grid")
 def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 300) -> Task:
     """An open grid without ghosts: Pac-Boy starts anywhere, `fruits` fruits lie anywhere else.
 
@@ -201,13 +216,13 @@ def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 30
     return _maze_task("fruit-grid", board, options=options, limit=limit, fruits=fruits)
 
 
-@_task("three-fruits")
+@register_task("three-fruits")
 def three_fruits() -> Task:
     """The paper's three-fruit attractor: above gamma = 1/2 egocentric advisors send Pac-Boy South, into the wall."""
     return _maze_task("three-fruits", parse_maze(THREE_FRUITS), options={}, limit=50)
 
 
-@_task("four-fruits")
+@register_task("four-fruits")
 def four_fruits() -> Task:
     """Four fruits around Pac-Boy: an attractor for egocentric advisors above gamma = 1/3."""
     return _maze_task("four-fruits", parse_maze(FOUR_FRUITS), options={}, limit=50)
@@ -260,7 +275,7 @@ def _cumulative(probability: np.ndarray) -> np.ndarray:
     return total
 
 
-@_task("two-goal")
+@register_task("two-goal")
 def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
     """The paper's attractor figure: a_0 waits, a_1 and a_2 earn r1 or r2 and end the game.
 
@@ -279,7 +294,7 @@ def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
     )  # fmt: skip
 
 
-@_task("dollars-and-euros")
+@register_task("dollars-and-euros")
 def dollars_and_euros(failure: float = 0.1) -> Task:
     """Left pays a dollar, Right a euro, Up 0.6 of each, NoOp nothing (Russell and Zimdars 2003).
 
@@ -299,7 +314,7 @@ def dollars_and_euros(failure: float = 0.1) -> Task:
     )  # fmt: skip
 
 
-@_task("bridge")
+@register_task("bridge")
 def bridge(length: int = 3, danger: float = 1.0) -> Task:
     """A bridge over water: agnostic advisors will not set foot on it, egocentric and empathic ones cross.
 
@@ -331,7 +346,7 @@ def bridge(length: int = 3, danger: float = 1.0) -> Task:
     )  # fmt: skip
 
 
-@_task("resource-scheduling")
+@register_task("resource-scheduling")
 def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
     """Each turn one unit of work goes to one of several jobs, each with an advisor: progressive, so no attractor ever.
 
@@ -359,7 +374,7 @@ def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
     )  # fmt: skip
 
 
-@_task("random-mdp")
+@register_task("random-mdp")
 def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: int = 3, instance: int = 0) -> Task:
     """A random finite MDP: random outcomes, normal rewards for every advisor, games that end now and then.
 
