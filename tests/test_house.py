@@ -112,6 +112,13 @@ def test_nothing_that_runs_foreign_code(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_world_is_asked_by_its_answers_and_not_by_its_type(path):
+    text = path.read_text()
+    known = [name for name in re.findall(r"isinstance\([^()]*?(\w+Constants)\)", text) if f"class {name}" not in text]
+    assert not known, f"{path.name} asks whether a world is of the kind {known}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_files_have_one_purpose(path):
     assert len(path.read_text().splitlines()) <= 600
 

@@ -83,7 +83,7 @@ class _Payment(NamedTuple):
     def space(self, task: Task) -> spaces.Box:
         """The rewards that can be paid."""
         known = np.tile([-np.inf, np.inf], (task.n, 1)) if task.reward_bounds is None else task.reward_bounds
-        bounds = np.where(self.scale[:, None] == 0.0, 0.0, self.scale[:, None] * known)  # [n, 2]
+        bounds = self.scale[:, None] * np.where(self.scale[:, None] == 0.0, 0.0, known)  # [n, 2]
         low, high = np.minimum(bounds.min(axis=1), 0.0), np.maximum(bounds.max(axis=1), 0.0)  # not paying counts
         low, high = np.bincount(self.column, low), np.bincount(self.column, high)
         return spaces.Box(low, high, dtype=np.float64)
