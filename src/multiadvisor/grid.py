@@ -114,6 +114,9 @@ class Grid:
         ):  # fmt: skip
             if found != wanted:
                 raise BadInput(f"the board of task {task!r} has {found} {what}: give {wanted}")
+        seen, moving = {place for terms in self.terms for place, _ in terms}, {sprite.place for sprite in self.sprites}
+        if not seen <= moving:
+            raise BadInput(f"the terms of the board of task {task!r} name place {min(seen - moving)} of x, no sprite's")
         if not self.sprites or (size is not None and not all(0 <= place < size for place in self._places)):
             raise BadInput(f"the board of task {task!r} needs a player, and places from 0 to {(size or 1) - 1} of x")
 
