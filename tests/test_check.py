@@ -16,6 +16,7 @@ from multiadvisor import Focus, Task, World, check_task
 from multiadvisor.check import DEFECTS
 from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, below, draw, uniform
+from multiadvisor.task import Outcome
 from multiadvisor.worlds.builtin import TASKS
 
 GOAL = 5
@@ -372,8 +373,28 @@ def silent_step(world, x, action, key, advisors, m, reward, ended):
     x[0] = min(x[0] + 1, 5)
 
 
-def world_task(mode=HONEST, *, limit=None, endless=False, states=6, begin=begin, step=step):
-    world = World(Plan(mode, np.zeros(1, np.int64)), 3, reset, begin, local_states, step)
+def outcomes(world, x, action, slips=0.2):
+    """What `step` does, said once more."""
+    for chance, cell in ((slips, x[0]), (1.0 - slips, min(max(x[0] + 2 * action - 1, 0), 5))):
+        found = cell == 0 and x[1] == 0
+        pay = {1: 2.0 * found, 0: float(cell == 5)}
+        yield Outcome(chance, (cell, 1 if found else x[1], x[2]), pay, cell == 5)
+
+
+def never_slips(world, x, action):
+    return outcomes(world, x, action, 0.0)
+
+
+def half_of_them(world, x, action):
+    return [outcome._replace(probability=outcome.probability / 2) for outcome in outcomes(world, x, action)]
+
+
+def no_outcomes(world, x, action):
+    raise ValueError("planted")
+
+
+def world_task(mode=HONEST, *, limit=None, endless=False, states=6, begin=begin, step=step, **answers):
+    world = World(Plan(mode, np.zeros(1, np.int64)), 3, reset, begin, local_states, step, **answers)
     foci = tuple(Focus(name, state="cell", states=states) for name in ("goal", "fruit", "bell"))
     return Task("corridor", ("left", "right"), foci, world=world, limit=limit, endless=endless)
 
@@ -384,11 +405,16 @@ ALSO = {"activity-not-repeatable": {"activity-changes-silently", "unseeded-rando
 WORLDS = {name: (lambda mode=mode: world_task(mode)) for mode, name in enumerate(MODES) if mode != HONEST} | {
     "endless-task-ends": lambda: world_task(endless=True),
     "states-not-given": lambda: world_task(states=None),
+    "reward-out-of-bounds": lambda: world_task(bounds=np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])),
+    "outcome-not-listed": lambda: world_task(outcomes=never_slips),
+    "outcome-not-listed sum": lambda: world_task(outcomes=half_of_them),
+    "outcome-not-listed raises": lambda: world_task(outcomes=no_outcomes),
     "not-compiled": lambda: world_task(begin=plain_begin, step=compiled(brief_step)),
     "not-compiled array": lambda: world_task(begin=compiled(making_begin), step=compiled(brief_step)),
     "flag-not-boolean none": lambda: world_task(begin=compiled(plain_begin), step=compiled(silent_step), limit=20),
 }
-ADVISOR_OF = {"nan-reward": "goal", "infinite-reward": "goal", "never-active": "bell", "end-not-boolean": "fruit"}
+ADVISOR_OF = {"nan-reward": "goal", "infinite-reward": "goal", "never-active": "bell", "end-not-boolean": "fruit",
+              "reward-out-of-bounds": "fruit"}  # fmt: skip
 
 
 def test_an_honest_environment_has_no_defect():
@@ -410,7 +436,10 @@ def test_a_defect_planted_in_an_environment_is_named(plant):
 
 
 def test_an_honest_world_has_no_defect():
-    for task in (world_task(), world_task(NEVER_ENDS, limit=20), world_task(NEVER_ENDS, endless=True)):
+    answers = {"outcomes": outcomes, "bounds": np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]])}
+    for task in (
+        world_task(**answers), world_task(NEVER_ENDS, limit=20), world_task(NEVER_ENDS, endless=True),
+    ):  # fmt: skip
         report = check_task(task)
         assert report.ok, str(report)
 
@@ -427,10 +456,10 @@ def test_a_defect_planted_in_a_world_is_named(plant):
     assert task.world.constants.track[0] == 0
 
 
-def test_all_47_defects_are_planted_in_87_ways():
+def test_all_49_defects_are_planted_in_91_ways():
     planted = [*ENVIRONMENTS, *WORLDS]
     assert {name.split()[0] for name in planted} == set(DEFECTS)
-    assert (len(DEFECTS), len(planted)) == (47, 87)
+    assert (len(DEFECTS), len(planted)) == (49, 91)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
     {"errors", "version", "statistics", "extras"},
-    {"compiling", "progress", "restored"},
+    {"compiling", "grid", "progress", "restored"},
     {"draws"},
     {"plannings", "aggregations"},
     {"committee", "settings"},
@@ -109,6 +109,13 @@ def test_nothing_that_runs_foreign_code(path):
     if path.name == "page.py":
         text = text.replace(f'PAPER_LINK = "{CITATION}"', "", 1)
     assert not re.search(r"https?://", text), f"{path.name} holds an address"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_world_is_asked_by_its_answers_and_not_by_its_type(path):
+    text = path.read_text()
+    known = [name for name in re.findall(r"isinstance\([^()]*?(\w+Constants)\)", text) if f"class {name}" not in text]
+    assert not known, f"{path.name} asks whether a world is of the kind {known}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from multiadvisor.version import VERSION as __version__
-from multiadvisor.worlds.registration import register as _register
+from multiadvisor.worlds import builtin as _builtin  # noqa: F401 registers gymnasium.make("multiadvisor/PacBoy-v0")
 
 if TYPE_CHECKING:
     from multiadvisor import explain as explain
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from multiadvisor.task import World as World
     from multiadvisor.worlds.adapter import Bins as Bins
     from multiadvisor.worlds.builtin import make as make
-
-_register()  # gymnasium.make("multiadvisor/PacBoy-v0") and the others
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {

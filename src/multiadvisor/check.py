@@ -42,6 +42,7 @@ DEFECTS: dict[str, str] = {
     # rewards
     "nan-reward": "a reward is NaN",
     "infinite-reward": "a reward is infinite",
+    "reward-out-of-bounds": "a reward is outside the bounds that its compiled world gives",
     "reward-not-a-number": "a reward is not a single number",
     "reward-not-repeatable": "a reward function gives another value for the same transition",
     "reward-raises": "a reward function raises an exception",
@@ -76,6 +77,7 @@ DEFECTS: dict[str, str] = {
     "writes-past-active": "step of a compiled world writes a reward or an end beyond the active advisors",
     "index-out-of-bounds": "a function of a compiled world reaches beyond an array",
     "not-compiled": "a function of a compiled world is not compiled",
+    "outcome-not-listed": "what happened is not among the outcomes that its compiled world gives",
 }
 
 _DEALS = 64  # further games that are dealt where some advisor was not yet active

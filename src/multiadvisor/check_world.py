@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from typing import Any
 
 import numba
@@ -96,6 +97,7 @@ class WorldSubject(Subject):
     def turn(self, action: int) -> tuple[bool, Any]:
         """One step, as the compiled loop makes it."""
         self.turns += 1
+        before = tuple(self.x.tolist())
         m, n = len(self.advisors), self.task.n
         slots = np.zeros(n, np.int64)
         slots[:m] = self.advisors
@@ -104,6 +106,7 @@ class WorldSubject(Subject):
         over = bool(terminated)
         if self.checking:
             self._judge(m, slots, reward, ended, terminated)
+            self._judge_answers(before, action, reward, over)
         happened = (self.x.tobytes(), reward.tobytes(), ended.tobytes(), over)
         if over:
             self._local_states(self.advisors[:0])  # the compiled loop asks even when nobody is left
@@ -129,6 +132,34 @@ class WorldSubject(Subject):
                 self.judge_number(reward[i], self.task.names[j], "the reward")
             if ended[i] not in (0, 1):
                 add("end-not-boolean", f"step wrote {ended[i]} into ended {where}: write 1 or 0", self.task.names[j])
+
+    def _judge_answers(self, before: tuple[int, ...], action: int, reward: np.ndarray, over: bool) -> None:
+        """Whether what happened is within the bounds that the world gives, and among its outcomes."""
+        add, world = self.findings.add, self.world
+        paid = {int(j): float(reward[i]) for i, j in enumerate(self.advisors) if reward[i] != 0.0}
+        for j, value in paid.items():
+            low, high = (-math.inf, math.inf) if world.bounds is None else world.bounds[j]
+            if math.isfinite(value) and not low <= value <= high:
+                shown = f"the reward {self.where()} is {value:g} and not {low:g} to {high:g}"
+                add("reward-out-of-bounds", f"{shown}: correct step or `bounds`", self.task.names[j])
+        if (outcomes := world.outcomes) is None:
+            return
+
+        def failed(error: Exception) -> None:
+            add("outcome-not-listed", f"outcomes raised {told(error)} {self.where()}: correct it")
+            raise Broken from error
+
+        listed = attempt(lambda: list(outcomes(self.constants, before, action)), failed)
+        happened = (None if over else tuple(self.x.tolist()), paid, over)
+        for chance, x, pay, end in listed:
+            seen = (None if end else tuple(x), {j: value for j, value in pay.items() if value != 0.0}, bool(end))
+            if chance > 0 and seen == happened:
+                break
+        else:
+            message = f"{self.where()} step did what outcomes does not list for {list(before)} and action {action}"
+            add("outcome-not-listed", f"{message}: correct one of them")
+        if not abs(math.fsum(outcome.probability for outcome in listed) - 1.0) < 1e-9:
+            add("outcome-not-listed", f"the probabilities of the outcomes do not sum to 1 {self.where()}: correct them")
 
     def _judge_slots(self, name: str, slots: np.ndarray, advisors: np.ndarray) -> None:
         if not np.array_equal(slots, advisors):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from multiadvisor.worlds.board import Board
+    from multiadvisor.grid import Grid
 
 SIZE = (4.8, 3.9)  # inches: readable in one column of a phone
 _DASHES = {"": "-", "0.01": "--", "0.1": ":"}
@@ -75,18 +75,18 @@ def sight_figure(sight: dict[str, np.ndarray], right: float) -> Figure:
     return plots.one_axis(draw, size=SIZE)
 
 
-def resting_figure(board: Board, places: np.ndarray, peaks: np.ndarray) -> Figure:
+def resting_figure(board: Grid, places: np.ndarray, peaks: np.ndarray) -> Figure:
     """The maze shaded by how often the agent stands on a cell; rings by how often the solver has an attractor there."""
 
     def draw(axis: Axes) -> Axes:
         height, width = board.shape
         shade = np.full((height, width), np.nan)
-        shade[board.place[:, 0], board.place[:, 1]] = places / max(places.sum(), 1)
+        shade[board.cells[:, 0], board.cells[:, 1]] = places / max(places.sum(), 1)
         axis.set_facecolor("#4a4a4a")
         image = axis.imshow(shade, cmap="cividis")
         axis.figure.colorbar(image, ax=axis, shrink=0.8, label="share of late turns spent there")
         often = peaks / max(peaks.max(), 1)
-        for (row, column), share in zip(board.place, often, strict=True):
+        for (row, column), share in zip(board.cells, often, strict=True):
             if share > 0.02:
                 axis.plot(column, row, "o", markersize=3 + 13 * share, markerfacecolor="none",
                           markeredgecolor="#D55E00", markeredgewidth=1.6)  # fmt: skip

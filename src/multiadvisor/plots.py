@@ -18,6 +18,7 @@ from multiadvisor.statistics import interval
 from multiadvisor.theory import attractors, board_solution
 from multiadvisor.theory.solver import best_actions
 from multiadvisor.worlds.board import DIRECTIONS
+from multiadvisor.worlds.maze import maze_of
 
 try:
     import matplotlib
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from multiadvisor.explain import Explanation
+    from multiadvisor.grid import Grid
     from multiadvisor.theory.report import Answer
     from multiadvisor.theory.solver import Solution
-    from multiadvisor.worlds.board import Board
 
 _SUFFIXES = (".png", ".svg")
 
@@ -107,11 +108,11 @@ def sweep_curves(curves: dict[str, list[list[float]]], figure: str, title: str, 
 
 
 # ---- the theory lab --------------------------------------------------------------------------------------------------
-def board_policy(board: Board, solution: Solution, fruit: np.ndarray, start: int, axis: Axes) -> Axes:
+def board_policy(board: Grid, solution: Solution, fruit: np.ndarray, start: int, axis: Axes) -> Axes:
     """Values as shades, greedy actions as arrows (ties drawn as ties), attractors as rings: full where stable."""
     height, width = board.shape
     shade = np.full((height, width), np.nan)
-    for cell, (row, column) in enumerate(board.place):
+    for cell, (row, column) in enumerate(board.cells):
         if not fruit[cell]:
             shade[row, column] = solution.preferences[cell].max()
     axis.set_facecolor("#f4f1ea")
@@ -123,7 +124,7 @@ def board_policy(board: Board, solution: Solution, fruit: np.ndarray, start: int
     dark = low + 0.55 * (high - low)  # arrows are drawn light on dark shades and dark on light ones
     plt.colorbar(image, ax=axis, shrink=0.8, label="best value of the aggregator")
     best, reach = best_actions(solution.preferences), 0.32
-    for cell, (row, column) in enumerate(board.place):
+    for cell, (row, column) in enumerate(board.cells):
         if fruit[cell]:
             axis.plot(column, row, "o", color="#CC79A7", markeredgecolor="black", markersize=9, zorder=3)
             continue
@@ -135,10 +136,10 @@ def board_policy(board: Board, solution: Solution, fruit: np.ndarray, start: int
                 arrowprops={"arrowstyle": "-|>", "color": ink, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0},
             )  # fmt: skip
     for one in attractors(solution) if solution.planning == "egocentric" else ():
-        row, column = board.place[one.state]
+        row, column = board.cells[one.state]
         style = {"linewidth": 2.5, "linestyle": "-" if one.stable else ":"}
         axis.add_patch(plt.Circle((column, row), 0.45, fill=False, color="#D55E00", zorder=4, **style))
-    row, column = board.place[start]
+    row, column = board.cells[start]
     axis.plot(column, row, "s", color="white", markeredgecolor="black", markeredgewidth=1.5, markersize=7, zorder=5)
     axis.set(xticks=[], yticks=[])
     axis.set_title(f"gamma = {solution.gamma:g}")
@@ -202,17 +203,17 @@ def trap_curves(rows: list[dict[str, Any]], axis: Axes) -> Axes:
 
 def solution(answer: Answer) -> Figure:
     """A board with its policy where there is one, else bars."""
-    task, x = answer.task, answer.board
-    flat, cells = answer.solution, 0 if task.board is None else len(task.board.place)
-    if x is None or (flat.planning != "egocentric" and flat.mdp.states != cells):
+    task, x, flat, maze = answer.task, answer.board, answer.solution, maze_of(answer.task)
+    cells = 0 if maze is None else len(maze.neighbour)
+    if x is None or cells == 0 or (flat.planning != "egocentric" and flat.mdp.states != cells):
         return one_axis(preference_bars, flat)
-    places = len(task.board.fruit)
-    fruit = np.isin(np.arange(len(task.board.place)), task.board.fruit[x[-places:] == 1])
-    if flat.mdp.states != len(task.board.place):  # every subset of the fruits was solved: draw the first board
+    board = task.grid
+    fruit = np.isin(np.arange(cells), board.item_cells[board.lying(x)])
+    if flat.mdp.states != cells:  # every subset of the fruits was solved: draw the first board
         flat = board_solution(task, x, flat.gamma)
-    height, width = task.board.shape
+    height, width = board.shape
     size = (max(5.0, 0.55 * width + 2), max(3.5, 0.55 * height + 1))
-    return one_axis(board_policy, task.board, flat, fruit, int(x[0]), size=size)
+    return one_axis(board_policy, board, flat, fruit, int(x[0]), size=size)
 
 
 def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Axes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.grid import Grid
 from multiadvisor.plannings import planning_named
 from multiadvisor.restored import require
 
@@ -85,6 +86,26 @@ class Focus:
         return f"Focus({', '.join(shown)})"
 
 
+class Outcome(NamedTuple):
+    """One thing that may happen after an action."""
+
+    probability: float
+    x: tuple[int, ...]
+    reward: dict[int, float]  # by advisor, those that are not zero
+    terminated: bool
+
+
+class Listing(NamedTuple):
+    """Every state of a world whose x is one number: outcome k of (state, action) as a row of arrays."""
+
+    start: np.ndarray  # [S] the probability of each first state
+    probability: np.ndarray  # [S, A, K]
+    successor: np.ndarray  # [S, A, K]
+    reward: np.ndarray  # [S, A, K, n]
+    final: np.ndarray  # [S, A, K] bool
+    local: np.ndarray  # [n, S] phi_j, or -1 where advisor j has no part
+
+
 @dataclass(frozen=True)
 class World:
     """A world for the compiled loop: its constants, the size of its state, and four compiled functions over them.
@@ -94,6 +115,8 @@ class World:
     `local_states(constants, x, advisors, m, local)` writes phi_j(x) of each active advisor.
     `step(constants, x, action, key, advisors, m, reward, ended) -> terminated` changes x, and writes what is not zero
     into reward [m] and ended [m], which are given as zeros.
+
+    All that follows these is optional: a world that answers it is also checked, listed, solved and bounded.
     """
 
     constants: Any
@@ -111,6 +134,12 @@ class World:
     """Whether a game can stand in the state x, of these constants; None: in every one that `sizes` allows."""
     speaks: Any = None
     """Optionally `speaks(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
+    outcomes: Callable[[Any, tuple[int, ...], int], Iterable[Outcome]] | None = None
+    """`outcomes(constants, x, action)`: all that may happen, for the exact solver; None: nothing is random."""
+    listing: Callable[[Any], Listing] | None = None
+    """`listing(constants)`: the same of all states at once, where x is the number of a state."""
+    bounds: np.ndarray | None = None
+    """The lowest and the highest reward of each advisor in one turn [n, 2]; None: nobody knows."""
 
     def checked(self, state: Any, task: str) -> np.ndarray:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
@@ -169,7 +198,7 @@ class Task:
     """What is known of a Gymnasium environment and of the foci on it, as plain data."""
     note: str = ""
     """What whoever made it should hear, in one line."""
-    board: Any = None
+    board: Grid | None = None
     """For worlds on a grid, what to draw."""
     labels: tuple[str, ...] = ()
     """For finite worlds, what people call the states."""
@@ -182,6 +211,15 @@ class Task:
             raise BadInput(f"task {self.name!r} has no action: give it at least one")
         if (self.world is None) == (self.adapter is None):
             raise BadInput(f"task {self.name!r} needs either a compiled world or an environment")
+        if self.board is not None:
+            if not isinstance(self.board, Grid):
+                raise BadInput(f"the board of task {self.name!r} is a {type(self.board).__name__}: give a Grid")
+            self.board.check(self.name, self.n, len(self.actions), None if self.world is None else self.world.size)
+        if self.reward_bounds is not None and (
+            self.reward_bounds.shape != (self.n, 2) or not (self.reward_bounds[:, 0] <= self.reward_bounds[:, 1]).all()
+        ):
+            raise BadInput(f"the `bounds` of the world of task {self.name!r} must be the lowest and highest reward "
+                           f"[{self.n}, 2], one row for each advisor")  # fmt: skip
 
     @property
     def n(self) -> int:
@@ -192,6 +230,18 @@ class Task:
     def names(self) -> tuple[str, ...]:
         """The advisors' names, in order."""
         return tuple(focus.name for focus in self.foci)
+
+    @property
+    def grid(self) -> Grid:
+        """The board, or an error where there is none."""
+        if self.board is None:
+            raise BadInput(f"task {self.name!r} has no board: give it one with Task(board=Grid(...))")
+        return self.board
+
+    @property
+    def reward_bounds(self) -> np.ndarray | None:
+        """The lowest and the highest reward of each advisor in one turn [n, 2]; None where nobody knows."""
+        return None if self.world is None else self.world.bounds
 
     @property
     def weights(self) -> np.ndarray:

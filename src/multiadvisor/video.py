@@ -36,7 +36,7 @@ _COLOURS = 64  # of a GIF
 
 def states(task: Task, trace: dict[str, Any]) -> Iterator[np.ndarray]:
     """The states x of a recorded game, the last one included; fruit goes where Pac-Boy has been."""
-    places = task.board.fruit
+    places = task.grid.item_cells
     left = np.isin(places, trace["fruit"])
     for movers in trace["movers"]:
         left = left & (places != movers[0])
@@ -93,9 +93,10 @@ def _draw_say(
     brush: Any, task: Task, x: np.ndarray, name: str, value: float, cell: int, head: int
 ) -> None:  # fmt: skip
     """A line from Pac-Boy to what the advisor looks at."""
-    j, ghosts = task.names.index(name), len(x) - 1 - len(task.board.fruit)
-    there = x[1 + j] if j < ghosts else task.board.fruit[j - ghosts]
-    ends = [tuple((task.board.place[c][::-1] + 0.5) * cell + (0, head)) for c in (x[0], there)]
+    j, grid = task.names.index(name), task.grid
+    player, *ghosts = grid.movers(x)
+    there = ghosts[j] if j < len(ghosts) else grid.item_cells[j - len(ghosts)]
+    ends = [tuple((grid.cells[c][::-1] + 0.5) * cell + (0, head)) for c in (player, there)]
     colour = FOR if value > 0 else AGAINST
     brush.line(ends, colour, max(1, cell // 9))
     (a, b), reach = ends[1], 0.42 * cell

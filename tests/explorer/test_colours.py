@@ -57,7 +57,7 @@ def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser: Any) -> None
         corners = page.evaluate(CORNERS)
     x = trace.states(game)[3].copy()
     worth = []
-    for cell in range(len(agent.task.board.place)):
+    for cell in range(len(agent.task.board.cells)):
         x[0] = cell
         names, advice = agent.advice(x)
         worth.append(advice[names.index("ghost 1")].max())

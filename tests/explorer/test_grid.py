@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import multiadvisor as mad
-from multiadvisor.explorer.grid import grid_of
 
 
 def test_grids_of_the_descriptor_are_the_worlds() -> None:
     for task in (mad.make("pac-boy"), mad.make("bridge"), mad.make("two-goal"), mad.make("fruit-grid")):
-        grid = grid_of(task)
+        grid = task.grid
         agent = mad.MultiAdvisor(task)
         x = task.deal(3)
         advisors, rows = agent._learner.rows(x)

@@ -41,7 +41,7 @@ def test_200_numbers_on_the_page_are_the_librarys(calm: Site) -> None:
     for k in range(200):
         run = k % 2
         trace, game = calm.explorer.library.recorded(entry(calm, run).id, 0)
-        cells = len(entry(calm, run).agent.task.board.place)
+        cells = len(entry(calm, run).agent.task.board.cells)
         samples.append((run, rng.randrange(int(trace.turns[game])), rng.randrange(cells), k >= 100))
     weights = "_".join(f"{j}~{value}" for j, value in changed.items())
     fragments = [f"run={r}&turn={t}&cell={c}" + (f"&weights={weights}" if w else "") for r, t, c, w in samples]

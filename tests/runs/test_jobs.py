@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.runs.jobs import KINDS, Job, perform
+from multiadvisor.runs.jobs import KINDS, Job, experiments, perform
 
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
@@ -60,5 +60,7 @@ def test_kinds_are_a_closed_list(kind):
 def test_every_kind_leads_to_a_function():
     import importlib
 
+    experiments()
+    assert len(KINDS) > 10
     for kind in KINDS.values():
         assert callable(getattr(importlib.import_module(kind.module), kind.function))

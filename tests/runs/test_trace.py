@@ -110,7 +110,7 @@ def test_a_trace_says_what_happened_at_each_turn():
             assert seen.action == agent.act(seen.state, 0.0) or np.ptp(np.sort(agent.preferences(seen.state))[-2:]) == 0
             gone = np.flatnonzero(states[turn][3:] > states[turn + 1][3:])
             assert [r for name, r in seen.rewards.items() if name.startswith("fruit")] == [1.0] * len(gone)
-            assert all(f"fruit {task.board.name(task.board.fruit[k])}" in seen.rewards for k in gone)
+            assert all(f"fruit {task.board.name(task.board.item_cells[k])}" in seen.rewards for k in gone)
             eaten += len(gone)
         assert trace.turn(game, int(trace.turns[game])).action is None
     assert eaten > 40

@@ -13,12 +13,12 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import multiadvisor as mad
+from multiadvisor.worlds.builtin import TASKS
 from multiadvisor.worlds.environments import MOWorldEnv, WorldEnv, WorldVectorEnv, planes
-from multiadvisor.worlds.registration import ENVIRONMENTS, register
+from multiadvisor.worlds.registration import environment_name
 
-register()
-NAMES = list(ENVIRONMENTS)
-BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits"]
+NAMES = [environment_name(task) for task in TASKS]
+BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits", "TwoGoal", "Bridge"]
 BOTH = [(name, "compact") for name in NAMES] + [(name, "image") for name in BOARDS]
 
 
@@ -53,7 +53,7 @@ def test_made_environments_play_on_through_the_passive_checker(name):
 
 def test_names_are_registered_without_loading_the_worlds():
     code = (
-        "import sys, multiadvisor.worlds.registration as r; r.register(); r.register();"
+        "import sys, multiadvisor.worlds.registration as r; r.register('pac-boy');"
         "import gymnasium; gymnasium.spec('multiadvisor/mo-PacBoy-v0');"
         "assert 'numba' not in sys.modules and 'multiadvisor.worlds.environments' not in sys.modules"
     )
@@ -198,9 +198,9 @@ def test_the_image_has_a_channel_for_each_kind():
     for action in (1, 0, 0, 1, 1):
         walls, ghosts, fruits, pac_boy = shown
         assert (walls == board.walls).all()
-        assert {tuple(at) for at in np.argwhere(ghosts)} == {tuple(board.place[c]) for c in x[1:3]}
-        assert np.argwhere(pac_boy).tolist() == [board.place[x[0]].tolist()]
-        assert (fruits[tuple(board.place[board.fruit].T)] == x[3:]).all()
+        assert {tuple(at) for at in np.argwhere(ghosts)} == {tuple(board.cells[c]) for c in x[1:3]}
+        assert np.argwhere(pac_boy).tolist() == [board.cells[x[0]].tolist()]
+        assert (fruits[tuple(board.cells[board.item_cells].T)] == x[3:]).all()
         assert fruits.sum() == x[3:].sum()
         x, shown = compact.step(action)[0], image.step(action)[0]
     assert planes(board, x[None]).shape == (1, 4, 11, 11)
@@ -341,8 +341,8 @@ def test_options_that_are_refused(make, options, sentence):
 def test_further_options_that_are_refused():
     with pytest.raises(mad.BadInput, match="unknown render mode 'tv'"):
         WorldEnv("pac-boy", render_mode="tv")
-    with pytest.raises(mad.BadInput, match="task 'two-goal' has no board to make an image of"):
-        WorldEnv("two-goal", observation="image")
+    with pytest.raises(mad.BadInput, match="task 'random-mdp' has no board to make an image of"):
+        WorldEnv("random-mdp", observation="image")
     with pytest.raises(mad.BadInput, match="unknown rewards 'all'"):
         MOWorldEnv("pac-boy", rewards="all")
     with pytest.raises(mad.BadInput, match="unknown task 'pacboy': did you mean 'pac-boy'"):

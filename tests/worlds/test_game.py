@@ -139,10 +139,10 @@ def test_ghosts_without_a_way_out_stay_under_both_rules(play):
 def test_pac_boy_never_starts_on_fruit_and_half_of_the_places_hold_one():
     envs = WorldVectorEnv("pac-boy", num_envs=400)
     x, _ = envs.reset(seed=0)
-    board = envs.task.board
-    assert board.fruit.tolist() == [c for c in range(76) if c != board.start]
-    assert (x[:, 0] == board.start).all()
-    assert (x[:, 1:3] == board.ghosts).all()
+    world = envs.task.world.constants
+    assert envs.task.board.item_cells.tolist() == [c for c in range(76) if c != world.start]
+    assert (x[:, 0] == world.start).all()
+    assert (x[:, 1:3] == world.ghost_start).all()
     fruits = x[:, 3:]
     assert abs(fruits.mean() - 0.5) < 4 * 0.5 / np.sqrt(fruits.size)
     assert np.abs(fruits.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(len(fruits))

@@ -34,12 +34,11 @@ def pac_boy():
 @pytest.fixture
 def start(pac_boy):
     """The start of a game with fruit everywhere."""
-    board = pac_boy.board
-    return np.array([board.start, *board.ghosts, *[1] * len(board.fruit)])
+    return np.array([*pac_boy.deal()[:3], *[1] * 75])
 
 
 def tile(image, board, cell, size=24):
-    row, column = board.place[cell] * size
+    row, column = board.cells[cell] * size
     return image[row : row + size, column : column + size]
 
 
@@ -56,17 +55,29 @@ def test_eaten_fruit_is_gone_and_a_touch_shows_both(pac_boy, start):
 
 
 def test_numbered_states_as_text():
-    assert render.text(mad.make("two-goal"), [0]) == "two-goal: state 0 of 1"
+    assert render.text(mad.make("random-mdp"), [3]) == "random-mdp: state 3 of 10"
+
+
+def test_the_gadgets_as_text_and_as_pictures():
+    assert render.text(mad.make("two-goal", r2=2.0), [0]).splitlines()[1] == "██+1P +2██"
+    bridge = mad.make("bridge")
+    assert render.text(bridge, [1]).splitlines()[1:4] == [
+        "██" + row + "██" for row in ("██≈≈≈≈≈≈██", "  P     +1", "██≈≈≈≈≈≈██")
+    ]
+    image = render.picture(bridge, [1])[12::24, 12::24]
+    assert tuple(image[0, 1]) == render.WATER
+    assert tuple(image[1, 4]) == render.GOAL
+    assert (image[:, 0] == render.WALL).all(axis=1).tolist() == [True, False, True]
 
 
 def test_a_picture_has_the_boards_shape_and_everyone_in_their_cell(pac_boy, start):
     board, image = pac_boy.board, render.picture(pac_boy, start)
     assert image.shape == (11 * 24, 11 * 24, 3)
     assert image.dtype == np.uint8
-    assert (tile(image, board, board.start) == render.PAC_BOY).all(axis=2).sum() > 150
-    for ghost in board.ghosts:
+    assert (tile(image, board, start[0]) == render.PAC_BOY).all(axis=2).sum() > 150
+    for ghost in start[1:3]:
         assert (tile(image, board, ghost) == render.GHOST).all(axis=2).sum() > 150
-    free = [c for c in board.fruit if c not in board.ghosts]
+    free = [c for c in board.item_cells if c not in start[1:3]]
     assert all(tuple(tile(image, board, c)[12, 12]) == render.FRUIT for c in free)
     walls = image[12::24, 12::24]
     assert ((walls == render.WALL).all(axis=2) == board.walls).all()
@@ -77,7 +88,7 @@ def test_only_what_changed_is_drawn_anew(pac_boy, start):
     start[3 + 20] = 0
     changed = (render.picture(pac_boy, start) != before).any(axis=2)
     assert changed.any()
-    inside = tile(changed, board, board.fruit[20])
+    inside = tile(changed, board, board.item_cells[20])
     assert inside.sum() == changed.sum()
 
 
@@ -85,7 +96,7 @@ def test_the_mouth_turns(pac_boy, start):
     board = pac_boy.board
     mouths = {"E": (12, 18), "W": (12, 5), "N": (5, 12), "S": (18, 12)}
     for facing in mouths:
-        shown = tile(render.picture(pac_boy, start, facing=facing), board, board.start)
+        shown = tile(render.picture(pac_boy, start, facing=facing), board, start[0])
         dark = {way for way, at in mouths.items() if tuple(shown[at]) == render.FLOOR}
         assert dark == {facing}
 
@@ -112,8 +123,8 @@ def test_the_same_state_gives_a_picture_of_ones_own(pac_boy, start):
 
 
 def test_numbered_states_as_circles():
-    image = render.picture(mad.make("two-goal"), [0])
-    assert image.shape == (24, 24, 3)
+    image = render.picture(mad.make("random-mdp"), [0])
+    assert image.shape == (24, 240, 3)
     assert tuple(image[12, 12]) == render.PAC_BOY
     image = render._states_picture(3, 20, 24)
     assert image.shape == (48, 16 * 24, 3)

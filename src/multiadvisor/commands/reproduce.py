@@ -10,29 +10,26 @@ from typing import Any
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput
 
-PARTS = ("all", "pac-boy", "noise", "attractors", "deviations", "videos", "value-function")
 MOST_WORKERS = 1024
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
+    from multiadvisor.experiments.parts import parts
+
+    listed = {"all": "everything below; some ten minutes on two cores"}
+    listed |= {part.name: part.about or part.title for part in parts()}
     parser = Parser(
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims.\n"
         "Stopped at any moment, the same command goes on where it was; the report is the same bytes.\n"
-        "  all             everything below; some ten minutes on two cores\n"
-        "  pac-boy         the baselines and the multi-advisor settings, without noise\n"
-        "  noise           the same with noise on the rewards\n"
-        "  attractors      thresholds, boards that are traps, and where a trained agent comes to rest\n"
-        "  deviations      choices that the paper does not state: what depends on them?\n"
-        "  videos          one game of each setting, as MP4 and GIF\n"
-        "  value-function  networks fitted to four kinds of values on a 5 x 5 grid, by itself, without a report",
+        + "\n".join(f"  {name:15} {about}" for name, about in listed.items()),
         "multiadvisor reproduce --out report\n"
         "  multiadvisor reproduce --full --out report-full\n"
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
-        "what", nargs="?", default="all", choices=PARTS, metavar="WHAT", help="one of these (default all)"
+        "what", nargs="?", default="all", choices=tuple(listed), metavar="WHAT", help="one of these (default all)"
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
     parser.add_argument(

@@ -205,8 +205,9 @@ class WorldSource:
         assert world is not None
         self.task, self.games = task, Games(task, keys)
         self._planes, self._activity = planes, activity
-        if task.board is not None:
-            space: Any = spaces.Box(0, 1, (4, *task.board.shape), np.uint8)
+        self._board = task.board if world.size > 1 else None  # one number says it all, and in fewer inputs
+        if self._board is not None:
+            space: Any = spaces.Box(0, 1, (4, *self._board.shape), np.uint8)
         elif world.sizes is not None:
             space = spaces.MultiDiscrete(list(world.sizes))
         else:
@@ -218,8 +219,8 @@ class WorldSource:
         self._seat = np.zeros(task.n, np.int64)
 
     def _look(self, x: np.ndarray) -> np.ndarray:
-        if self.task.board is not None:
-            return self._planes(self.task.board, x).reshape(len(x), -1)
+        if self._board is not None:
+            return self._planes(self._board, x).reshape(len(x), -1)
         return np.stack([self._row(state) for state in x])
 
     def _now_active(self) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from multiadvisor.experiments.pac_boy import EGO_HIGH, run_config, with_rules
 from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
 from multiadvisor.experiments.theory_checks import check, learning_jobs, named_jobs
-from multiadvisor.runs.jobs import Job, Tell
+from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import estimate
 from multiadvisor.theory.boards import exact_agent, trap_shares
 from multiadvisor.worlds.builtin import make
@@ -26,6 +26,7 @@ def traps_job(plan: Plan) -> Job:
     return Job("traps", {"boards": plan.boards, "gammas": list(GAMMAS)})
 
 
+@kind("traps", lease=600.0)
 def traps_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The share of boards with attractors, stable ones, and of games that end stuck; agnostic games beside them."""
     task, boards = make("pac-boy", ghosts=False), config["boards"]
@@ -95,7 +96,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     def draw_rest() -> Any:
         from multiadvisor import paper_plots
 
-        return paper_plots.resting_figure(make("pac-boy").board, places, peaks)
+        return paper_plots.resting_figure(make("pac-boy").grid, places, peaks)
 
     return [
         Figure("attractors-thresholds", "Where attractors begin", "The exact solver against the paper's formulas.",
@@ -105,4 +106,11 @@ def figures(evidence: Evidence) -> list[Figure]:
     ]  # fmt: skip
 
 
-PART = Part("attractors", "Attractors", 40, jobs, figures)
+PART = Part(
+    "attractors",
+    "Attractors",
+    40,
+    jobs,
+    figures,
+    about="thresholds, boards that are traps, and where a trained agent comes to rest",
+)

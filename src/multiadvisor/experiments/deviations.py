@@ -156,4 +156,11 @@ def _drawer(bars: dict[str, list[tuple[str, np.ndarray]]]) -> Any:
     return draw
 
 
-PART = Part("deviations", "Choices that the paper does not state", 50, jobs, figures)
+PART = Part(
+    "deviations",
+    "Choices that the paper does not state",
+    50,
+    jobs,
+    figures,
+    about="choices that the paper does not state: what depends on them?",
+)

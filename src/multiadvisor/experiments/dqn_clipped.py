@@ -17,7 +17,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import missing
-from multiadvisor.runs.jobs import Tell
+from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.runs.training import Training, begin
 from multiadvisor.settings import DeepSettings, Schedule, Settings
 from multiadvisor.task import Task
@@ -65,6 +65,7 @@ def available() -> bool:
     return not missing("deep")
 
 
+@kind("dqn-clipped", lease=1800.0)
 def work(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
     """Train one seed, resumed from its folder where it was stopped; its epochs, and its first game after the last."""
     from multiadvisor.experiments.watching import recorded

@@ -25,7 +25,7 @@ from multiadvisor.experiments.pac_boy import (
     with_rules,
 )
 from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan
-from multiadvisor.runs.jobs import Job, Tell
+from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import paired
 from multiadvisor.theory.boards import distances
 
@@ -50,6 +50,7 @@ def radius_job(setting: Setting, seed: int, plan: Plan) -> Job:
     return Job("perception", {"run": run_config(replace(with_rules(setting, plan), epsilon=1.0), seed, plan)})
 
 
+@kind("perception")
 def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """By distance to its fruit: how often an advisor's own best action leads closer, over all cells and advisors."""
     agent = trained(config["run"])
@@ -59,7 +60,7 @@ def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     hits: dict[int, list[float]] = {}
     for fruit, steps in enumerate(away):
         values = agent.values(ghosts + fruit)  # [cells, A]
-        closer = steps[task.board.neighbour] < steps[:, None]  # [cells, A]
+        closer = steps[task.grid.neighbour] < steps[:, None]  # [cells, A]
         best = values == values.max(axis=1, keepdims=True)
         right = (best & closer).sum(axis=1) / best.sum(axis=1)
         for distance in range(1, int(steps.max()) + 1):
@@ -143,4 +144,4 @@ def figures(evidence: Evidence) -> list[Figure]:
     ]
 
 
-PART = Part("noise", "Pac-Boy with noisy rewards", 20, jobs, figures)
+PART = Part("noise", "Pac-Boy with noisy rewards", 20, jobs, figures, about="the same with noise on the rewards")

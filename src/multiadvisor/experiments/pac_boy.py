@@ -13,7 +13,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import EVALUATION, stream_key
 from multiadvisor.experiments import dqn_clipped
 from multiadvisor.experiments.parts import FULL_EPOCHS, LAST, Evidence, Figure, Missing, Part, Plan, many, stretch
-from multiadvisor.runs.jobs import Job, Tell
+from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.statistics import Estimate, estimate, interquartile_mean, interval, paired
 from multiadvisor.worlds.builtin import make
@@ -85,13 +85,14 @@ def random_job(plan: Plan) -> Job:
     return Job("random-player", {"games": RANDOM_GAMES, "rules": plan.rules})
 
 
+@kind("random-player")
 def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The score, turns, finish and touches of uniformly random actions, one game on each of so many boards."""
     task, games = make("pac-boy", rules=config["rules"]), config["games"]
     batch = Games(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(games)])
     generator = np.random.default_rng(0)
     batch.step(np.zeros(games, np.int64))
-    fruits = (batch.x[:, -len(task.board.fruit) :] == 1).sum(axis=1)
+    fruits = task.grid.lying(batch.x).sum(axis=1)
     going, length = np.ones(games, bool), np.zeros(games)
     returns, finished = np.zeros((games, task.n)), np.zeros(games)
     while going.any():
@@ -268,4 +269,11 @@ def figures(evidence: Evidence) -> list[Figure]:
     return [Figure("pac-boy-table", "The scores", about, table=text_table(rows)), *found]
 
 
-PART = Part("pac-boy", "Pac-Boy without noise", 10, jobs, figures)
+PART = Part(
+    "pac-boy",
+    "Pac-Boy without noise",
+    10,
+    jobs,
+    figures,
+    about="the baselines and the multi-advisor settings, without noise",
+)

@@ -5,14 +5,12 @@ Each module of this package that has a `PART` is one experiment; nobody lists th
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.jobs import Job, experiments
 
 LAST = 10  # epochs at the end of a run whose mean is its final score
 FULL_EPOCHS = 50  # of the paper's Pac-Boy runs
@@ -174,13 +172,13 @@ class Part:
     jobs: Callable[[Plan], list[Job]]
     figures: Callable[[Evidence], list[Figure]] = lambda evidence: []
     videos: Callable[[Evidence], list[Video]] = lambda evidence: []
+    about: str = ""
+    """What it is, in a line, for the command; empty: its title."""
 
 
 def parts(what: str = "all") -> list[Part]:
     """The experiments, or the one of that name, in the report's order."""
-    package = importlib.import_module("multiadvisor.experiments")
-    modules = (importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__))
-    found = sorted((m.PART for m in modules if hasattr(m, "PART")), key=lambda part: part.order)
+    found = sorted((m.PART for m in experiments() if hasattr(m, "PART")), key=lambda part: part.order)
     return [part for part in found if what in ("all", part.name)]
 
 

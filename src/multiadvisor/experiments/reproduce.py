@@ -20,14 +20,12 @@ from multiadvisor.experiments.report import build
 from multiadvisor.extras import require
 from multiadvisor.runs.driver import Results, run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
-from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.jobs import Job, lease_of
 from multiadvisor.version import VERSION
 
 MARK = "report.json"
 RUNS = "runs"
 FORMAT = 1
-# Kinds whose jobs take long, the longest first: begun early, so that no core waits for the last of them.
-LONG = ("dqn-clipped", "value-function")
 
 
 def take_folder(out: Path, plan: Plan) -> None:
@@ -67,8 +65,8 @@ def _read_mark(out: Path) -> dict[str, Any]:
 
 
 def ordered(jobs: Sequence[Job]) -> list[Job]:
-    """The long ones first."""
-    return sorted(jobs, key=lambda job: LONG.index(job.kind) if job.kind in LONG else len(LONG))
+    """Those that may be silent longest take longest: begun early, so that no core waits for the last of them."""
+    return sorted(jobs, key=lambda job: -lease_of(job.kind))
 
 
 class Measured:

@@ -13,7 +13,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import unknown
 from multiadvisor.experiments.parts import Evidence, Plan
 from multiadvisor.plannings import bootstrap, egocentric
-from multiadvisor.runs.jobs import Job, Tell
+from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.theory.attractors import attractor_states, critical_gamma
 from multiadvisor.theory.bounds import GRID, gamma_bound, progressive
 from multiadvisor.theory.enumerate import enumerate_task
@@ -201,6 +201,7 @@ def _learning(seed: int, gamma: float) -> dict[str, Any]:
     return {"rows": rows, "turns": TD_TURNS}
 
 
+@kind("theory", lease=600.0)
 def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """One of the checks, by name."""
     given = {name: value for name, value in config.items() if name != "check"}

@@ -23,7 +23,7 @@ from multiadvisor.experiments.parts import MOST, Evidence, Figure, Part, Plan
 from multiadvisor.extras import require
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.files import check_writable, write_atomically
-from multiadvisor.runs.jobs import Job, Tell
+from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import interval
 from multiadvisor.version import VERSION
 
@@ -380,6 +380,7 @@ def job(seed: int, reading: str, epochs: int | None = None) -> Job:
     return Job("value-function", {"seed": seed, "reading": reading, "epochs": epochs or EPOCHS, "starts": STARTS})
 
 
+@kind("value-function", lease=900.0)
 def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train and play the networks of a seed."""
     measured = run(config["seed"], READINGS[config["reading"]], fixed_starts(config["starts"]), config["epochs"])
@@ -391,6 +392,7 @@ def exact_job(reading: str) -> Job:
     return Job("value-function-exact", {"reading": reading, "starts": STARTS})
 
 
+@kind("value-function-exact", lease=600.0)
 def exact_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The games of players that know the true values."""
     return {"exact": exact_lines(fixed_starts(config["starts"]), READINGS[config["reading"]])}
@@ -500,4 +502,11 @@ def _drawer(result: dict[str, Any]) -> Callable[[], Any]:
     return draw
 
 
-PART = Part("value-function", "Values that are easier to learn", 30, jobs, figures)
+PART = Part(
+    "value-function",
+    "Values that are easier to learn",
+    30,
+    jobs,
+    figures,
+    about="networks fitted to four kinds of values on a 5 x 5 grid; by itself, without a report",
+)

@@ -21,10 +21,10 @@ def jobs(plan: Plan) -> list[Job]:
 
 def described(trace: dict[str, Any], epoch: int) -> str:
     """What is to be seen, in numbers."""
-    turns, eaten = len(trace["actions"]), sum(reward > -5 and reward % 10 == 1 for reward in trace["rewards"])
-    score = sum(trace["rewards"])
-    end = "cut off" if turns >= 300 else "all fruit eaten"
-    return f"Epoch {epoch}, first game: score {score:g}, {eaten} of {len(trace['fruit'])} fruits, {turns} turns, {end}."
+    turns, fruits, score = len(trace["actions"]), set(trace["fruit"]), sum(trace["rewards"])
+    eaten = len(fruits & {cell for cell, *_ in trace["movers"]})
+    end = "cut off" if eaten < len(fruits) else "all fruit eaten"
+    return f"Epoch {epoch}, first game: score {score:g}, {eaten} of {len(fruits)} fruits, {turns} turns, {end}."
 
 
 def videos(evidence: Evidence) -> list[Video]:
@@ -39,4 +39,6 @@ def videos(evidence: Evidence) -> list[Video]:
     return found
 
 
-PART = Part("videos", "One game of each setting", 60, jobs, videos=videos)
+PART = Part(
+    "videos", "One game of each setting", 60, jobs, videos=videos, about="one game of each setting, as MP4 and GIF"
+)

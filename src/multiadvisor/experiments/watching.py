@@ -11,7 +11,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.draws import CHOICE, EVALUATION, draw, low_half, stream_key, turn_key
 from multiadvisor.experiments.pac_boy import trained
-from multiadvisor.runs.jobs import Tell
+from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.theory.boards import peaks
 from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Game
@@ -61,6 +61,7 @@ def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
     return []
 
 
+@kind("trace")
 def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train an agent to the end of its schedule and keep the first game of the evaluation that follows."""
     return recorded(trained(config["run"]), config["run"]["schedule"]["epochs"], influence)
@@ -68,11 +69,10 @@ def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
 
 def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
     """The first game of an evaluation, for drawing; `says` tells who decided a turn."""
-    fruits = len(agent.task.board.fruit)
-    turns = list(watch(agent, evaluation))
+    grid, turns = agent.task.grid, list(watch(agent, evaluation))
     return {
-        "movers": [x[:-fruits].tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
-        "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].x[-fruits:] == 1]],
+        "movers": [grid.movers(x).tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
+        "fruit": grid.item_cells[grid.lying(turns[0].x)].tolist(),
         "actions": [turn.action for turn in turns],
         "rewards": [turn.reward for turn in turns],
         "advisors": [[list(one) for one in says(agent, turn.x, turn.action)] for turn in turns],
@@ -96,29 +96,29 @@ def _share(what: np.ndarray, among: np.ndarray) -> float:
     return float(what[among].mean()) if among.any() else 0.0
 
 
+@kind("resting")
 def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Where a trained agent stands late in its games, and where the exact solver has attractors on the same boards."""
     agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
-    task, calm = agent.task, make("pac-boy", ghosts=False)
-    fruits, cells = len(task.board.fruit), len(task.board.place)
+    grid, calm = agent.task.grid, make("pac-boy", ghosts=False)
     turns = list(watch(agent, epochs, config["watched"]))
-    x = np.array([turn.x for turn in turns])
-    cell, boards = x[:, 0], x[:, -fruits:] == 1
+    x, after = (np.array(states) for states in zip(*((turn.x, turn.after) for turn in turns), strict=True))
+    (cell, *ghosts), boards = grid.movers(x).T, grid.lying(x)
     number = np.array([turn.game for turn in turns])
     since = np.concatenate([np.arange((number == game).sum()) for game in range(config["watched"])])
     late = since >= SETTLED
-    apart = steps_between(task.board.neighbour)
-    ghost = np.min([apart[cell, x[:, 1 + k]] for k in range(x.shape[1] - fruits - 1)], axis=0)
+    apart = steps_between(grid.neighbour)
+    ghost = np.min([apart[cell, other] for other in ghosts], axis=0)
     peak = peaks(calm, boards, agent.settings.gamma)[0]  # [turns, cells]
     near = np.any(peak[:, None, :] & (apart <= 1), axis=-1)  # [turns, cells]: an attractor, or next to one
     row = np.arange(len(x))
     moved = np.ones(len(x), bool)  # whether the turn led to a cell where it was not one or two turns before
     moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
     far = late & (ghost > CLOSE)
-    middle = np.abs(task.board.place - (np.array(task.board.shape) - 1) / 2).max(axis=1)  # [cells]
-    eaten = np.array([turn.reward > 0 for turn in turns])
+    middle = np.abs(grid.cells - (np.array(grid.shape) - 1) / 2).max(axis=1)  # [cells]
+    eaten = boards.sum(axis=1) - grid.lying(after).sum(axis=1)
     return {
-        "cells": np.bincount(cell[late], minlength=cells).tolist(),
+        "cells": np.bincount(cell[late], minlength=len(grid.cells)).tolist(),
         "attractors": peak[late].sum(axis=0).tolist(),
         "on": _share(near[row, cell], late),
         "chance": float(near[late].mean()) if late.any() else 0.0,

@@ -14,10 +14,10 @@ from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.statistics import interval
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractors, stuck_states
-from multiadvisor.theory.boards import board_solution, has_tables
+from multiadvisor.theory.boards import board_solution, has_tables, maze_constants
 from multiadvisor.theory.solver import Solution
 from multiadvisor.worlds.game import Games
-from multiadvisor.worlds.maze import MazeConstants
+from multiadvisor.worlds.maze import maze_of
 
 CONTINUATIONS = 20
 _SHOWN = 30  # turns of each continuation whose way is drawn
@@ -42,12 +42,12 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
     earns are told in any case.
     """
     task = reweighted(agent.task, weights)
-    if task.world is None or not isinstance(task.world.constants, MazeConstants):
+    if (maze := maze_of(task)) is None:
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
         )
     gamma = agent.settings.gamma
-    if not x[1 + len(task.world.constants.ghost_start) :].any():
+    if not x[1 + len(maze.ghost_start) :].any():
         return {"gamma": gamma, "planning": _kind(agent), "exact": [], "learned": [], "stuck": []}
     exact = board_solution(task, x, gamma)
     learned = board_solution(task, x, gamma, agent) if agent.settings.learner == "advisors" else None
@@ -63,8 +63,7 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
 def exact_layer(agent: MultiAdvisor, x: np.ndarray) -> dict[str, Any]:
     """The attractors of the exact values alone."""
     task, gamma = agent.task, agent.settings.gamma
-    assert task.world is not None
-    fruits = x[1 + len(task.world.constants.ghost_start) :].any()
+    fruits = x[1 + len(maze_constants(task).ghost_start) :].any()
     found = _listed(board_solution(task, x, gamma)) if fruits else []
     return {"gamma": gamma, "planning": _kind(agent), "exact": found, "learned": None, "stuck": []}
 

@@ -15,14 +15,13 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
-from multiadvisor.explorer.grid import Grid, grid_of
+from multiadvisor.grid import Grid
 from multiadvisor.runs.trace import Trace
 from multiadvisor.theory.attractors import leaves
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.worlds.board import DIRECTIONS
-from multiadvisor.worlds.finite import FiniteConstants
-from multiadvisor.worlds.maze import MazeConstants
+from multiadvisor.worlds.maze import maze_of
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
@@ -47,7 +46,7 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
-    task, grid = agent.task, grid_of(agent.task)
+    task, grid = agent.task, agent.task.board
     advisors = getattr(agent, "advisors", task.foci)  # a network may have others than the task, which is paid
     return {
         "name": name,
@@ -67,7 +66,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
 
 def sends_table(agent: MultiAdvisor) -> bool:
     """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each turn."""
-    if grid_of(agent.task) is None or agent.task.world is None or not has_tables(agent):
+    if agent.task.board is None or agent.task.world is None or not has_tables(agent):
         return False
     learner: Any = agent._learner
     return learner.table.nbytes <= _LARGEST_TABLE
@@ -85,7 +84,7 @@ def run_pack(agent: MultiAdvisor, name: str) -> bytes:
 
 def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
     """One game of a trace of the agent."""
-    grid = grid_of(agent.task)
+    grid = agent.task.board
     span = trace.span(game)
     paid = (trace.reward_turn >= span.start) & (trace.reward_turn < span.stop)
     arrays = {
@@ -115,20 +114,19 @@ def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
     none = np.zeros((len(states), len(DIRECTIONS)), np.uint8)
     if deep is not None and deep.split != "advisors":
         return none
-    if isinstance(world.constants, MazeConstants):
-        fruits = states[:, 1 + len(world.constants.ghost_start) :].sum(axis=1, keepdims=True)
-        stays = world.constants.neighbour[states[:, 0]] == states[:, :1]
+    if (maze := maze_of(agent.task)) is not None:
+        fruits = states[:, 1 + len(maze.ghost_start) :].sum(axis=1, keepdims=True)
+        stays = maze.neighbour[states[:, 0]] == states[:, :1]
         return (stays & (fruits > 0)).astype(np.uint8)
-    if isinstance(world.constants, FiniteConstants):
+    if world.listing is not None:
         return np.logical_not(leaves(enumerate_task(agent.task))[states[:, 0]]).astype(np.uint8)
     return none
 
 
 def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:
     """x [T + 1, size] as the cells of what moves and one bit for each item."""
-    moving = states[:, [sprite.place for sprite in grid.sprites]].astype(np.int32)
-    there = states[:, [item.place for item in grid.items]] == 1 if grid.items else np.zeros((len(states), 0), bool)
-    return {"cells": moving, "items": np.packbits(there, axis=1, bitorder="little")}
+    items = np.packbits(grid.lying(states), axis=1, bitorder="little")
+    return {"cells": grid.movers(states).astype(np.int32), "items": items}
 
 
 def _advice(trace: Trace, span: slice) -> dict[str, np.ndarray]:

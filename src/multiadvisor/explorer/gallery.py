@@ -14,6 +14,7 @@ from multiadvisor.explorer.bundle import game_pack, pack, run_pack
 from multiadvisor.runs.trace import record
 from multiadvisor.task import Task, check_gamma
 from multiadvisor.theory.attractors import attractors, critical_gamma
+from multiadvisor.theory.boards import maze_constants
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, best_actions, check_planning, solve
@@ -147,10 +148,10 @@ def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
 
 def _agreement(agent: MultiAdvisor, truth: MultiAdvisor) -> float:
     """The share of cells, all fruit in place, in which the greedy action is one of the exact ones."""
-    x = agent.task.deal()
-    held = {int(cell) for cell in agent.task.board.fruit}
+    x, world = agent.task.deal(), maze_constants(agent.task)
+    held = {int(cell) for cell in world.fruit_cell}
     right = []
-    for cell in range(len(agent.task.board.place)):
+    for cell in range(len(world.neighbour)):
         if cell not in held:
             state = [cell, *x[1:]]
             right.append(bool(best_actions(truth.preferences(state))[agent.act(state)]))

@@ -13,7 +13,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import exact_layer
 from multiadvisor.explorer.bundle import run_pack
 from multiadvisor.explorer.library import Library
-from multiadvisor.worlds.maze import MazeConstants
+from multiadvisor.worlds.maze import maze_of
 
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
@@ -92,11 +92,11 @@ def _layers(library: Library, name: str, game: int) -> dict[str, object]:
     """The exact attractors of every board of the game, by the turn in which it is new."""
     agent, (trace, number) = library.entry(name).agent, library.recorded(name, game)
     found: dict[str, object] = {}
-    if trace.x is None or not agent.task.world or not isinstance(agent.task.world.constants, MazeConstants):
+    if trace.x is None or (maze := maze_of(agent.task)) is None:
         return found
     last = b""
     for turn, x in enumerate(trace.states(number)):
-        board = x[1 + len(agent.task.world.constants.ghost_start) :].tobytes()
+        board = x[1 + len(maze.ghost_start) :].tobytes()
         if board != last:
             found[str(turn)] = exact_layer(agent, x)
             last = board

@@ -1,9 +1,10 @@
 """Jobs: a kind of work and its configuration, as plain data, named by what they are.
 
-A kind is a name in the closed registry below, never a path of a module: configurations come from files, and files are
-data. Its function is `work(config, folder, tell) -> result`: `folder` is a scratch folder of the job's own for
-checkpoints (None: none is kept), `tell(fraction)` reports progress and shows that the job is alive. The result is JSON
-data with finite numbers, and the same for the same configuration: no times, no names of machines.
+A kind is a name in the registry below, never a path of a module: configurations come from files, and files are data.
+The experiments of this package add theirs with `@kind`. Its function is `work(config, folder, tell) -> result`:
+`folder` is a scratch folder of the job's own for checkpoints (None: none is kept), `tell(fraction)` reports progress
+and shows that the job is alive. The result is JSON data with finite numbers, and the same for the same configuration:
+no times, no names of machines.
 
 >>> Job("rehearsal", {"number": 1}).id
 '3035d50fc96f1ea8'
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from multiadvisor.errors import BadInput, unknown
@@ -36,19 +39,37 @@ class Kind(NamedTuple):
     """Seconds without a `tell` after which a job is taken for hung, its worker killed and the job tried again."""
 
 
-KINDS = {
+KINDS: dict[str, Kind] = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
-    "dqn-clipped": Kind("multiadvisor.experiments.dqn_clipped", "work", lease=1800.0),
-    "random-player": Kind("multiadvisor.experiments.pac_boy", "random_work"),
-    "perception": Kind("multiadvisor.experiments.noise", "radius_work"),
-    "trace": Kind("multiadvisor.experiments.watching", "trace_work"),
-    "resting": Kind("multiadvisor.experiments.watching", "resting_work"),
-    "traps": Kind("multiadvisor.experiments.attractors", "traps_work", lease=600.0),
-    "theory": Kind("multiadvisor.experiments.theory_checks", "work", lease=600.0),
-    "value-function": Kind("multiadvisor.experiments.value_function", "work", lease=900.0),
-    "value-function-exact": Kind("multiadvisor.experiments.value_function", "exact_work", lease=600.0),
     "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
 }
+
+
+def kind(name: str, lease: float = 120.0) -> Callable[[Work], Work]:
+    """Make a function of an experiment's module the work of a kind of job."""
+
+    def keep(work: Work) -> Work:
+        if name in KINDS and KINDS[name].module != work.__module__:
+            raise BadInput(f"jobs of the kind {name!r} are the work of {KINDS[name].module}: choose another name")
+        KINDS[name] = Kind(work.__module__, work.__qualname__, lease)
+        return work
+
+    return keep
+
+
+def experiments() -> list[ModuleType]:
+    """The modules of the experiments: whatever file lies there is one."""
+    home = import_module("multiadvisor.experiments")
+    return [import_module(f"{home.__name__}.{found.name}") for found in iter_modules(home.__path__)]
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of that name, or an error that lists them; experiments are loaded only where they may have it."""
+    if name not in KINDS:
+        experiments()
+    if name not in KINDS:
+        raise unknown("kind of job", name, KINDS)
+    return KINDS[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +80,7 @@ class Job:
     config: dict[str, Any]
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise unknown("kind of job", self.kind, KINDS)
+        kind_named(self.kind)
         try:
             plain = strict_json(canonical(self.config))
         except (TypeError, ValueError, RecursionError) as error:
@@ -84,14 +104,13 @@ class Job:
 
 def lease_of(kind: str) -> float:
     """How long a job of this kind may be silent, in seconds."""
-    return KINDS[kind].lease
+    return kind_named(kind).lease
 
 
 def perform(kind: str, config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
     """Do the work, in this process; the result is checked to be data."""
-    if kind not in KINDS:
-        raise unknown("kind of job", kind, KINDS)
-    work: Work = getattr(import_module(KINDS[kind].module), KINDS[kind].function)
+    home = kind_named(kind)
+    work: Work = getattr(import_module(home.module), home.function)
     result = work(config, folder, tell)
     if not isinstance(result, dict):
         raise TypeError(f"the work of kind {kind!r} returned {type(result).__name__}, not a dictionary")

@@ -18,14 +18,13 @@ from multiadvisor.task import Task
 from multiadvisor.theory.bounds import Bound, bound_of
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
 from multiadvisor.theory.solver import Solution, backup, error_bound, solve_local
-from multiadvisor.worlds.finite import FiniteConstants
-from multiadvisor.worlds.maze import MazeConstants
+from multiadvisor.worlds.maze import MazeConstants, ghost_moves, maze_of, touched
 
 
 def maze_constants(task: Task) -> MazeConstants:
     """The maze of a task, or an error that says that it has none."""
-    constants = None if task.world is None else task.world.constants
-    if not isinstance(constants, MazeConstants):
+    constants = maze_of(task)
+    if constants is None:
         raise BadInput(f"task {task.name!r} is no maze: boards are for pac-boy, fruit-grid and their like")
     return constants
 
@@ -44,18 +43,10 @@ def _ghost_mdp(world: MazeConstants) -> LocalMDP:
     cells = len(world.neighbour)
     mine, its = np.divmod(np.arange(cells * cells), cells)  # [S]
     mine_next = world.neighbour[mine][:, :, None]  # [S, A, 1]
-    if world.ghosts_always_move:
-        moves = np.where(world.degree[:, None] > 0, world.free, np.arange(cells)[:, None])
-        chance = (np.arange(4) < np.maximum(world.degree, 1)[:, None]) / np.maximum(world.degree, 1)[:, None]
-    else:
-        moves, chance = world.neighbour, np.full((cells, 4), 0.25)
+    moves, chance = ghost_moves(world)
     its_next, weight = moves[its][:, None, :], np.broadcast_to(chance[its][:, None, :], (cells * cells, 4, 4))
-    before, old = mine[:, None, None], its[:, None, None]
-    if world.ghosts_always_move:
-        touched = (its_next == mine_next) | ((its_next == before) & (old == mine_next))
-    else:
-        touched = (old == mine_next) | (its_next == mine_next)
-    reward = world.touch_reward * (weight * touched).sum(axis=-1)
+    touch = touched.py_func(world, mine[:, None, None], mine_next, its[:, None, None], its_next)
+    reward = world.touch_reward * (weight * touch).sum(axis=-1)
     return LocalMDP(mine_next * cells + its_next, weight, reward)
 
 
@@ -67,8 +58,7 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
             "egocentric or agnostic, or enumerate the task"
         )
     gammas = task.gammas(gamma)
-    constants = None if task.world is None else task.world.constants
-    if isinstance(constants, FiniteConstants):
+    if task.world is not None and task.world.listing is not None:
         from multiadvisor.theory.enumerate import enumerate_task
 
         mdp = enumerate_task(task)
@@ -137,7 +127,7 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         name=task.name, actions=task.actions, advisors=tuple(task.names[j] for j in used),
         successor=world.neighbour[:, :, None], probability=np.ones((cells, 4, 1)), final=final, reward=reward,
         weights=task.weights[used], local=np.tile(np.where(holds, -1, np.arange(cells)), (len(used), 1)),
-        start=np.eye(cells)[x[0]], labels=tuple(task.board.name(cell) for cell in range(cells)),
+        start=np.eye(cells)[x[0]], labels=tuple(task.grid.name(cell) for cell in range(cells)),
         gammas=() if agent is None else tuple(task.foci[j].gamma for j in used),
     )  # fmt: skip
     values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
@@ -184,7 +174,7 @@ def board_bound(task: Task) -> Bound:
     world = maze_constants(task)
     cells = np.arange(len(world.neighbour))
     parts = (
-        (f"fruit {task.board.name(int(cell))}", _fruit_mdp(world, int(cell)), cells[cells != cell])
+        (f"fruit {task.grid.name(int(cell))}", _fruit_mdp(world, int(cell)), cells[cells != cell])
         for cell in world.fruit_cell
     )
     return bound_of(parts, task.actions, task.weights)

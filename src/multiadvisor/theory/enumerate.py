@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from multiadvisor.draws import stream_key
 from multiadvisor.errors import BadInput
-from multiadvisor.task import Task
+from multiadvisor.task import Listing, Outcome, Task
 from multiadvisor.theory.mdp import LARGEST, FiniteMDP
-from multiadvisor.worlds.finite import FiniteConstants
-from multiadvisor.worlds.maze import MazeConstants
+from multiadvisor.worlds.maze import maze_of
 
 MOST_STATES = 20_000
 _KEYS = 32  # a world that does the same for so many keys is taken to be deterministic
-
-
-class Outcome(NamedTuple):
-    """One thing that may happen."""
-
-    probability: float
-    x: tuple[int, ...]
-    reward: dict[int, float]  # by advisor
-    terminated: bool
+Happens = Callable[[tuple[int, ...], int], Iterator[Outcome]]
 
 
 def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = False) -> FiniteMDP:
@@ -42,18 +31,12 @@ def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = Fals
             f"task {task.name!r} is a Python environment, whose probabilities nobody knows: give the theory lab arrays "
             "(FiniteMDP.from_arrays), or a trained agent"
         )
-    constants = task.world.constants
-    if isinstance(constants, FiniteConstants) and x is None:
-        return _from_finite(task, constants, full)
+    if task.world.listing is not None:
+        if x is not None:
+            raise BadInput(f"task {task.name!r} is listed whole: leave x out")
+        return _listed(task, task.world.listing(task.world.constants), full)
     first = _first_state(task) if x is None else tuple(int(value) for value in x)
-    if isinstance(constants, MazeConstants):
-        _check_size(task, constants, first)
-        happens = _maze_outcomes(constants)
-    elif isinstance(constants, FiniteConstants):
-        raise BadInput(f"task {task.name!r} is listed whole: leave x out")
-    else:
-        happens = _deterministic_outcomes(task)
-    return _explore(task, first, happens, full)
+    return _explore(task, first, _outcomes(task), full)
 
 
 def _first_state(task: Task) -> tuple[int, ...]:
@@ -67,77 +50,51 @@ def _first_state(task: Task) -> tuple[int, ...]:
         firsts.add(tuple(int(value) for value in game.x))
     if len(firsts) > 1:
         ways = "choose one board with --board SEED, or ask how often a random board is a trap with --boards"
-        if task.board is None:
+        if maze_of(task) is None:
             ways = "give one with enumerate_task(task, x)"
         raise BadInput(f"the games of {task.name!r} start from different states: {ways}")
     return firsts.pop()
 
 
-def _check_size(task: Task, world: MazeConstants, x: tuple[int, ...]) -> None:
-    cells, ghosts = len(world.neighbour), len(world.ghost_start)
-    fruits = sum(x[1 + ghosts :])
-    size = cells ** (1 + ghosts) * 2**fruits
-    if size > 50 * MOST_STATES:
-        raise BadInput(
-            f"{task.name!r} has {cells} cells, {ghosts} ghosts and {fruits} fruits here, some {size:.1e} states, too "
-            "many to list: look at one board with --board SEED, or at many random ones with --boards"
-        )
-
-
-def _from_finite(task: Task, world: FiniteConstants, full: bool) -> FiniteMDP:
-    probability = np.diff(world.cumulative, axis=-1, prepend=0.0)
+def _listed(task: Task, listing: Listing, full: bool) -> FiniteMDP:
     return FiniteMDP(
         name=task.name,
         actions=task.actions,
         advisors=task.names,
-        successor=world.successor,
-        probability=probability,
-        final=world.final == 1,
-        reward=(probability[..., None] * world.reward).sum(axis=2),
+        successor=listing.successor,
+        probability=listing.probability,
+        final=listing.final,
+        reward=(listing.probability[..., None] * listing.reward).sum(axis=2),
         weights=task.weights,
-        local=np.tile(np.arange(len(world.start)), (task.n, 1)) if full else world.local,
-        start=np.diff(world.start, prepend=0.0),
+        local=np.tile(np.arange(len(listing.start)), (task.n, 1)) if full else listing.local,
+        start=listing.start,
         labels=task.labels,
         gammas=tuple(focus.gamma for focus in task.foci),
     )
 
 
-def _maze_outcomes(world: MazeConstants) -> Callable[[tuple[int, ...], int], Iterator[Outcome]]:
-    """The rules of `worlds.maze`, with every move of the ghosts."""
-    ghosts = len(world.ghost_start)
-
-    def moves(cell: int) -> list[tuple[float, int]]:
-        if world.ghosts_always_move:
-            degree = int(world.degree[cell])
-            return [(1 / degree, int(to)) for to in world.free[cell, :degree]] if degree else [(1.0, cell)]
-        return [(0.25, int(to)) for to in world.neighbour[cell]]
+def _outcomes(task: Task) -> Happens:
+    """What the world says may happen, checked as it is asked; or what was seen to happen, where it does not say."""
+    world = task.world
+    assert world is not None
+    if (told := world.outcomes) is None:
+        return _deterministic_outcomes(task)
 
     def happens(x: tuple[int, ...], action: int) -> Iterator[Outcome]:
-        before, cell = x[0], int(world.neighbour[x[0], action])
-        place = int(world.fruit_at[cell])
-        eaten = place >= 0 and x[1 + ghosts + place] == 1
-        fruits = list(x[1 + ghosts :])
-        if eaten:
-            fruits[place] = 0
-        for combination in itertools.product(*(moves(old) for old in x[1 : 1 + ghosts])):
-            chance, reward = 1.0, {}
-            for g, (share, new) in enumerate(combination):
-                chance *= share
-                old = x[1 + g]
-                if world.ghosts_always_move:
-                    touched = new == cell or (new == before and old == cell)
-                else:
-                    touched = cell in (old, new)
-                if touched:
-                    reward[g] = world.touch_reward
-            if eaten:
-                reward[ghosts + place] = world.fruit_reward
-            yield Outcome(chance, (cell, *(new for _, new in combination), *fruits), reward, eaten and not any(fruits))
+        total = 0.0
+        for outcome in told(world.constants, x, action):
+            total += outcome.probability
+            yield outcome
+        if not abs(total - 1.0) < 1e-9:
+            raise BadInput(
+                f"the outcomes of task {task.name!r} after {task.actions[action]} in {list(x)} have probabilities that "
+                f"sum to {total:g}: let them sum to 1"
+            )
 
     return happens
 
 
-def _deterministic_outcomes(task: Task) -> Callable[[tuple[int, ...], int], Iterator[Outcome]]:
+def _deterministic_outcomes(task: Task) -> Happens:
     """A world of somebody's own: tried with several keys, and refused where they lead to different things."""
     world, n = task.world, task.n
     assert world is not None
@@ -154,8 +111,8 @@ def _deterministic_outcomes(task: Task) -> Callable[[tuple[int, ...], int], Iter
             found.add((tuple(state.tolist()), pay, over))
         if len(found) > 1:
             raise BadInput(
-                f"task {task.name!r} is random and does not list its outcomes: give them as arrays with "
-                "FiniteMDP.from_arrays"
+                f"task {task.name!r} is random and does not list its outcomes: give them with World(outcomes=...), or "
+                "as arrays with FiniteMDP.from_arrays"
             )
         arrived, paid, done = found.pop()
         yield Outcome(1.0, arrived, dict(paid), done)
@@ -163,9 +120,7 @@ def _deterministic_outcomes(task: Task) -> Callable[[tuple[int, ...], int], Iter
     return happens
 
 
-def _explore(
-    task: Task, first: tuple[int, ...], happens: Callable[[tuple[int, ...], int], Iterator[Outcome]], full: bool
-) -> FiniteMDP:
+def _explore(task: Task, first: tuple[int, ...], happens: Happens, full: bool) -> FiniteMDP:
     """Breadth first from one state on."""
     number: dict[tuple[int, ...], int] = {first: 0}
     order, rows = [first], []
@@ -178,10 +133,10 @@ def _explore(
                     number[x] = len(order)
                     order.append(x)
                     if len(order) > MOST_STATES:
-                        raise BadInput(
-                            f"{task.name!r} has more than {MOST_STATES:,} states, too many to list: look at one board "
-                            "with --board SEED, or at many random ones with --boards"
-                        )
+                        way = "make it smaller"
+                        if maze_of(task) is not None:
+                            way = "look at one board with --board SEED, or at many random ones with --boards"
+                        raise BadInput(f"{task.name!r} has more than {MOST_STATES:,} states, too many to list: {way}")
                 to = (0 if terminated else number[x], terminated)
                 merged[to] = merged.get(to, 0.0) + chance
                 for j, value in reward.items():
@@ -232,11 +187,4 @@ def label_of(task: Task, x: tuple[int, ...]) -> str:
     """A state as people would say it."""
     if task.labels and len(x) == 1:
         return task.labels[x[0]]
-    if task.board is None or task.world is None:
-        return " ".join(str(value) for value in x)
-    board, ghosts = task.board, len(task.world.constants.ghost_start)
-    left = [board.name(int(cell)) for cell, there in zip(board.fruit, x[1 + ghosts :], strict=True) if there]
-    text = board.name(x[0])
-    if ghosts:
-        text += " ghosts " + " ".join(board.name(cell) for cell in x[1 : 1 + ghosts])
-    return text + (" fruit " + " ".join(left) if len(left) <= 6 else f" {len(left)} fruits")
+    return " ".join(str(value) for value in x) if task.board is None else task.board.label(np.array(x))

@@ -167,7 +167,7 @@ class Outlook:
     def as_dict(self, task: Task) -> dict[str, Any]:
         """For JSON."""
         return {
-            "turns": self.ending.turns, "left": self.ending.left, "cell": task.board.name(self.ending.cell),
+            "turns": self.ending.turns, "left": self.ending.left, "cell": task.grid.name(self.ending.cell),
             "safe_gamma": self.safe, "stuck_gamma": self.stuck, "others": self.others,
             "others_safe_gamma": self.others_safe, "others_stuck": self.others_stuck, "keep_gamma": self.keep,
         }  # fmt: skip
@@ -193,7 +193,8 @@ def outlook(
 
     ending = max(endings(task, x, steps, gamma), key=lambda one: one.left)
     safe, stuck = safe_and_caught(stuck_here, 10_000, 100)
-    if task.board.fixed and task.board.start >= 0:
+    world = maze_constants(task)
+    if world.start >= 0 and world.fruits == len(world.fruit_cell):  # every game is this one
         return Outlook(ending, safe, stuck, 0, None, None)
     elsewhere, _ = safe_and_caught(stuck_elsewhere, _LATTICE, 5, above)
     return Outlook(ending, safe, stuck, OTHERS, elsewhere, other_games(task, gamma))

@@ -15,8 +15,7 @@ from multiadvisor.theory.attractors import attractor_states, leaves, margins, st
 from multiadvisor.theory.boards import board_solution
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.theory.solver import Solution
-from multiadvisor.worlds.finite import FiniteConstants
-from multiadvisor.worlds.maze import MazeConstants
+from multiadvisor.worlds.maze import maze_of
 
 _MOST_VALUES = 4_000_000  # beyond it looking around takes longer than anybody would wait for a sentence
 
@@ -36,19 +35,24 @@ class Surroundings(NamedTuple):
     """Whether the greedy walk from here never earns and never ends."""
 
 
+def _values(task: Task) -> int:
+    """How many the agent would be asked for."""
+    states = 0 if task.world is None or task.world.sizes is None else task.world.sizes[0]
+    return task.n * states * len(task.actions)
+
+
 def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
     """The agent's values over all cells of the board, or all states, and which one x is; None where nobody knows."""
     task: Task = agent.task
     deep = getattr(agent.settings, "deep", None)
     if deep is not None and deep.split != "advisors":
         return None  # its values are not those of the task's advisors
-    constants = None if task.world is None else task.world.constants
-    if isinstance(constants, MazeConstants):
-        fruits = int(x[1 + len(constants.ghost_start) :].sum())
-        if fruits == 0 or len(constants.neighbour) * (fruits + len(constants.ghost_start)) * 4 > _MOST_VALUES:
+    if (maze := maze_of(task)) is not None:
+        fruits = int(x[1 + len(maze.ghost_start) :].sum())
+        if fruits == 0 or len(maze.neighbour) * (fruits + len(maze.ghost_start)) * 4 > _MOST_VALUES:
             return None
         return board_solution(task, x, agent.settings.gamma, agent), int(x[0])
-    if isinstance(constants, FiniteConstants) and task.n * constants.final[..., 0].size <= _MOST_VALUES:
+    if task.world is not None and task.world.listing is not None and _values(task) <= _MOST_VALUES:
         mdp = enumerate_task(task)
         values, place = np.zeros((mdp.n, mdp.states, len(mdp.actions))), {name: j for j, name in enumerate(task.names)}
         for state in range(mdp.states):

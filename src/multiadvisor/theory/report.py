@@ -133,7 +133,7 @@ def _describe_games(task: Task, games: Outlook, gamma: float) -> list[str]:
     now = f"at gamma = {gamma:g} it is finished after {turns} turns"
     if left:
         fruits = f"{left} fruit{'s' * (left != 1)}"
-        now = f"at gamma = {gamma:g} it never eats the last {fruits}, held at {task.board.name(cell)}"
+        now = f"at gamma = {gamma:g} it never eats the last {fruits}, held at {task.grid.name(cell)}"
     elif task.limit is not None and turns > task.limit:
         now += f", beyond the limit of {task.limit}"
     if games.stuck is None:

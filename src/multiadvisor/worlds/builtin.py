@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.grid import Grid, Sprite, Tile
 from multiadvisor.settings import finite_number
-from multiadvisor.task import Focus, Task, World
+from multiadvisor.task import Focus, Task
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
+from multiadvisor.worlds.registration import register
 
 PAC_BOY = """\
 ....#.#....
@@ -48,9 +51,22 @@ FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
 
 
-def _task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+    """Register a function that builds a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
+
+    Its parameters are the task's options, each with a type and a default; its docstring is what `tasks` shows.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise BadInput(f"{name!r} cannot name a task: use lower-case words, with hyphens between them")
+    if name in TASKS:
+        raise BadInput(f"a task called {name!r} is registered already: choose another name")
+
     def keep(build: Callable[..., Task]) -> Callable[..., Task]:
+        for option, parameter in inspect.signature(build).parameters.items():
+            if inspect.Parameter.empty in (parameter.default, parameter.annotation):
+                raise BadInput(f"option {option!r} of task {name!r} needs a type and a default: give both")
         TASKS[name] = build
+        register(name)
         return build
 
     return keep
@@ -161,15 +177,13 @@ def _maze_task(
     def touches(returns: np.ndarray) -> dict[str, np.ndarray]:
         return {"touches": np.rint(returns[:, :g].sum(axis=1) / touch_reward)}
 
-    sizes = (cells,) * (1 + g) + (2,) * len(board.fruit)
-    world = World(constants, len(sizes), maze.reset, maze.begin, maze.local_states, maze.step, sizes, maze.going)
     return Task(
-        name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=world, limit=limit, options=options,
-        board=board, measures=touches if g else None,
+        name=name, actions=tuple(DIRECTIONS), foci=tuple(foci), world=maze.world_of(constants), limit=limit,
+        options=options, board=maze.grid_of(constants, board), measures=touches if g else None,
     )  # fmt: skip
 
 
-@_task("pac-boy")
+@register_task("pac-boy")
 def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, limit: int = 300) -> Task:
     """The paper's fruit collection game: an 11 x 11 maze, 75 fruit places, two ghosts, 77 advisors.
 
@@ -185,7 +199,7 @@ def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, 
     return _maze_task("pac-boy", board, options=options, rules=rules, ghosts=ghosts, limit=limit)
 
 
-@_task("fruit-grid")
+@register_task("fruit-grid")
 def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 300) -> Task:
     """An open grid without ghosts: Pac-Boy starts anywhere, `fruits` fruits lie anywhere else.
 
@@ -202,13 +216,13 @@ def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 30
     return _maze_task("fruit-grid", board, options=options, limit=limit, fruits=fruits)
 
 
-@_task("three-fruits")
+@register_task("three-fruits")
 def three_fruits() -> Task:
     """The paper's three-fruit attractor: above gamma = 1/2 egocentric advisors send Pac-Boy South, into the wall."""
     return _maze_task("three-fruits", parse_maze(THREE_FRUITS), options={}, limit=50)
 
 
-@_task("four-fruits")
+@register_task("four-fruits")
 def four_fruits() -> Task:
     """Four fruits around Pac-Boy: an attractor for egocentric advisors above gamma = 1/3."""
     return _maze_task("four-fruits", parse_maze(FOUR_FRUITS), options={}, limit=50)
@@ -218,6 +232,7 @@ def finite_task(
     name: str, actions: tuple[str, ...], advisors: tuple[str, ...], start: np.ndarray, probability: np.ndarray,
     successor: np.ndarray, reward: np.ndarray, final: np.ndarray, *, local: np.ndarray | None = None,
     labels: tuple[str, ...] = (), limit: int | None = None, options: dict[str, Any] | None = None,
+    board: Grid | None = None,
 ) -> Task:  # fmt: skip
     """A task from a finite MDP: outcome k of (state, action) has probability [S, A, K], successor [S, A, K],
     reward [S, A, K, n] and final [S, A, K] (1: the game ends); start [S] gives the first state's probabilities.
@@ -247,11 +262,10 @@ def finite_task(
         Focus(advisor, state="state" if local is None else f"part {j}", states=int(row.max()) + 1)
         for j, (advisor, row) in enumerate(zip(advisors, constants.local, strict=True))
     )
-    world = World(constants, 1, finite.reset, finite.begin, finite.local_states, finite.step, (states,))
     endless = not ((final == 1) & (probability > 0)).any()
     return Task(
-        name=name, actions=actions, foci=foci, world=world, limit=limit, endless=endless, options=options or {},
-        labels=labels,
+        name=name, actions=actions, foci=foci, world=finite.world_of(constants), limit=limit, endless=endless,
+        options=options or {}, labels=labels, board=board,
     )  # fmt: skip
 
 
@@ -261,7 +275,7 @@ def _cumulative(probability: np.ndarray) -> np.ndarray:
     return total
 
 
-@_task("two-goal")
+@register_task("two-goal")
 def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
     """The paper's attractor figure: a_0 waits, a_1 and a_2 earn r1 or r2 and end the game.
 
@@ -269,14 +283,18 @@ def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
     """
     if not (0 < r1 < math.inf and 0 < r2 < math.inf):
         raise BadInput(f"the goals of two-goal pay {r1} and {r2}: give finite numbers above 0")
+    board = Grid(
+        (1, 3), np.array([(0, 1)]), np.zeros((1, 3), np.int64), ((0, 0), (0, -1), (0, 1)), (Sprite("player", 0),),
+        (((0, 1),), ((0, 1),)), tiles=(Tile("goal", 0, 0, f"+{r1:g}"), Tile("goal", 0, 2, f"+{r2:g}")),
+    )  # fmt: skip
     return finite_task(
         "two-goal", ("a_0", "a_1", "a_2"), ("goal 1", "goal 2"), np.ones(1), np.ones((1, 3, 1)),
         np.zeros((1, 3, 1)), np.array([[[[0.0, 0.0]], [[r1, 0.0]], [[0.0, r2]]]]), np.array([[[0], [1], [1]]]),
-        limit=50, options={"r1": r1, "r2": r2},
+        limit=50, options={"r1": r1, "r2": r2}, board=board,
     )  # fmt: skip
 
 
-@_task("dollars-and-euros")
+@register_task("dollars-and-euros")
 def dollars_and_euros(failure: float = 0.1) -> Task:
     """Left pays a dollar, Right a euro, Up 0.6 of each, NoOp nothing (Russell and Zimdars 2003).
 
@@ -296,7 +314,7 @@ def dollars_and_euros(failure: float = 0.1) -> Task:
     )  # fmt: skip
 
 
-@_task("bridge")
+@register_task("bridge")
 def bridge(length: int = 3, danger: float = 1.0) -> Task:
     """A bridge over water: agnostic advisors will not set foot on it, egocentric and empathic ones cross.
 
@@ -314,14 +332,21 @@ def bridge(length: int = 3, danger: float = 1.0) -> Task:
     final[length, 3], reward[length, 3, 0, 0] = 1, 1.0
     for aside in (0, 2):  # N and S: into the water, or nowhere from the bank
         final[1:, aside], reward[1:, aside, 0, 1] = 1, -danger
+    water = [Tile("water", row, column) for column in range(1, states) for row in (0, 2)]
+    banks = [Tile("wall", row, column) for column in (0, states) for row in (0, 2)]
+    stays = np.stack([place, successor[:, 1, 0], place, successor[:, 3, 0]], axis=1).astype(np.int64)
+    board = Grid(
+        (3, states + 1), np.stack([np.ones_like(place), place], axis=1), stays, tuple(DIRECTIONS.values()),
+        (Sprite("player", 0),), (((0, 1),), ((0, 1),)), tiles=(*water, *banks, Tile("goal", 1, states, "+1")),
+    )  # fmt: skip
     return finite_task(
         "bridge", tuple(DIRECTIONS), ("goal", "water"), np.eye(states)[0], np.ones((states, 4, 1)), successor, reward,
         final, labels=("bank", *(f"bridge {k}" for k in range(1, states))), limit=100,
-        options={"length": length, "danger": danger},
+        options={"length": length, "danger": danger}, board=board,
     )  # fmt: skip
 
 
-@_task("resource-scheduling")
+@register_task("resource-scheduling")
 def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
     """Each turn one unit of work goes to one of several jobs, each with an advisor: progressive, so no attractor ever.
 
@@ -349,7 +374,7 @@ def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
     )  # fmt: skip
 
 
-@_task("random-mdp")
+@register_task("random-mdp")
 def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: int = 3, instance: int = 0) -> Task:
     """A random finite MDP: random outcomes, normal rewards for every advisor, games that end now and then.
 

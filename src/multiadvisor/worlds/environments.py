@@ -21,11 +21,11 @@ from gymnasium.vector.utils import batch_space
 
 from multiadvisor.draws import ENVIRONMENT, stream_key
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.grid import Grid
 from multiadvisor.task import Task
 from multiadvisor.worlds import render
-from multiadvisor.worlds.board import DIRECTIONS, Board
+from multiadvisor.worlds.board import DIRECTIONS
 from multiadvisor.worlds.builtin import TASKS, make
-from multiadvisor.worlds.finite import FiniteConstants
 from multiadvisor.worlds.game import Games
 
 OBSERVATIONS = ("compact", "image")
@@ -34,21 +34,22 @@ RENDER_MODES = ["ansi", "rgb_array"]
 RENDER_FPS = 8
 
 
-def planes(board: Board, x: np.ndarray) -> np.ndarray:
+def planes(board: Grid, x: np.ndarray) -> np.ndarray:
     """States x [B, size] as images [B, 4, height, width] uint8 of ones and zeros: walls, ghosts, fruits, Pac-Boy.
 
-    >>> from multiadvisor.worlds.board import parse_maze
-    >>> planes(parse_maze("PF#"), np.array([[1, 0]]))[0].tolist()
-    [[[0, 0, 1]], [[0, 0, 0]], [[0, 0, 0]], [[0, 1, 0]]]
+    On other grids: walls, whoever else moves, what lies about, the player.
+
+    >>> planes(make("pac-boy", maze="PF#\\n...").board, np.array([[1, 0]]))[0].tolist()
+    [[[0, 0, 1], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0]]]
     """
-    batch, ghosts = np.arange(len(x)), x.shape[1] - 1 - len(board.fruit)
-    row, column = board.place.T
+    batch, (row, column) = np.arange(len(x)), board.cells.T
+    player, *others = board.movers(x).T
     image = np.zeros((len(x), 4, *board.shape), np.uint8)
     image[:, 0] = board.walls
-    for cell in x[:, 1 : 1 + ghosts].T:
+    for cell in others:
         image[batch, 1, row[cell], column[cell]] = 1
-    image[:, 2, row[board.fruit], column[board.fruit]] = x[:, 1 + ghosts :]
-    image[batch, 3, row[x[:, 0]], column[x[:, 0]]] = 1
+    image[:, 2, row[board.item_cells], column[board.item_cells]] = board.lying(x)
+    image[batch, 3, row[player], column[player]] = 1
     return image
 
 
@@ -81,8 +82,10 @@ class _Payment(NamedTuple):
 
     def space(self, task: Task) -> spaces.Box:
         """The rewards that can be paid."""
-        bounds = self.scale[:, None] * _reward_bounds(task)  # [n, 2]
-        low, high = (np.bincount(self.column, part) for part in (bounds.min(axis=1), bounds.max(axis=1)))
+        known = np.tile([-np.inf, np.inf], (task.n, 1)) if task.reward_bounds is None else task.reward_bounds
+        bounds = self.scale[:, None] * np.where(self.scale[:, None] == 0.0, 0.0, known)  # [n, 2]
+        low, high = np.minimum(bounds.min(axis=1), 0.0), np.maximum(bounds.max(axis=1), 0.0)  # not paying counts
+        low, high = np.bincount(self.column, low), np.bincount(self.column, high)
         return spaces.Box(low, high, dtype=np.float64)
 
 
@@ -99,19 +102,6 @@ def _each_group(task: Task) -> _Payment:
 
 def _together(task: Task) -> _Payment:
     return _Payment(("reward",), np.zeros(task.n, np.int64), task.weights, scalar=True)
-
-
-def _reward_bounds(task: Task) -> np.ndarray:
-    """The least and the greatest reward of each advisor [n, 2]; not paying counts."""
-    assert task.world is not None
-    constants = task.world.constants
-    if isinstance(constants, FiniteConstants):
-        paid = constants.reward.reshape(-1, task.n)
-        least, most = paid.min(axis=0), paid.max(axis=0)
-    else:
-        ghosts = len(constants.ghost_start)
-        least = most = np.where(np.arange(task.n) < ghosts, constants.touch_reward, constants.fruit_reward)
-    return np.stack([np.minimum(least, 0.0), np.maximum(most, 0.0)], axis=1)
 
 
 def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task:
@@ -148,12 +138,12 @@ class _Play:
         self._last = np.full(batch, -1)  # the last actions, for which way Pac-Boy faces
 
     def _observations(self) -> spaces.Space:
-        board, world = self.task.board, self.task.world
+        world = self.task.world
         assert world is not None
         if self.image:
-            if board is None:
+            if self.task.board is None:
                 raise BadInput(f"task {self.task.name!r} has no board to make an image of: use observation='compact'")
-            return spaces.Box(0, 1, (4, *board.shape), np.uint8)
+            return spaces.Box(0, 1, (4, *self.task.grid.shape), np.uint8)
         if world.sizes is None:
             raise BadInput(
                 f"the world of task {self.task.name!r} does not give the `sizes` of its states: no space fits"
@@ -164,7 +154,7 @@ class _Play:
         """The observations [B, ...], a fresh array."""
         x = self.games.x
         if self.image:
-            return planes(self.task.board, x)
+            return planes(self.task.grid, x)
         return x[:, 0].copy() if isinstance(self.observations, spaces.Discrete) else x.copy()
 
     def seed(self, seeds: Sequence[int]) -> None:

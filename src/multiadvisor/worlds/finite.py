@@ -8,6 +8,7 @@ import numpy as np
 
 from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, draw, uniform
+from multiadvisor.task import Listing, World
 
 
 class FiniteConstants(NamedTuple):
@@ -62,3 +63,19 @@ def step(world, x, action, key, advisors, m, reward, ended):
         ended[i] = 1 if world.local[advisors[i], arrived] < 0 else 0
     x[0] = arrived
     return world.final[state, action, outcome] == 1
+
+
+# ---- what a listed world answers besides -----------------------------------------------------------------------------
+def listing(world: FiniteConstants) -> Listing:
+    """All of it."""
+    start, probability = (np.diff(rising, axis=-1, prepend=0.0) for rising in (world.start, world.cumulative))
+    return Listing(start, probability, world.successor, world.reward, world.final == 1, world.local)
+
+
+def world_of(constants: FiniteConstants) -> World:
+    """The world with these constants."""
+    paid = constants.reward.reshape(-1, constants.reward.shape[-1])
+    bounds = np.stack([np.minimum(paid.min(axis=0), 0.0), np.maximum(paid.max(axis=0), 0.0)], axis=1)
+    return World(
+        constants, 1, reset, begin, local_states, step, (len(constants.start),), listing=listing, bounds=bounds
+    )

@@ -6,12 +6,18 @@ over the free places in reading order. Advisors are the ghosts first, then the f
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, below, draw, low_half
+from multiadvisor.grid import Grid, Item, Sprite, Tile
+from multiadvisor.task import Outcome, Task, World
+from multiadvisor.worlds.board import DIRECTIONS, Board
 from multiadvisor.worlds.slots import slot_of
 
 _PLACE = 1 << 20  # the purpose of the draws that place fruits, beyond any number of ghosts
@@ -96,6 +102,28 @@ def local_states(world, x, advisors, m, local):
 
 
 @compiled
+def ways(world, cell):
+    """How many moves a ghost may make from a cell, each as likely as the others."""
+    return max(world.degree[cell], 1) if world.ghosts_always_move else 4
+
+
+@compiled
+def moved(world, cell, k):
+    """Where move k takes a ghost."""
+    if world.ghosts_always_move:
+        return world.free[cell, k] if world.degree[cell] > 0 else cell
+    return world.neighbour[cell, k]
+
+
+@compiled
+def touched(world, before, cell, old, new):
+    """Whether Pac-Boy, going from `before` to `cell`, and a ghost, from `old` to `new`, touch; arrays as well."""
+    if world.ghosts_always_move:
+        return (new == cell) | ((new == before) & (old == cell))
+    return (old == cell) | (new == cell)
+
+
+@compiled
 def step(world, x, action, key, advisors, m, reward, ended):
     """One turn: Pac-Boy moves, the ghosts move, touches are paid, fruit is eaten."""
     ghosts = world.ghost_start.shape[0]
@@ -104,15 +132,9 @@ def step(world, x, action, key, advisors, m, reward, ended):
     x[0] = cell
     for g in range(ghosts):
         old = x[1 + g]
-        word = draw(key, WORLD + g)
-        if world.ghosts_always_move:
-            new = world.free[old, below(word, world.degree[old])] if world.degree[old] > 0 else old
-            touched = new == cell or (new == before and old == cell)
-        else:
-            new = world.neighbour[old, below(word, 4)]
-            touched = old == cell or new == cell
+        new = moved(world, old, below(draw(key, WORLD + g), ways(world, old)))
         x[1 + g] = new
-        if touched:
+        if touched(world, before, cell, old, new):
             reward[g] = world.touch_reward
     place = world.fruit_at[cell]
     if place >= 0 and x[1 + ghosts + place] == 1:
@@ -122,3 +144,62 @@ def step(world, x, action, key, advisors, m, reward, ended):
         ended[slot] = 1
         return m == ghosts + 1  # it was the last one
     return False
+
+
+# ---- what the maze answers besides -----------------------------------------------------------------------------------
+def ghost_moves(world: MazeConstants) -> tuple[np.ndarray, np.ndarray]:
+    """Where a ghost may go from each cell, and with which probability, both [cells, 4]."""
+    cells = np.arange(len(world.neighbour))
+    count = np.array([ways.py_func(world, cell) for cell in cells])
+    to = [[moved.py_func(world, cell, k) if k < count[cell] else cell for k in range(4)] for cell in cells]
+    return np.array(to), (np.arange(4) < count[:, None]) / count[:, None]
+
+
+def outcomes(world: MazeConstants, x: tuple[int, ...], action: int) -> Iterator[Outcome]:
+    """Every combination of the ghosts' moves."""
+    ghosts, cell = len(world.ghost_start), int(world.neighbour[x[0], action])
+    place, fruits = int(world.fruit_at[cell]), list(x[1 + ghosts :])
+    eaten = place >= 0 and fruits[place] == 1
+    if eaten:
+        fruits[place] = 0
+    old = x[1 : 1 + ghosts]
+    counts = [int(ways.py_func(world, at)) for at in old]
+    for choice in itertools.product(*map(range, counts)):
+        new = tuple(int(moved.py_func(world, at, k)) for at, k in zip(old, choice, strict=True))
+        touches = [touched.py_func(world, x[0], cell, *pair) for pair in zip(old, new, strict=True)]
+        reward = {g: world.touch_reward for g, touch in enumerate(touches) if touch}
+        if eaten:
+            reward[ghosts + place] = world.fruit_reward
+        yield Outcome(1 / math.prod(counts), (cell, *new, *fruits), reward, eaten and not any(fruits))
+
+
+def world_of(constants: MazeConstants) -> World:
+    """The maze with these constants."""
+    cells, ghosts, places = len(constants.neighbour), len(constants.ghost_start), len(constants.fruit_cell)
+    pays = np.repeat([constants.touch_reward, constants.fruit_reward], [ghosts, places])
+    sizes = (cells,) * (1 + ghosts) + (2,) * places
+    return World(
+        constants, len(sizes), reset, begin, local_states, step, sizes, going, outcomes=outcomes,
+        bounds=np.stack([np.minimum(pays, 0.0), np.maximum(pays, 0.0)], axis=1),
+    )  # fmt: skip
+
+
+def grid_of(world: MazeConstants, board: Board) -> Grid:
+    """How it is drawn."""
+    ghosts = len(world.ghost_start)
+    pair = tuple(((0, len(board.place)), (1 + g, 1)) for g in range(ghosts))
+    return Grid(
+        shape=board.shape, cells=board.place, neighbour=world.neighbour, vectors=tuple(DIRECTIONS.values()),
+        sprites=(Sprite("player", 0), *(Sprite("ghost", 1 + g) for g in range(ghosts))),
+        terms=(*pair, *(((0, 1),) for _ in world.fruit_cell)),
+        items=tuple(
+            Item("fruit", 1 + ghosts + k, int(cell), ghosts + k) for k, cell in enumerate(world.fruit_cell)
+        ),
+        tiles=tuple(Tile("wall", int(row), int(column)) for row, column in np.argwhere(board.walls)),
+    )  # fmt: skip
+
+
+def maze_of(task: Task) -> MazeConstants | None:
+    """The maze of a task; None where it is another world."""
+    constants = None if task.world is None else task.world.constants
+    return constants if isinstance(constants, MazeConstants) else None

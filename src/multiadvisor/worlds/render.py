@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.grid import Grid
 from multiadvisor.task import Task
-from multiadvisor.worlds.board import DIRECTIONS, Board
-from multiadvisor.worlds.finite import FiniteConstants
+from multiadvisor.worlds.board import DIRECTIONS
 
 CELL = 24  # pixels
 LARGEST = 4096  # pixels a side: beyond it cells shrink
@@ -29,6 +29,9 @@ GHOST = (229, 57, 53)
 EYE = (255, 255, 255)
 PUPIL = (25, 32, 90)
 PAC_BOY = (255, 214, 10)
+WATER = (38, 84, 150)
+GOAL = (64, 150, 90)
+_TILES = {"wall": "██", "water": "≈≈"}  # two characters each; a goal shows its label
 
 Colour = tuple[int, int, int]
 
@@ -44,20 +47,21 @@ def text(task: Task, x: np.ndarray | Sequence[int]) -> str:
     ██·   P   · ██
     ██████████████
     """
-    state = np.asarray(x)
-    if task.board is None:
+    state, grid = np.asarray(x), task.board
+    if grid is None:
         states = _states(task)
         return (
             f"{task.name}: state {state.tolist()}" if states is None else f"{task.name}: state {state[0]} of {states}"
         )
-    board: Board = task.board
-    pac_boy, ghosts, fruits = _who_is_where(board, state)
-    rows = []
-    for row in board.cell.tolist():
-        cells = ["██" if c < 0 else _symbols(c == pac_boy, ghosts.count(c), c in fruits) for c in row]
-        rows.append("██" + "".join(cells) + "██")
-    rim = "██" * (board.shape[1] + 2)
-    return "\n".join([rim, *rows, rim])
+    signs = np.full(grid.shape, "", object)
+    for tile in grid.tiles:
+        signs[tile.row, tile.column] = _TILES.get(tile.kind) or tile.label[:2]
+    player, *others = grid.movers(state)
+    for sign, cells in (("P", [player]), ("G", others), ("·", grid.item_cells[grid.lying(state)])):
+        for cell in cells:
+            signs[tuple(grid.cells[cell])] += sign
+    rim = "██" * (grid.shape[1] + 2)
+    return "\n".join([rim, *("██" + "".join(sign[:2].ljust(2) for sign in row) + "██" for row in signs), rim])
 
 
 def picture(
@@ -78,7 +82,7 @@ def picture(
         raise BadInput(f"a cell of {cell} pixels cannot be drawn: choose at least 1")
     state = np.asarray(x)
     if task.board is not None:
-        return _board_picture(task.board, state, cell or _fitting(task.board.shape), facing)
+        return _grid_picture(task.board, state, cell or _fitting(task.board.shape), facing)
     states = _states(task)
     if states is None:
         raise BadInput(f"task {task.name!r} has no board and no numbered states: nothing is known of how it looks")
@@ -87,36 +91,26 @@ def picture(
 
 def _states(task: Task) -> int | None:
     """The number of states where the world lists them."""
-    constants = task.world.constants if task.world is not None else None
-    return len(constants.start) if isinstance(constants, FiniteConstants) else None
-
-
-def _who_is_where(board: Board, x: np.ndarray) -> tuple[int, list[int], set[int]]:
-    """The cells of Pac-Boy, the ghosts and the fruits that are left."""
-    movers = len(x) - len(board.fruit)
-    return int(x[0]), x[1:movers].tolist(), set(board.fruit[x[movers:] == 1].tolist())
-
-
-def _symbols(pac_boy: bool, ghosts: int, fruit: bool) -> str:
-    return ("P" * pac_boy + "G" * ghosts + "·" * fruit)[:2].ljust(2)
+    world = task.world
+    return world.sizes[0] if world is not None and world.size == 1 and world.sizes is not None else None
 
 
 def _fitting(shape: tuple[int, int]) -> int:
     return max(1, min(CELL, LARGEST // max(shape)))
 
 
-# ---- boards ----------------------------------------------------------------------------------------------------------
-def _board_picture(board: Board, x: np.ndarray, cell: int, facing: str) -> np.ndarray:
-    image = _maze_picture(board, cell).copy()
-    tiles = image.reshape(board.shape[0], cell, board.shape[1], cell, 3).swapaxes(1, 2)  # a view: [row, column]
-    pac_boy, ghosts, fruits = _who_is_where(board, x)
+# ---- grids -----------------------------------------------------------------------------------------------------------
+def _grid_picture(grid: Grid, x: np.ndarray, cell: int, facing: str) -> np.ndarray:
+    image = _tiles_picture(grid, cell).copy()
+    tiles = image.reshape(grid.shape[0], cell, grid.shape[1], cell, 3).swapaxes(1, 2)  # a view: [row, column]
+    player, *others = grid.movers(x).tolist()
     dot = _fruit(cell)
-    for c in fruits:
-        _lay(tiles[tuple(board.place[c])], dot)
-    _lay(tiles[tuple(board.place[pac_boy])], _pac_boy(cell, facing))
-    for c in ghosts:
-        # seen through where both stand on one cell, or a touch would hide Pac-Boy
-        _lay(tiles[tuple(board.place[c])], _ghost(cell), 0.6 if c == pac_boy else 1.0)
+    for c in grid.item_cells[grid.lying(x)]:
+        _lay(tiles[tuple(grid.cells[c])], dot)
+    _lay(tiles[tuple(grid.cells[player])], _pac_boy(cell, facing))
+    for c in others:
+        # seen through where both stand on one cell, or a touch would hide the player
+        _lay(tiles[tuple(grid.cells[c])], _ghost(cell), 0.6 if c == player else 1.0)
     return image
 
 
@@ -126,13 +120,16 @@ def _lay(tile: np.ndarray, sprite: np.ndarray, opacity: float = 1.0) -> None:
 
 
 @functools.lru_cache(maxsize=8)
-def _maze_picture(board: Board, cell: int) -> np.ndarray:
-    """Floor and walls, the same in every state."""
-    height, width = board.shape
+def _tiles_picture(grid: Grid, cell: int) -> np.ndarray:
+    """Floor, walls, water and goals, the same in every state."""
+    height, width = grid.shape
     image = np.empty((height, cell, width, cell, 3), np.uint8)
     image[:] = FLOOR
-    padded = np.pad(board.walls, 1)
-    for row, column in np.argwhere(board.walls):
+    for tile in grid.tiles:
+        if tile.kind != "wall":
+            image[tile.row, :, tile.column] = WATER if tile.kind == "water" else GOAL
+    padded = np.pad(grid.walls, 1)
+    for row, column in np.argwhere(grid.walls):
         around = padded[row : row + 3, column : column + 3]
         _lay(image[row, :, column], _wall(tuple(around.ravel().tolist()), cell))
     return image.reshape(height * cell, width * cell, 3)

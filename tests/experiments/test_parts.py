@@ -1,0 +1,93 @@
+"""An experiment is one file: what lies in the folder is listed, run and reported; and what the videos say of a game."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import multiadvisor.experiments
+from multiadvisor.commands.reproduce import run
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments.parts import Plan, parts
+from multiadvisor.experiments.videos import described
+from multiadvisor.runs.jobs import KINDS, Job, lease_of, perform
+
+MINE = """
+from multiadvisor.experiments.parts import Figure, Part
+from multiadvisor.runs.jobs import Job, kind
+
+
+@kind("dice", lease=30.0)
+def work(config, folder=None, tell=None):
+    return {"sum": sum(config["eyes"])}
+
+
+def jobs(plan):
+    return [Job("dice", {"eyes": [seed, 2]}) for seed in range(plan.seeds)]
+
+
+def figures(evidence):
+    sums = [evidence.result(job)["sum"] for job in jobs(evidence.plan)]
+    return [Figure("dice", "Dice", f"The sums are {sums}.")]
+
+
+PART = Part("dice", "Dice that are thrown", 99, jobs, figures)
+"""
+
+
+@pytest.fixture
+def dropped(tmp_path, monkeypatch):
+    """A further file among the experiments."""
+    (tmp_path / "dice.py").write_text(MINE)
+    monkeypatch.setattr(multiadvisor.experiments, "__path__", [*multiadvisor.experiments.__path__, str(tmp_path)])
+    yield
+    KINDS.pop("dice", None)
+    sys.modules.pop("multiadvisor.experiments.dice", None)
+    del multiadvisor.experiments.dice
+
+
+def test_an_experiment_that_lies_there_is_listed_and_its_jobs_are_done(dropped, capsys):
+    with pytest.raises(SystemExit):
+        run(["--help"])
+    assert "  dice            Dice that are thrown\n" in capsys.readouterr().out
+    [part] = parts("dice")
+    plan = Plan(what="dice", seeds=2)
+    assert [perform(job.kind, job.config, None, lambda fraction: None) for job in part.jobs(plan)] == [
+        {"sum": 2}, {"sum": 3}
+    ]  # fmt: skip
+    assert lease_of("dice") == 30.0
+
+
+def test_a_worker_finds_a_kind_by_its_name_alone(dropped):
+    """As in a process that has only the job's data: nobody has loaded the experiment."""
+    assert "dice" not in KINDS
+    assert perform("dice", {"eyes": [5]}, None, lambda fraction: None) == {"sum": 5}
+
+
+@pytest.mark.slow
+def test_its_report_is_written(dropped, tmp_path):
+    assert run(["dice", "--seeds", "2", "--workers", "0", "--out", str(tmp_path / "report")]) == 0
+    assert "The sums are [2, 3]." in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_without_it_the_name_is_unknown(capsys):
+    with pytest.raises((SystemExit, BadInput)):
+        run(["dice"])
+    with pytest.raises(BadInput, match="unknown kind of job 'dice'"):
+        Job("dice", {})
+
+
+def test_two_experiments_cannot_share_a_kind(dropped):
+    from multiadvisor.runs.jobs import kind
+
+    parts("dice")
+    with pytest.raises(BadInput, match=r"'dice' are the work of multiadvisor\.experiments\.dice"):
+        kind("dice")(lambda config, folder, tell: {})
+
+
+def test_a_fruit_eaten_while_a_ghost_touches_is_counted():
+    trace = {"movers": [[0, 5], [1, 1], [2, 3]], "fruit": [1, 2], "actions": [3, 3], "rewards": [-9.0, 1.0]}
+    assert described(trace, 50) == "Epoch 50, first game: score -8, 2 of 2 fruits, 2 turns, all fruit eaten."
+    trace["fruit"] = [1, 2, 7]
+    assert described(trace, 50) == "Epoch 50, first game: score -8, 2 of 3 fruits, 2 turns, cut off."
