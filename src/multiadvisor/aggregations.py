@@ -41,6 +41,8 @@ class Aggregation:
         """The preferences [..., A] for advice [..., m, A] and weights [..., m]."""
         if advice.ndim < 2 or weights.shape != advice.shape[:-1]:
             raise ValueError(f"advice {advice.shape} must be [..., m, A] and weights {weights.shape} [..., m]")
+        if advice.shape[-2] == 0:
+            return advice.sum(axis=-2)  # nobody is there, so that nobody prefers anything
         preferences = self.prefer(advice, weights, self.parameter if parameter is None else parameter)
         if getattr(preferences, "shape", None) != (*advice.shape[:-2], advice.shape[-1]):
             raise BadInput(
@@ -60,15 +62,16 @@ def aggregation(
     """Register an aggregation under a name, for the library, the command line, sweeps and checkpoints alike.
 
     The function gives preferences; `compiled` is its twin for tables and for acting, in what numba can compile. What
-    `takes` a parameter is written `name:parameter`.
+    `takes` a parameter is written `name:parameter`. Whoever has weight 0 must not be heard, and where that is everybody
+    all preferences are 0.
 
     >>> import numpy as np
-    >>> @aggregation("least")
-    ... def least(advice, weights, parameter):
-    ...     return (weights[..., None] * advice).min(axis=-2)
-    >>> least(np.array([[1.0, 0.0], [0.0, 3.0]]), np.ones(2))
-    array([0., 0.])
-    >>> del AGGREGATIONS["least"]
+    >>> @aggregation("mean")
+    ... def mean(advice, weights, parameter):
+    ...     return (weights[..., None] * advice).sum(axis=-2) / np.maximum((weights != 0).sum(axis=-1), 1)[..., None]
+    >>> mean(np.array([[1.0, 0.0], [0.0, 3.0], [5.0, 5.0]]), np.array([1.0, 1.0, 0.0]))
+    array([0.5, 1.5])
+    >>> del AGGREGATIONS["mean"]
     """
     check_name("aggregation", name, AGGREGATIONS)
 

@@ -284,7 +284,7 @@ class CompiledLearner(_Tables):
         for name, mine in own.items():
             mine[...] = tensors[name]
         if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
-            self.clock[kernel.FRESH] = 1
+            self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
 
     def close(self) -> None:
         """Nothing to close."""
