@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
     {"errors", "version", "statistics", "extras"},
-    {"compiling", "progress", "restored"},
+    {"compiling", "progress", "restored", "own"},
     {"draws"},
     {"plannings", "aggregations"},
     {"committee", "settings"},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.aggregations import greedy
-from multiadvisor.committee import plannings_of
+from multiadvisor.committee import plannings_of, unregistered
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
@@ -20,12 +20,13 @@ from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, Settings, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular.learner import Played, tabular_learner
-from multiadvisor.task import Focus, Task
+from multiadvisor.task import BY_ADVISOR, Focus, Task
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
     from multiadvisor.explain import Explanation
 
+IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
 _LARGEST_SCORE = 1e300  # of a game: a mean of many would overflow
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
@@ -249,7 +250,7 @@ def load_with_record(
     header, tensors = read_checkpoint(folder)
     try:
         saved, settings, record = header["task"], header["settings"], header["record"]
-        known = Settings(**settings)
+        known = settings_of(folder, settings)
         texts = [saved[name] for name in ("name", "maker", "by_hand", "fingerprint", "without_weights")]
         options = saved["options"]
     except (KeyError, TypeError) as error:
@@ -268,9 +269,20 @@ def load_with_record(
     return agent, record
 
 
+def settings_of(folder: Path, settings: dict[str, Any]) -> Settings:
+    """The settings in a checkpoint; what is not registered here is named, with the way out."""
+    try:
+        lacking = unregistered(settings) if isinstance(settings, dict) else None
+        if lacking is None:
+            return Settings(**settings)
+    except BadInput as error:
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are none of an agent: {error}") from None
+    raise BadInput(f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}")
+
+
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
-    from multiadvisor.worlds.builtin import checked_options, make
+    from multiadvisor.worlds.builtin import TASKS, checked_options, make
 
     name, maker = saved["name"], saved["maker"]
     if named is not None and named not in (name, maker):
@@ -282,10 +294,14 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
             f"{reason}: give task="
         )
     options = dict(saved["options"])
-    weights = options.pop("weights", None)
+    if not maker.startswith("gymnasium:") and maker not in TASKS:
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made for task {short(maker)!r}, which is not registered here: {IMPORT_IT}"
+        )
+    own = {what: options.pop(what) for what in BY_ADVISOR if what in options}
     try:
         checked = checked_options(maker, options, modules=named == maker)
-        task = make(maker, **checked, **({} if weights is None else {"weights": weights}))
+        task = make(maker, **checked, **own)
     except BadInput as error:
         raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made again: {error}") from None
     except TypeError as error:

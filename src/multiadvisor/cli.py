@@ -34,7 +34,8 @@ commands:
   explore     look at trained agents in the browser
   benchmark   measure speed against a native C loop or other libraries
 
-`multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from.
+`multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from, and
+--import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
 A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
@@ -69,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given[0] not in COMMANDS:
             raise unknown("command", given[0], COMMANDS)
         name = f"multiadvisor {given[0]}"
+        given = _import_own(given)
         return import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
     except BadInput as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
@@ -94,6 +96,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if whole:
             _show_traceback(error)
         return 2
+
+
+def _import_own(given: list[str]) -> list[str]:
+    """Import what --import names, as often as it is given; the words without it."""
+    from multiadvisor.own import import_own
+
+    rest, words = [], iter(given)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag != "--import":
+            rest.append(word)
+            continue
+        name = value if equals else next(words, "")
+        if not name or name.startswith("-"):
+            raise BadInput("--import names nothing: give a file, such as --import mine.py")
+        import_own(name)
+    return rest
 
 
 def _show_traceback(error: BaseException) -> None:

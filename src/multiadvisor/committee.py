@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import Aggregation, aggregation_named
-from multiadvisor.errors import BadInput
-from multiadvisor.plannings import Planning, planning_named
+from multiadvisor.aggregations import AGGREGATIONS, Aggregation, aggregation_named
+from multiadvisor.errors import BadInput, short
+from multiadvisor.plannings import PLANNINGS, Planning, planning_named
 
 if TYPE_CHECKING:
     from multiadvisor.task import Focus, Task
 
-_COMMAS = re.compile(r",(?![^(]*\))")  # not those inside a name such as "fruit (0, 10)"
+COMMAS = re.compile(r",(?![^(]*\))")  # not those inside a name such as "fruit (0, 10)"
 
 
 def by_name(what: str, text: Any) -> dict[str, str]:
@@ -33,7 +33,7 @@ def by_name(what: str, text: Any) -> dict[str, str]:
     if not isinstance(text, str):
         raise BadInput(f"{what} is {text!r}: give its name, or names by advisor or group")
     values: dict[str, str] = {}
-    for part in _COMMAS.split(text):
+    for part in COMMAS.split(text):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
         if not value or (equals and not name):
             raise BadInput(f"{what} is {text!r}: write a value, or name=value for each advisor or group, with commas")
@@ -41,6 +41,20 @@ def by_name(what: str, text: Any) -> dict[str, str]:
             raise BadInput(f"{what} {text!r} names {repr(name) if name else 'a value for all'} twice: keep one")
         values[name] = value
     return values
+
+
+def unregistered(settings: Mapping[str, Any]) -> str | None:
+    """The first planning or aggregation of these settings, read from a file, that is not registered here.
+
+    >>> unregistered({"planning": "fruits=mine,empathic"}), unregistered({"planning": "empathic"})
+    ("the planning 'mine'", None)
+    """
+    for what, known in (("planning", PLANNINGS), ("aggregation", AGGREGATIONS)):
+        if isinstance(settings.get(what), str):
+            for value in by_name(what, settings[what]).values():
+                if (name := value.partition(":")[0]) not in known:
+                    return f"the {what} {short(name)!r}"
+    return None
 
 
 def in_words(values: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Kernel against reference where advisors differ: heard by every aggregation, by group, planning each in its own way."""
+"""Kernel against reference where advisors differ: every aggregation, groups, a planning for each, who is silent."""
 
 import dataclasses
 
@@ -152,7 +152,7 @@ def test_the_action_that_sarsa_has_learned_from_is_taken_after_a_pause(kind, tmp
 
 
 def test_a_game_that_cannot_be_taken_up_takes_no_action_along(tmp_path):
-    """Without `sizes` nobody can tell whether a saved state is sound: a new game begins, and with a choice of its own."""
+    """Without `sizes` nobody can tell whether a saved state is sound: a new game begins, with a choice of its own."""
     task = committee()
     task = dataclasses.replace(task, world=dataclasses.replace(task.world, sizes=None))
     agent = mad.MultiAdvisor(task, planning="sarsa", epsilon=0.5, seed=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, unknown
 
 PARTS = ("all", "pac-boy", "noise", "attractors", "deviations", "videos", "value-function")
 MOST_WORKERS = 1024
@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
-        "what", nargs="?", default="all", choices=PARTS, metavar="WHAT", help="one of these (default all)"
+        "what", nargs="?", default="all", metavar="WHAT", help="one of these (default all), or one that --import registers"
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
     parser.add_argument(
@@ -48,6 +48,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
+    if given.what not in PARTS:
+        _refuse_unknown(given.what)
     alone = given.what == "value-function"
     _check_amounts(given, alone)
     for flag in ("epochs", "rules", "full") if alone else ("first_seed", "reading"):
@@ -55,6 +57,13 @@ def run(arguments: Sequence[str]) -> int:
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
     return _value_function(given) if alone else _report(given)
+
+
+def _refuse_unknown(what: str) -> None:
+    from multiadvisor.experiments.parts import OWN
+
+    if what not in OWN:
+        raise unknown("experiment", what, (*PARTS, *OWN))
 
 
 def _check_amounts(given: argparse.Namespace, alone: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -176,8 +177,25 @@ class Part:
     videos: Callable[[Evidence], list[Video]] = lambda evidence: []
 
 
+OWN: dict[str, Part] = {}
+
+
+def register_part(part: Part) -> Part:
+    """An experiment of one's own, for `multiadvisor reproduce NAME --import FILE.py`; "all" leaves it out."""
+    package = importlib.import_module("multiadvisor.experiments")
+    taken = {"all", *OWN, *(module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__))}
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", part.name) or part.name in taken:
+        raise BadInput(
+            f"{part.name!r} cannot name an experiment: choose another name, of lower-case letters, digits and hyphens"
+        )
+    OWN[part.name] = part
+    return part
+
+
 def parts(what: str = "all") -> list[Part]:
     """The experiments, or the one of that name, in the report's order."""
+    if what in OWN:
+        return [OWN[what]]
     package = importlib.import_module("multiadvisor.experiments")
     modules = (importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__))
     found = sorted((m.PART for m in modules if hasattr(m, "PART")), key=lambda part: part.order)

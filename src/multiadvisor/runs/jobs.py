@@ -1,7 +1,7 @@
 """Jobs: a kind of work and its configuration, as plain data, named by what they are.
 
-A kind is a name in the closed registry below, never a path of a module: configurations come from files, and files are
-data. Its function is `work(config, folder, tell) -> result`: `folder` is a scratch folder of the job's own for
+A kind is a name in the registry below, never a path of a module: configurations come from files, and files are data.
+Only code adds to it (`job_kind`). Its function is `work(config, folder, tell) -> result`: `folder` is a scratch folder of the job's own for
 checkpoints (None: none is kept), `tell(fraction)` reports progress and shows that the job is alive. The result is JSON
 data with finite numbers, and the same for the same configuration: no times, no names of machines.
 
@@ -49,6 +49,18 @@ KINDS = {
     "value-function-exact": Kind("multiadvisor.experiments.value_function", "exact_work", lease=600.0),
     "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
 }
+
+
+def job_kind(name: str, lease: float = 120.0) -> Callable[[Work], Work]:
+    """Register the work of a kind of one's own: a function of a module that every worker imports (`--import`)."""
+    if name in KINDS:
+        raise BadInput(f"a kind of job called {name!r} is registered already: choose another name")
+
+    def keep(work: Work) -> Work:
+        KINDS[name] = Kind(work.__module__, work.__qualname__, lease)
+        return work
+
+    return keep
 
 
 @dataclass(frozen=True, eq=False)

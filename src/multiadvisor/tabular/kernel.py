@@ -207,7 +207,7 @@ def aggregate(combine, table, seen, slots, committee, voice):
     """The preferences in a state, from those who are active in it: those of each part, added."""
     parts = voice.code.shape[0]
     rows, voices, members, preferences = seen.rows, seen.voice, seen.size, voice.total
-    if parts > 1 or members == 0:
+    if parts > 1:
         rows, voices, preferences = slots.scratch, slots.volume, voice.one
         for a in range(voice.total.shape[0]):
             voice.total[a] = 0.0
@@ -218,8 +218,6 @@ def aggregate(combine, table, seen, slots, committee, voice):
                 if committee.part[np.uintp(seen.advisors[i])] == part:
                     rows[members], voices[members] = seen.rows[i], seen.voice[i]
                     members += 1
-        if members == 0:  # nobody prefers anything
-            continue
         combine(voice.code[part], table, rows, voices, members, voice.parameter[part], preferences)
         if parts > 1:
             for a in range(voice.total.shape[0]):

@@ -102,11 +102,12 @@ def _value(planning: Planning) -> Any:
             f"planning {planning.name!r} has no compiled twin, and tables need one: give "
             f'@planning("{planning.name}", compiled=...)'
         )
-    value = _plain(planning.value)
+    plain = _plain(planning.value)
+    value = inside(plain)
     if planning not in SHIPPED_PLANNINGS:
-        for form in (value, compiled(value)):  # as Python first, which notices a place outside an array
+        for form in (plain, _called_as_in_the_loop(value)):  # as Python first: it notices a place outside an array
             _try_planning(planning, form)
-    return inside(value)
+    return value
 
 
 def _try_planning(planning: Planning, value: Any) -> None:
@@ -160,11 +161,12 @@ def _fill(aggregation: Aggregation) -> Any:
             f"aggregation {aggregation.name!r} has no compiled twin, and acting needs one: give "
             f'@aggregation("{aggregation.name}", compiled=...)'
         )
-    fill = _plain(aggregation.fill)
+    plain = _plain(aggregation.fill)
+    fill = inside(plain)
     if aggregation not in SHIPPED_AGGREGATIONS:
-        for form in (fill, compiled(fill)):
+        for form in (plain, _called_as_in_the_loop(fill)):
             _try_aggregation(aggregation, form)
-    return inside(fill)
+    return fill
 
 
 def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
@@ -179,11 +181,24 @@ def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
                 raise BadInput(f"{array} hears an advisor of weight 0: such a one is silent")
             _tried(twin, fill, table, rows, weights, 3, aggregation.parameter, got)
             _compare(twin, got, wanted)
+        _tried(twin, fill, table, rows, weights, 0, aggregation.parameter, got)
+        if got.any():
+            raise BadInput(f"{twin} prefers something where nobody is there: let all preferences be 0")
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function itself, where it was compiled already."""
     return getattr(function, "py_func", function)
+
+
+def _called_as_in_the_loop(function: Any) -> Any:
+    """A twin as the loop calls it, for Python to call: what cannot be written into the loop is noticed here."""
+
+    @compiled
+    def call(*arguments):
+        return function(*arguments)
+
+    return call
 
 
 def _tried(what: str, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -192,7 +207,10 @@ def _tried(what: str, call: Callable[..., Any], *arguments: Any) -> Any:
     except BadInput:
         raise
     except NumbaError as error:
-        raise BadInput(f"{what} cannot be compiled: {short(str(error), 160)}") from None
+        raise BadInput(
+            f"{what} cannot be compiled: write it with loops over single numbers, as no array can be made there "
+            f"({short(str(error), 160)})"
+        ) from None
     except Exception as error:
         raise BadInput(f"{what} cannot be used, as it raises {told(error)}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
-from multiadvisor.task import Focus, Task, World
+from multiadvisor.task import BY_ADVISOR, Focus, Task, World
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
 
 PAC_BOY = """\
@@ -56,19 +57,51 @@ def _task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
     return keep
 
 
+def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+    """Register a function that makes a task, for `make`, the command line, sweeps and checkpoints alike.
+
+    Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
+    files can give it. The task that it returns has them as its `options`.
+
+    >>> @register_task("line")
+    ... def line(length: int = 3) -> Task:
+    ...     return replace(make("bridge", length=length), name="line", options={"length": length})
+    >>> make("line", length=5).maker
+    'line'
+    >>> del TASKS["line"]
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise BadInput(f"{name!r} cannot name a task: use lower-case letters, digits and hyphens")
+    if name in TASKS:
+        raise BadInput(f"a task called {name!r} is registered already: choose another name")
+
+    def keep(build: Callable[..., Task]) -> Callable[..., Task]:
+        hints = typing.get_type_hints(build)
+        for option, parameter in inspect.signature(build).parameters.items():
+            kinds = set(typing.get_args(hints.get(option)) or (hints.get(option),))
+            if parameter.default is parameter.empty or not kinds <= {bool, int, float, str, type(None)}:
+                raise BadInput(f"option {option!r} of task {name!r} needs a default, and a type: bool, int, float or str")
+            if option in BY_ADVISOR:
+                raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
+        return _task(name)(build)
+
+    return keep
+
+
 def make(name: str, /, **options: Any) -> Task:
     """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
 
-    Any task takes `weights`, numbers by the name of an advisor or group, in the place of its own.
+    Any task takes `weights`, `gammas` and `alphas`, numbers by the name of an advisor or group, in the place of its own.
 
     >>> make("pac-boy", rules="hra").n
     77
     """
-    weights = options.pop("weights", None)
-    if weights is not None:
-        if not isinstance(weights, dict):
-            raise BadInput(f"weights are {weights!r}: give a number for each advisor or group, by name")
-        return make(name, **options).with_weights(**weights)
+    own = {what: numbers for what in BY_ADVISOR if (numbers := options.pop(what, None)) is not None}
+    if own:
+        task = make(name, **options)
+        for what, numbers in own.items():
+            task = task.with_numbers(what, numbers)
+        return task
     if name.startswith("gymnasium:"):
         from multiadvisor.worlds.gymnasium_tasks import make_gymnasium
 
