@@ -1,4 +1,4 @@
-"""A user's own file: a planning, an aggregation, a compiled world with its task, and an experiment, each in one place."""
+"""A user's own file: a planning, an aggregation, a compiled world with its task, an experiment, each in one place."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def jobs(plan: Plan) -> list[Job]:
     settings = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "gamma": 0.9}
     schedule = {"epochs": plan.epochs, "transitions": 500, "games": 5}
     seeds = range(plan.seeds)
-    return [Job("train", {"task": "two-lamps", "settings": {**settings, "seed": s}, "schedule": schedule}) for s in seeds]
+    return [
+        Job("train", {"task": "two-lamps", "settings": {**settings, "seed": s}, "schedule": schedule}) for s in seeds
+    ]
 
 
 def figures(evidence: Evidence) -> list[Figure]:

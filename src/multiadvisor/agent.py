@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.aggregations import greedy
-from multiadvisor.committee import plannings_of, unregistered
-from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.committee import doubtful, plannings_of, unregistered, voices_of
+from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
@@ -78,6 +79,10 @@ class MultiAdvisor:
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
+        self._cautioned = False
+        bounds = getattr(task.world, "bounds", None)
+        if bounds is not None:
+            self._caution(np.minimum(task.weights * bounds[:, 0], task.weights * bounds[:, 1]))
         self.piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
@@ -177,6 +182,7 @@ class MultiAdvisor:
             raise BadInput("no seed to evaluate with: give at least one")
         self.prepare()
         parts = [self._learner.evaluate(games, seed) for seed in seeds]
+        self._caution(np.min([(part.returns * self.task.weights).min(axis=0) for part in parts], axis=0))
         return self.summary(Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
 
     def summary(self, played: Played) -> Evaluation:
@@ -199,6 +205,16 @@ class MultiAdvisor:
             advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
             played=played,
         )
+
+    def _caution(self, lowest: np.ndarray) -> None:
+        """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted."""
+        deep = self.settings.deep
+        if self._cautioned or (deep is not None and deep.split != "advisors"):
+            return
+        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation), lowest)
+        if doubt is not None:
+            self._cautioned = True
+            warnings.warn(doubt, Caution, stacklevel=3)
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, record: dict[str, Any] | None = None) -> None:
@@ -296,7 +312,8 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     options = dict(saved["options"])
     if not maker.startswith("gymnasium:") and maker not in TASKS:
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {short(maker)!r}, which is not registered here: {IMPORT_IT}"
+            f"the checkpoint {str(folder)!r} was made for task {short(maker)!r}, which is not registered here: "
+            f"{IMPORT_IT}"
         )
     own = {what: options.pop(what) for what in BY_ADVISOR if what in options}
     try:

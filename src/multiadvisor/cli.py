@@ -9,11 +9,12 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from multiadvisor.errors import BadInput, fault_of_environment, unknown
+from multiadvisor.errors import BadInput, Caution, fault_of_environment, unknown
 from multiadvisor.runs.interrupt import take_sigterm_like_ctrl_c
 from multiadvisor.version import VERSION
 
@@ -66,6 +67,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(VERSION)
         return 0
     name = "multiadvisor"
+    with warnings.catch_warnings():
+        _say_cautions(given[0])
+        return _run(name, given, whole)
+
+
+def _say_cautions(command: str) -> None:
+    """Print what we warn of ourselves as one line, each time; all other warnings as ever."""
+    before = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, Caution):
+            print(f"multiadvisor {command}: {' '.join(str(message).split())}", file=sys.stderr)
+        else:
+            before(message, category, *rest, **more)
+
+    warnings.simplefilter("always", Caution)
+    warnings.showwarning = show
+
+
+def _run(name: str, given: list[str], whole: bool) -> int:
+    """A command; the exit code."""
     try:
         if given[0] not in COMMANDS:
             raise unknown("command", given[0], COMMANDS)

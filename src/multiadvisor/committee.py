@@ -99,6 +99,11 @@ class Voices(NamedTuple):
         """Whether it is the paper's weighted sum."""
         return len(self.parts) == 1 and self.parts[0][0].name == "sum"
 
+    @property
+    def wishing(self) -> np.ndarray:
+        """[n] bool: who is heard by an aggregation that is meant for wishes."""
+        return np.array([aggregation.wishes for aggregation, _ in self.parts])[self.of]
+
     def prefer(self, advice: Any, weights: Any, advisors: np.ndarray | None = None) -> Any:
         """Preferences [..., A] for advice [..., m, A] and weights [..., m] of these advisors [m], or of all [n]."""
         if len(self.parts) == 1:
@@ -111,6 +116,22 @@ class Voices(NamedTuple):
             each = aggregation(advice[..., members, :], weights[..., members], parameter)
             total = each if total is None else total + each
         return total
+
+
+def doubtful(task: Task | Team, voices: Voices, lowest: np.ndarray) -> str | None:
+    """Why an aggregation is hardly meant so: it is for wishes, and these weighted rewards [n] are below 0.
+
+    Where all are afraid of an action, a maximum follows who is afraid least; where one wishes, it hears no fear at all.
+    """
+    afraid = np.flatnonzero(voices.wishing & (lowest < 0))
+    if not len(afraid):
+        return None
+    focus, aggregation = task.foci[afraid[0]], voices.parts[voices.of[afraid[0]]][0].name
+    return (
+        f"aggregation {aggregation!r} is meant for rewards of at least 0, and advisor {focus.name!r} gets less (times "
+        f"its weight): fears are not heard beside wishes, name {aggregation!r} for a group of wishes only, as in "
+        f"--aggregation GROUP={aggregation}"
+    )
 
 
 def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:

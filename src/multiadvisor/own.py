@@ -37,7 +37,9 @@ def _from_path(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise _broken(name, error) from None
-        raise BadInput(f"cannot import {name!r}: Python finds no such module; to name a file, write {name}.py") from None
+        raise BadInput(
+            f"cannot import {name!r}: Python finds no such module; to name a file, write {name}.py"
+        ) from None
     except Exception as error:
         raise _broken(name, error) from None
 

@@ -32,7 +32,11 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
-        "what", nargs="?", default="all", metavar="WHAT", help="one of these (default all), or one that --import registers"
+        "what",
+        nargs="?",
+        default="all",
+        metavar="WHAT",
+        help="one of these (default all), or one that --import registers",
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
     parser.add_argument(

@@ -181,6 +181,7 @@ def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
                 raise BadInput(f"{array} hears an advisor of weight 0: such a one is silent")
             _tried(twin, fill, table, rows, weights, 3, aggregation.parameter, got)
             _compare(twin, got, wanted)
+        got[:] = np.nan
         _tried(twin, fill, table, rows, weights, 0, aggregation.parameter, got)
         if got.any():
             raise BadInput(f"{twin} prefers something where nobody is there: let all preferences be 0")

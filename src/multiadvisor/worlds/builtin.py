@@ -80,7 +80,9 @@ def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Ta
         for option, parameter in inspect.signature(build).parameters.items():
             kinds = set(typing.get_args(hints.get(option)) or (hints.get(option),))
             if parameter.default is parameter.empty or not kinds <= {bool, int, float, str, type(None)}:
-                raise BadInput(f"option {option!r} of task {name!r} needs a default, and a type: bool, int, float or str")
+                raise BadInput(
+                    f"option {option!r} of task {name!r} needs a default, and a type: bool, int, float or str"
+                )
             if option in BY_ADVISOR:
                 raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
         return _task(name)(build)
@@ -91,7 +93,7 @@ def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Ta
 def make(name: str, /, **options: Any) -> Task:
     """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
 
-    Any task takes `weights`, `gammas` and `alphas`, numbers by the name of an advisor or group, in the place of its own.
+    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, in the place of its own.
 
     >>> make("pac-boy", rules="hra").n
     77
