@@ -184,7 +184,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("check two-goal --turns 0", "0 turns"),
         ("benchmark stairs", "invalid choice: 'stairs'"),
         ("reproduce --seeds 0", "0 seeds"),
-        ("reproduce nothing", "invalid choice: 'nothing'"),
+        ("reproduce nothing", "unknown experiment 'nothing'"),
         ("reproduce --reading literal", "--reading is for value-function"),
         ("reproduce --out .", "holds no report"),
         ("reproduce --rules chess", "unknown rules 'chess'"),

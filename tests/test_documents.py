@@ -30,6 +30,8 @@ EXAMPLES = {
                                 "empathic   at gamma 0.9: compromise"],
     "06_why_did_it_do_that.py": ["finished, replayed exactly", "not finished, replayed exactly",
                                  "its last 100 turns are spent in (5, 5); 100 of them in an attractor"],
+    "08_your_own_planning.py": ["egocentric  sum                0%", "soft        max              100%",
+                                "soft        approval"],
     "07_deep_advisors.py": ["main engine", "a game, before its weight 0.3", "what speaks for action"],
 }  # fmt: skip
 MARK = "---- end of a block ----"
@@ -173,6 +175,16 @@ def test_documents_name_no_place_of_one_machine() -> None:
     for path in [*DOCUMENTS, *(ROOT / "examples").glob("*.py")]:
         found = re.findall(r"(?<![\w.:])/(?:work|tmp|home|root|Users)/\S*", path.read_text("utf-8"))
         assert not found, f"{path.name} names {found[0]}"
+
+
+def test_every_planning_and_aggregation_is_explained() -> None:
+    from multiadvisor.aggregations import AGGREGATIONS
+    from multiadvisor.plannings import PLANNINGS
+
+    text = (ROOT / "docs" / "plannings-and-aggregations.md").read_text("utf-8")
+    for heading, known in (("The plannings", PLANNINGS), ("The aggregations", AGGREGATIONS)):
+        listed = re.findall(r"^\| `(\w+)(?::\w)?` \|", section(text, heading), re.MULTILINE)
+        assert listed == list(known)
 
 
 def test_every_command_is_explained() -> None:

@@ -13,7 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
     {"errors", "version", "statistics", "extras"},
-    {"compiling", "grid", "progress", "restored"},
+    {"compiling", "grid", "own", "progress", "restored"},
     {"draws"},
     {"plannings", "aggregations"},
     {"committee", "settings"},

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from multiadvisor.task import World as World
     from multiadvisor.worlds.adapter import Bins as Bins
     from multiadvisor.worlds.builtin import make as make
+    from multiadvisor.worlds.builtin import register_task as register_task
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {
@@ -50,7 +51,7 @@ _HOME = {
     "agnostic": "plannings", "egocentric": "plannings", "empathic": "plannings",
     "DeepSettings": "settings", "Settings": "settings",
     "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
-    "Bins": "worlds.adapter", "make": "worlds.builtin",
+    "Bins": "worlds.adapter", "make": "worlds.builtin", "register_task": "worlds.builtin",
 }  # fmt: skip
 _MODULES = ("explain", "theory")
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.aggregations import greedy
-from multiadvisor.committee import plannings_of
-from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.committee import doubtful, plannings_of, unregistered, voices_of
+from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
@@ -20,12 +21,13 @@ from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, Settings, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular.learner import Played, tabular_learner
-from multiadvisor.task import Focus, Task
+from multiadvisor.task import BY_ADVISOR, Focus, Task
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
     from multiadvisor.explain import Explanation
 
+IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
 _LARGEST_SCORE = 1e300  # of a game: a mean of many would overflow
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
@@ -77,6 +79,10 @@ class MultiAdvisor:
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
+        self._cautioned = False
+        bounds = getattr(task.world, "bounds", None)
+        if bounds is not None:
+            self._caution(np.minimum(task.weights * bounds[:, 0], task.weights * bounds[:, 1]))
         self.piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
@@ -176,6 +182,7 @@ class MultiAdvisor:
             raise BadInput("no seed to evaluate with: give at least one")
         self.prepare()
         parts = [self._learner.evaluate(games, seed) for seed in seeds]
+        self._caution(np.min([(part.returns * self.task.weights).min(axis=0) for part in parts], axis=0))
         return self.summary(Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
 
     def summary(self, played: Played) -> Evaluation:
@@ -198,6 +205,16 @@ class MultiAdvisor:
             advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
             played=played,
         )
+
+    def _caution(self, lowest: np.ndarray) -> None:
+        """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted."""
+        deep = self.settings.deep
+        if self._cautioned or (deep is not None and deep.split != "advisors"):
+            return
+        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation), lowest)
+        if doubt is not None:
+            self._cautioned = True
+            warnings.warn(doubt, Caution, stacklevel=3)
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, record: dict[str, Any] | None = None) -> None:
@@ -249,7 +266,7 @@ def load_with_record(
     header, tensors = read_checkpoint(folder)
     try:
         saved, settings, record = header["task"], header["settings"], header["record"]
-        known = Settings(**settings)
+        known = settings_of(folder, settings)
         texts = [saved[name] for name in ("name", "maker", "by_hand", "fingerprint", "without_weights")]
         options = saved["options"]
     except (KeyError, TypeError) as error:
@@ -268,9 +285,20 @@ def load_with_record(
     return agent, record
 
 
+def settings_of(folder: Path, settings: dict[str, Any]) -> Settings:
+    """The settings in a checkpoint; what is not registered here is named, with the way out."""
+    try:
+        lacking = unregistered(settings) if isinstance(settings, dict) else None
+        if lacking is None:
+            return Settings(**settings)
+    except BadInput as error:
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are none of an agent: {error}") from None
+    raise BadInput(f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}")
+
+
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
-    from multiadvisor.worlds.builtin import checked_options, make
+    from multiadvisor.worlds.builtin import TASKS, checked_options, make
 
     name, maker = saved["name"], saved["maker"]
     if named is not None and named not in (name, maker):
@@ -282,10 +310,15 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
             f"{reason}: give task="
         )
     options = dict(saved["options"])
-    weights = options.pop("weights", None)
+    if not maker.startswith("gymnasium:") and maker not in TASKS:
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made for task {short(maker)!r}, which is not registered here: "
+            f"{IMPORT_IT}"
+        )
+    own = {what: options.pop(what) for what in BY_ADVISOR if what in options}
     try:
         checked = checked_options(maker, options, modules=named == maker)
-        task = make(maker, **checked, **({} if weights is None else {"weights": weights}))
+        task = make(maker, **checked, **own)
     except BadInput as error:
         raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made again: {error}") from None
     except TypeError as error:

@@ -36,11 +36,15 @@ class Aggregation:
     """The parameter is never below this; where there is none, both are infinite."""
     takes: str = ""
     """What the parameter is; empty where there is none."""
+    wishes: bool = False
+    """Whether it is meant for rewards of at least 0 only: a maximum does not hear fears."""
 
     def __call__(self, advice: Array, weights: Array, parameter: float | None = None) -> Array:
         """The preferences [..., A] for advice [..., m, A] and weights [..., m]."""
         if advice.ndim < 2 or weights.shape != advice.shape[:-1]:
             raise ValueError(f"advice {advice.shape} must be [..., m, A] and weights {weights.shape} [..., m]")
+        if advice.shape[-2] == 0:
+            return advice.sum(axis=-2)  # nobody is there, so that nobody prefers anything
         preferences = self.prefer(advice, weights, self.parameter if parameter is None else parameter)
         if getattr(preferences, "shape", None) != (*advice.shape[:-2], advice.shape[-1]):
             raise BadInput(
@@ -55,25 +59,26 @@ AGGREGATIONS: dict[str, Aggregation] = {}
 
 def aggregation(
     name: str, *, compiled: Callable[..., None] | None = None, takes: str = "", parameter: float = 0.0,
-    least: float = -math.inf,
+    least: float = -math.inf, wishes: bool = False,
 ) -> Callable[[Callable[[Array, Array, float], Array]], Aggregation]:  # fmt: skip
     """Register an aggregation under a name, for the library, the command line, sweeps and checkpoints alike.
 
     The function gives preferences; `compiled` is its twin for tables and for acting, in what numba can compile. What
-    `takes` a parameter is written `name:parameter`.
+    `takes` a parameter is written `name:parameter`. Whoever has weight 0 must not be heard, and where that is everybody
+    all preferences are 0. `wishes` are for rewards of at least 0: who gets less is warned of.
 
     >>> import numpy as np
-    >>> @aggregation("least")
-    ... def least(advice, weights, parameter):
-    ...     return (weights[..., None] * advice).min(axis=-2)
-    >>> least(np.array([[1.0, 0.0], [0.0, 3.0]]), np.ones(2))
-    array([0., 0.])
-    >>> del AGGREGATIONS["least"]
+    >>> @aggregation("mean")
+    ... def mean(advice, weights, parameter):
+    ...     return (weights[..., None] * advice).sum(axis=-2) / np.maximum((weights != 0).sum(axis=-1), 1)[..., None]
+    >>> mean(np.array([[1.0, 0.0], [0.0, 3.0], [5.0, 5.0]]), np.array([1.0, 1.0, 0.0]))
+    array([0.5, 1.5])
+    >>> del AGGREGATIONS["mean"]
     """
     check_name("aggregation", name, AGGREGATIONS)
 
     def register(prefer: Callable[[Array, Array, float], Array]) -> Aggregation:
-        made = Aggregation(name, prefer, compiled, parameter, least, takes)
+        made = Aggregation(name, prefer, compiled, parameter, least, takes, wishes)
         made.__dict__["__doc__"] = prefer.__doc__
         AGGREGATIONS[name] = made
         return made
@@ -298,7 +303,7 @@ def weighted_sum(advice: Array, weights: Array, parameter: float = 0.0) -> Array
     return (weights[..., None] * advice).sum(axis=-2)
 
 
-@aggregation("max", compiled=fill_max)
+@aggregation("max", compiled=fill_max, wishes=True)
 def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """The strongest wish, max_j w_j Q_j(x_j, a): no attractors at any gamma where rewards are at least 0."""
     xp = advice.__array_namespace__()
@@ -307,7 +312,7 @@ def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     return xp.where(best == -math.inf, 0.0, best)
 
 
-@aggregation("p_norm", compiled=fill_p_norm, takes="exponent", parameter=5.0, least=1.0)
+@aggregation("p_norm", compiled=fill_p_norm, takes="exponent", parameter=5.0, least=1.0, wishes=True)
 def p_norm(advice: Array, weights: Array, parameter: float = 5.0) -> Array:
     """(sum_j max(w_j Q_j, 0)^p)^(1/p): from the sum of wishes, p = 1, to the strongest of them, p without bound."""
     xp = advice.__array_namespace__()

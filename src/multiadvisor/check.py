@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.committee import doubtful, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 
@@ -46,6 +47,7 @@ DEFECTS: dict[str, str] = {
     "reward-not-a-number": "a reward is not a single number",
     "reward-not-repeatable": "a reward function gives another value for the same transition",
     "reward-raises": "a reward function raises an exception",
+    "fear-under-a-maximum": "an advisor that a maximum or a p-norm hears is paid less than 0, times its weight",
     "rewards-do-not-sum": "the advisors' weighted rewards do not add up to the environment's reward",
     "inactive-advisor-paid": "an advisor gets reward in a state where it is inactive, and it is lost",
     "ended-advisor-paid": "an advisor gets reward after its own part has ended, and it is lost",
@@ -160,6 +162,7 @@ class Subject(abc.ABC):
 
     def __init__(self, task: Task, findings: Findings, seed: int) -> None:
         self.task, self.findings, self.seed = task, findings, seed
+        self.voices = voices_of(task, "sum")
         self.game = self.turns = 0
         self.first_active: dict[int, int] = {}  # the game in which an advisor was first seen active
 
@@ -188,6 +191,15 @@ class Subject(abc.ABC):
         for j in advisors:
             self.first_active.setdefault(j, self.game)
 
+    def judge_wishes(self, advisors: Iterable[int], rewards: Iterable[float | None]) -> None:
+        """Note who is afraid under an aggregation of wishes."""
+        for j, reward in zip(advisors, rewards, strict=True):
+            if reward is not None and self.voices.wishing[j] and self.task.foci[j].weight * reward < 0:
+                lowest = np.zeros(self.task.n)
+                lowest[j] = -1.0
+                message = f"the reward is {reward:g} {self.where()}: {doubtful(self.task, self.voices, lowest)}"
+                self.findings.add("fear-under-a-maximum", message, self.task.names[j])
+
     def judge_number(self, value: float, advisor: str | None, whose: str) -> bool:
         """Whether a reward is finite."""
         if math.isnan(value):
@@ -209,8 +221,10 @@ class _Record:
     over: bool = False
 
 
-def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0) -> Report:
+def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, aggregation: str = "sum") -> Report:
     """Play a task with random actions and name what would spoil learning on it; `DEFECTS` lists the names.
+
+    `aggregation` is the one to learn with: some are not for every reward.
 
     At least `games` games are begun (none goes on for more than its share of the `turns`), and the first `games` of
     them are played again, a few times. Nothing that the task does makes the check itself fail, and the task can be
@@ -223,7 +237,9 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0) 
     if games < 1 or turns < 1:
         raise BadInput(f"cannot check a task in {games} games and {turns} turns: give at least one of each")
     findings, records = Findings(), list[_Record]()
+    voices = voices_of(task, aggregation)
     subject = _subject(task, findings, seed)
+    subject.voices = voices
     with contextlib.suppress(Broken):
         _play_games(subject, records, games, turns)
         subject.checking = False

@@ -311,6 +311,7 @@ class EnvironmentSubject(Subject):
             rewards.append(value if whole else None)
         if own and not self.adapter.components:
             self._judge_sum(own[0], rewards)
+        self.judge_wishes(range(self.task.n), rewards)
         return rewards
 
     def _reward(self, value: Any, advisor: str | None, whose: str) -> float | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from multiadvisor.errors import BadInput, fault_of_environment, unknown
+from multiadvisor.errors import BadInput, Caution, fault_of_environment, unknown
 from multiadvisor.runs.interrupt import take_sigterm_like_ctrl_c
 from multiadvisor.version import VERSION
 
@@ -34,7 +35,8 @@ commands:
   explore     look at trained agents in the browser
   benchmark   measure speed against a native C loop or other libraries
 
-`multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from.
+`multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from, and
+--import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
 A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
@@ -65,10 +67,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(VERSION)
         return 0
     name = "multiadvisor"
+    with warnings.catch_warnings():
+        _say_cautions(given[0])
+        return _run(name, given, whole)
+
+
+def _say_cautions(command: str) -> None:
+    """Print what we warn of ourselves as one line, each time; all other warnings as ever."""
+    before = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, Caution):
+            print(f"multiadvisor {command}: {' '.join(str(message).split())}", file=sys.stderr)
+        else:
+            before(message, category, *rest, **more)
+
+    warnings.simplefilter("always", Caution)
+    warnings.showwarning = show
+
+
+def _run(name: str, given: list[str], whole: bool) -> int:
+    """A command; the exit code."""
     try:
         if given[0] not in COMMANDS:
             raise unknown("command", given[0], COMMANDS)
         name = f"multiadvisor {given[0]}"
+        given = _import_own(given)
         return import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
     except BadInput as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
@@ -94,6 +118,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if whole:
             _show_traceback(error)
         return 2
+
+
+def _import_own(given: list[str]) -> list[str]:
+    """Import what --import names, as often as it is given; the words without it."""
+    from multiadvisor.own import import_own
+
+    rest, words = [], iter(given)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag != "--import":
+            rest.append(word)
+            continue
+        name = value if equals else next(words, "")
+        if not name or name.startswith("-"):
+            raise BadInput("--import names nothing: give a file, such as --import mine.py")
+        import_own(name)
+    return rest
 
 
 def _show_traceback(error: BaseException) -> None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import Aggregation, aggregation_named
-from multiadvisor.errors import BadInput
-from multiadvisor.plannings import Planning, planning_named
+from multiadvisor.aggregations import AGGREGATIONS, Aggregation, aggregation_named
+from multiadvisor.errors import BadInput, short
+from multiadvisor.plannings import PLANNINGS, Planning, planning_named
 
 if TYPE_CHECKING:
     from multiadvisor.task import Focus, Task
 
-_COMMAS = re.compile(r",(?![^(]*\))")  # not those inside a name such as "fruit (0, 10)"
+COMMAS = re.compile(r",(?![^(]*\))")  # not those inside a name such as "fruit (0, 10)"
 
 
 def by_name(what: str, text: Any) -> dict[str, str]:
@@ -33,7 +33,7 @@ def by_name(what: str, text: Any) -> dict[str, str]:
     if not isinstance(text, str):
         raise BadInput(f"{what} is {text!r}: give its name, or names by advisor or group")
     values: dict[str, str] = {}
-    for part in _COMMAS.split(text):
+    for part in COMMAS.split(text):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
         if not value or (equals and not name):
             raise BadInput(f"{what} is {text!r}: write a value, or name=value for each advisor or group, with commas")
@@ -41,6 +41,20 @@ def by_name(what: str, text: Any) -> dict[str, str]:
             raise BadInput(f"{what} {text!r} names {repr(name) if name else 'a value for all'} twice: keep one")
         values[name] = value
     return values
+
+
+def unregistered(settings: Mapping[str, Any]) -> str | None:
+    """The first planning or aggregation of these settings, read from a file, that is not registered here.
+
+    >>> unregistered({"planning": "fruits=mine,empathic"}), unregistered({"planning": "empathic"})
+    ("the planning 'mine'", None)
+    """
+    for what, known in (("planning", PLANNINGS), ("aggregation", AGGREGATIONS)):
+        if isinstance(settings.get(what), str):
+            for value in by_name(what, settings[what]).values():
+                if (name := value.partition(":")[0]) not in known:
+                    return f"the {what} {short(name)!r}"
+    return None
 
 
 def in_words(values: Mapping[str, str]) -> str:
@@ -85,6 +99,11 @@ class Voices(NamedTuple):
         """Whether it is the paper's weighted sum."""
         return len(self.parts) == 1 and self.parts[0][0].name == "sum"
 
+    @property
+    def wishing(self) -> np.ndarray:
+        """[n] bool: who is heard by an aggregation that is meant for wishes."""
+        return np.array([aggregation.wishes for aggregation, _ in self.parts])[self.of]
+
     def prefer(self, advice: Any, weights: Any, advisors: np.ndarray | None = None) -> Any:
         """Preferences [..., A] for advice [..., m, A] and weights [..., m] of these advisors [m], or of all [n]."""
         if len(self.parts) == 1:
@@ -97,6 +116,22 @@ class Voices(NamedTuple):
             each = aggregation(advice[..., members, :], weights[..., members], parameter)
             total = each if total is None else total + each
         return total
+
+
+def doubtful(task: Task | Team, voices: Voices, lowest: np.ndarray) -> str | None:
+    """Why an aggregation is hardly meant so: it is for wishes, and these weighted rewards [n] are below 0.
+
+    Where all are afraid of an action, a maximum follows who is afraid least; where one wishes, it hears no fear at all.
+    """
+    afraid = np.flatnonzero(voices.wishing & (lowest < 0))
+    if not len(afraid):
+        return None
+    focus, aggregation = task.foci[afraid[0]], voices.parts[voices.of[afraid[0]]][0].name
+    return (
+        f"aggregation {aggregation!r} is meant for rewards of at least 0, and advisor {focus.name!r} gets less (times "
+        f"its weight): fears are not heard beside wishes, name {aggregation!r} for a group of wishes only, as in "
+        f"--aggregation GROUP={aggregation}"
+    )
 
 
 def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:

@@ -18,6 +18,10 @@ class BadInput(ValueError):
     """
 
 
+class Caution(UserWarning):
+    """Something can be done as the caller asks, and is hardly what was meant; the command prints it as one line."""
+
+
 class Diverged(BadInput):
     """Learning has gone astray: what was saved before it is better than what there is now."""
 

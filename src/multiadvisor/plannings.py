@@ -68,11 +68,15 @@ def planning(
 ) -> Callable[[Callable[[Array, Ahead], Array]], Planning]:
     """Register a planning under a name, for the library, the command line, sweeps and checkpoints alike.
 
-    The function gives the policy [n, A]; `compiled` is its twin for tables, in what numba can compile.
+    The function gives the policy [n, A]; `compiled` is its twin for tables, in what numba can compile: loops over
+    single numbers.
 
     >>> import numpy as np
     >>> def worst_value(q, ahead):
-    ...     return q.min()
+    ...     worst = q[0]
+    ...     for action in range(1, q.shape[0]):
+    ...         worst = min(worst, q[action])
+    ...     return worst
     >>> @planning("worst", compiled=worst_value)
     ... def worst(advice, ahead):
     ...     return one_hot(advice.argmin(axis=1), advice)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.grid import Grid
 from multiadvisor.plannings import planning_named
 from multiadvisor.restored import require
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     import gymnasium
 
     from multiadvisor.worlds.adapter import Adapter
+
+
+BY_ADVISOR = {"weights": "weight", "gammas": "gamma", "alphas": "alpha"}
+"""What every task takes as an option, numbers by the name of an advisor or group, and the field of a focus it sets."""
 
 
 class Transition(NamedTuple):
@@ -79,7 +83,7 @@ class Focus:
 
     def __repr__(self) -> str:
         shown = [repr(self.name)]
-        for name in ("reward", "state", "states", "weight", "gamma", "table"):
+        for name in ("reward", "state", "states", "weight", "gamma", "alpha", "planning", "table"):
             value = getattr(self, name)
             if value != getattr(Focus, name, None):
                 shown.append(f"{name}={getattr(value, '__name__', None) or repr(value)}")
@@ -261,18 +265,33 @@ class Task:
         """alpha_j [n]: each advisor's own step size, or the given one."""
         return np.array([alpha if focus.alpha is None else focus.alpha for focus in self.foci])
 
-    def with_weights(self, /, **weights: float) -> Task:
-        """The same task with other weights, by advisor name or group."""
+    def with_numbers(self, what: str, by_name: Mapping[str, float]) -> Task:
+        """The same task with other `weights`, `gammas` or `alphas`, by advisor name or group."""
+        if not isinstance(by_name, Mapping):
+            raise BadInput(f"{what} are {short(repr(by_name))}: give a number for each advisor or group, by name")
+        field = BY_ADVISOR[what]
         groups = {focus.group for focus in self.foci if focus.group} | set(self.names)
-        for name, weight in weights.items():
+        for name, number in by_name.items():
             if name not in groups:
                 raise BadInput(f"no advisor or group is called {name!r} in task {self.name!r}")
-            if isinstance(weight, bool) or not isinstance(weight, int | float | np.floating | np.integer):
-                raise BadInput(f"the weight of {name!r} is {weight!r}: give a number")
-        foci = (replace(f, weight=weights.get(f.name, weights.get(f.group, f.weight))) for f in self.foci)
-        given = {name: float(weight) for name, weight in weights.items()}
-        options = {**self.options, "weights": {**self.options.get("weights", {}), **given}}
+            if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
+                raise BadInput(f"the {field} of {name!r} is {number!r}: give a number")
+        given = {name: float(number) for name, number in by_name.items()}
+        foci = [replace(f, **{field: given.get(f.name, given.get(f.group, getattr(f, field)))}) for f in self.foci]
+        options = {**self.options, what: {**self.options.get(what, {}), **given}}
         return replace(self, foci=tuple(foci), options=options)
+
+    def with_weights(self, /, **weights: float) -> Task:
+        """The same task with other weights, by advisor name or group."""
+        return self.with_numbers("weights", weights)
+
+    def with_gammas(self, /, **gammas: float) -> Task:
+        """The same task with discounts of their own, by advisor name or group."""
+        return self.with_numbers("gammas", gammas)
+
+    def with_alphas(self, /, **alphas: float) -> Task:
+        """The same task with step sizes of their own, by advisor name or group."""
+        return self.with_numbers("alphas", alphas)
 
     def deal(self, seed: int = 0) -> np.ndarray:
         """The first state x of a game of a compiled world.

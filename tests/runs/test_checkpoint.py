@@ -157,7 +157,7 @@ def resealed(folder, change):
         (lambda h: h.pop("task"), "misnames a field"),
         (lambda h: h["task"].update(name="four-fruits"), "other advisors"),
         (lambda h: h["task"].update(maker="four-fruits"), "other advisors"),
-        (lambda h: h["task"].update(maker="os.system"), "unknown task 'os.system'"),
+        (lambda h: h["task"].update(maker="os.system"), "task 'os.system', which is not registered here"),
         (lambda h: h["task"].update(maker=3), "names no task"),
         (lambda h: h["task"].update(options=[]), "names no task"),
         (lambda h: h["task"].update(options={"weights": 3}), "weights are 3"),

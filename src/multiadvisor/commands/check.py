@@ -19,6 +19,12 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
     parser.add_argument("--turns", type=int, default=2000, metavar="INT", help="turns to play (default 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
+    parser.add_argument(
+        "--aggregation",
+        default="sum",
+        metavar="STR",
+        help="the one to learn with (default sum): is it for such rewards?",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     given = parse(parser, arguments)
@@ -30,6 +36,6 @@ def run(arguments: Sequence[str]) -> int:
         )
     task = task_from_flags(given)
     say(task.note)
-    report = check_task(task, turns=given.turns, seed=given.seed)
+    report = check_task(task, turns=given.turns, seed=given.seed, aggregation=given.aggregation)
     show(report.as_dict(), given.json, str(report))
     return 0 if report.ok else 1

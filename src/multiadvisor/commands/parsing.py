@@ -14,6 +14,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from multiadvisor.committee import COMMAS
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.settings import DeepSettings
 
@@ -79,8 +80,8 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 def named_numbers(text: str) -> dict[str, float]:
     """fruits=1,ghosts=0.5 as a dictionary."""
     try:
-        pairs = [part.split("=") for part in text.split(",")]
-        numbers = [(name.strip(), float(number)) for name, number in pairs]
+        pairs = [part.rpartition("=") for part in COMMAS.split(text)]
+        numbers = [(name.strip(), float(number)) for name, _, number in pairs]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=number,name=number") from None
     found = dict(numbers)

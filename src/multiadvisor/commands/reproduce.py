@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, unknown
 
 MOST_WORKERS = 1024
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
-    from multiadvisor.experiments.parts import parts
+    from multiadvisor.experiments.parts import OWN, parts
 
     listed = {"all": "everything below; some ten minutes on two cores"}
     listed |= {part.name: part.about or part.title for part in parts()}
@@ -29,7 +29,11 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
-        "what", nargs="?", default="all", choices=tuple(listed), metavar="WHAT", help="one of these (default all)"
+        "what",
+        nargs="?",
+        default="all",
+        metavar="WHAT",
+        help="one of these (default all), or one that --import registers",
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
     parser.add_argument(
@@ -45,6 +49,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
+    if given.what not in (*listed, *OWN):  # only now: --import may have registered it
+        raise unknown("experiment", given.what, (*listed, *OWN))
     alone = given.what == "value-function"
     _check_amounts(given, alone)
     for flag in ("epochs", "rules", "full") if alone else ("first_seed", "reading"):

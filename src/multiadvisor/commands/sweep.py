@@ -13,6 +13,7 @@ from typing import Any
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.extras import lacking, require
+from multiadvisor.own import IMPORTED
 
 FORMATS = ("table", "json", "csv", "parquet")
 
@@ -56,6 +57,8 @@ def run(arguments: Sequence[str]) -> int:
 
     if given.engine not in ENGINES:
         raise BadInput(f"engine is {given.engine!r}: choose local or ray")
+    if given.engine == "ray" and IMPORTED:
+        raise BadInput("--import is for workers on this machine, a cluster does not have the file: leave --engine out")
     if given.address is not None and given.engine != "ray":
         raise BadInput("--address is a Ray cluster's: add --engine ray, or leave it out")
     for name, least in (("workers", 0), ("trials", 1), ("search_seed", 0)):

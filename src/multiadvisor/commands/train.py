@@ -31,6 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     """Train an agent."""
     from multiadvisor.progress import LearningBar
     from multiadvisor.settings import Schedule, Settings
+    from multiadvisor.task import BY_ADVISOR
 
     parser = Parser(
         "train",
@@ -42,9 +43,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
     add_fields(parser, Settings)
     add_fields(parser, Schedule)
-    parser.add_argument(
-        "--weights", type=named_numbers, metavar="NAME=FLOAT,...", help="weights of advisors or groups, by name"
-    )
+    for what in BY_ADVISOR:
+        parser.add_argument(
+            f"--{what}", type=named_numbers, metavar="NAME=FLOAT,...", help=f"{what} of advisors or groups, by name"
+        )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -61,7 +63,7 @@ def run(arguments: Sequence[str]) -> int:
         raise BadInput("--resume goes on with the run in --out: name its folder")
     settings = dataclasses.replace(from_flags(given, Settings), deep=deep_from_flags(given))
     schedule = from_flags(given, Schedule)
-    task = task_from_flags(given, **({} if given.weights is None else {"weights": given.weights}))
+    task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
     if settings.deep is not None:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):

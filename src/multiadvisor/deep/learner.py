@@ -124,7 +124,7 @@ class DeepLearner:
         """How the network's advisors plan and are heard; those that stand for several follow the settings alone."""
         task, settings = self.task, self.settings
         if any(focus.alpha is not None for focus in task.foci):
-            raise BadInput("a network has one learning rate for all its advisors: leave alpha out of the foci")
+            raise BadInput("a network has one learning rate for all its advisors: leave their alphas out")
         if self.split.merge is None:
             plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
         else:

@@ -5,6 +5,7 @@ Each module of this package that has a `PART` is one experiment; nobody lists th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -176,8 +177,24 @@ class Part:
     """What it is, in a line, for the command; empty: its title."""
 
 
+OWN: dict[str, Part] = {}
+
+
+def register_part(part: Part) -> Part:
+    """An experiment of one's own, for `multiadvisor reproduce NAME --import FILE.py`; "all" leaves it out."""
+    taken = {"all", *OWN, *(module.PART.name for module in experiments() if hasattr(module, "PART"))}
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", part.name) or part.name in taken:
+        raise BadInput(
+            f"{part.name!r} cannot name an experiment: choose another name, of lower-case letters, digits and hyphens"
+        )
+    OWN[part.name] = part
+    return part
+
+
 def parts(what: str = "all") -> list[Part]:
     """The experiments, or the one of that name, in the report's order."""
+    if what in OWN:
+        return [OWN[what]]
     found = sorted((m.PART for m in experiments() if hasattr(m, "PART")), key=lambda part: part.order)
     return [part for part in found if what in ("all", part.name)]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.agent import MultiAdvisor, load_with_record
+from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, is_epoch, label, sweep_records
 from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
-from multiadvisor.settings import Settings, whole_number
+from multiadvisor.settings import whole_number
 
 _MOST_GAMES = 100_000
 _LONGEST = 2000  # turns of a game: more than anybody would watch
@@ -54,10 +54,7 @@ def _entry(folder: Path, name: str, named: str | None) -> Entry:
     header = read_header(folder)
     try:
         settings, task, epochs = header["settings"], header["task"], header["record"].get("epochs", [])
-        try:
-            Settings(**settings)
-        except BadInput as error:
-            raise BadInput(f"the settings in the checkpoint {str(folder)!r} are none of an agent: {error}") from None
+        settings_of(folder, settings)
         if not isinstance(task["name"], str) or not isinstance(task["options"], dict):
             raise TypeError("task")
         if not isinstance(epochs, list) or not all(map(is_epoch, epochs)):

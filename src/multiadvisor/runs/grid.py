@@ -22,17 +22,22 @@ from multiadvisor.extras import require
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
+from multiadvisor.task import BY_ADVISOR
 from multiadvisor.worlds.adapter import refuse_numbers_for_names
 from multiadvisor.worlds.board import read_maze
 from multiadvisor.worlds.builtin import FILES
 
 FORMAT = 1
-SECTIONS = ("options", "settings", "deep", "weights", "schedule")
+SECTIONS = ("options", "settings", "deep", *BY_ADVISOR, "schedule")
 _TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 # values that are lists: several of them are a list of lists
 _LISTS = (("deep", "convolutions"), ("deep", "strides"), ("deep", "hidden"), ("options", "components"))
+
+
+def _label(section: str, name: str) -> str:
+    return f"{BY_ADVISOR[section]} of {name}" if section in BY_ADVISOR else name
 
 
 class Axis(NamedTuple):
@@ -45,7 +50,7 @@ class Axis(NamedTuple):
     @property
     def label(self) -> str:
         """What people call it."""
-        return f"weight of {self.name}" if self.section == "weights" else self.name
+        return _label(self.section, self.name)
 
 
 class Range(NamedTuple):
@@ -60,7 +65,7 @@ class Range(NamedTuple):
     @property
     def label(self) -> str:
         """What people call it."""
-        return f"weight of {self.name}" if self.section == "weights" else self.name
+        return _label(self.section, self.name)
 
 
 class Run(NamedTuple):
@@ -130,7 +135,7 @@ class Grid:
         for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
             settings = run.settings
-            key = repr((run.task, run.options, run.weights, settings.deep, settings.planning, settings.aggregation))
+            key = repr((run.task, run.options, run.own, settings.deep, settings.planning, settings.aggregation))
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
@@ -139,7 +144,7 @@ class Grid:
                     require("deep")
                     refuse_numbers_for_names(task)
                 MultiAdvisor(task, settings)  # what cannot learn this is refused now
-            if task.endless and settings.gamma == 1:
+            if task.endless and (task.gammas(settings.gamma) == 1).any():
                 raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         return list(dict.fromkeys(notes))
 
@@ -310,9 +315,9 @@ _RANGES = {"settings": ("gamma", "alpha", "alpha_half", "epsilon", "noise"), "de
 
 
 def _range(section: str, name: str, given: dict[str, Any]) -> Range:
-    if section != "weights" and name not in _RANGES.get(section, ()):
+    if section not in BY_ADVISOR and name not in _RANGES.get(section, ()):
         names = ", ".join(name for names in _RANGES.values() for name in names)
-        raise BadInput(f"{name} cannot be searched: ranges are for {names} and weights")
+        raise BadInput(f"{name} cannot be searched: ranges are for {names} and {', '.join(BY_ADVISOR)}")
     for key in given:
         if key not in ("low", "high", "log"):
             raise unknown(f"key of the range {name}", key, ("low", "high", "log"))

@@ -1,10 +1,10 @@
 """Jobs: a kind of work and its configuration, as plain data, named by what they are.
 
 A kind is a name in the registry below, never a path of a module: configurations come from files, and files are data.
-The experiments of this package add theirs with `@kind`. Its function is `work(config, folder, tell) -> result`:
-`folder` is a scratch folder of the job's own for checkpoints (None: none is kept), `tell(fraction)` reports progress
-and shows that the job is alive. The result is JSON data with finite numbers, and the same for the same configuration:
-no times, no names of machines.
+The experiments of this package add theirs with `@kind`, and so does a user's own file (`--import`). Its function is
+`work(config, folder, tell) -> result`: `folder` is a scratch folder of the job's own for checkpoints (None: none is
+kept), `tell(fraction)` reports progress and shows that the job is alive. The result is JSON data with finite numbers,
+and the same for the same configuration: no times, no names of machines.
 
 >>> Job("rehearsal", {"number": 1}).id
 '3035d50fc96f1ea8'

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from multiadvisor.errors import BadInput
+from multiadvisor.own import IMPORTED
 from multiadvisor.runs.engine import Event, Order
 from multiadvisor.runs.worker import environment
 
@@ -36,7 +37,7 @@ class _Worker:
         read, self.lifeline = os.pipe()
         os.set_inheritable(read, True)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "multiadvisor.runs.worker", str(read)], stdin=subprocess.PIPE,
+            [sys.executable, "-m", "multiadvisor.runs.worker", str(read), *IMPORTED], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.errors, env=environment(), pass_fds=(read,), process_group=0,
         )  # fmt: skip
         os.close(read)

@@ -22,7 +22,7 @@ from multiadvisor.runs.checkpoint import MOST_ENTRIES
 from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.settings import Schedule, Settings, finite_number
-from multiadvisor.task import Task
+from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 
 MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
@@ -201,7 +201,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
 RECORDS = ("last", "every")
 _KEYS = {
-    "task": str, "options": dict, "settings": dict, "schedule": dict, "weights": dict, "record": str,
+    "task": str, "options": dict, "settings": dict, "schedule": dict, "record": str, **dict.fromkeys(BY_ADVISOR, dict),
 }  # fmt: skip
 
 
@@ -213,8 +213,8 @@ class RunConfig:
     options: dict[str, Any]
     settings: Settings
     schedule: Schedule
-    weights: dict[str, float]
-    """Weights other than the task's own, by advisor or group."""
+    own: dict[str, dict[str, float]]
+    """Weights, gammas and alphas other than the task's own, by advisor or group."""
     record: str = "last"
     """Of which epochs the advisors' returns are kept by name: the last, or every one."""
 
@@ -233,25 +233,26 @@ class RunConfig:
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
         settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
-        given = config.get("weights", {})
-        weights = {name: finite_number(f"the weight of {name!r}", value) for name, value in given.items()}
+        own = {
+            what: {name: finite_number(f"the {one} of {name!r}", value) for name, value in config[what].items()}
+            for what, one in BY_ADVISOR.items()
+            if config.get(what)
+        }
         if (record := config.get("record", "last")) not in RECORDS:
             raise unknown("record", record, RECORDS)
         options = checked_options(config["task"], config.get("options", {}))
-        return cls(config["task"], options, settings, schedule, weights, record)
+        return cls(config["task"], options, settings, schedule, own, record)
 
     def as_config(self) -> dict[str, Any]:
         """The plain data again, complete: every default is written out, so that equal runs have equal configs."""
-        config = {
+        return {
             "task": self.task, "options": self.options, "settings": dataclasses.asdict(self.settings),
-            "schedule": dataclasses.asdict(self.schedule), "record": self.record,
+            "schedule": dataclasses.asdict(self.schedule), "record": self.record, **self.own,
         }  # fmt: skip
-        return {**config, **({"weights": self.weights} if self.weights else {})}
 
     def make_task(self) -> Task:
-        """The task, with its weights."""
-        task = make(self.task, **self.options)
-        return task.with_weights(**self.weights) if self.weights else task
+        """The task, with the numbers of its own."""
+        return make(self.task, **self.options, **self.own)
 
 
 _PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}

@@ -14,10 +14,12 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiadvisor.errors import BadInput
+from multiadvisor.own import import_own
 from multiadvisor.runs.jobs import perform
 
 BEAT_SECONDS = 0.2
@@ -77,8 +79,8 @@ def _die_with_the_driver(lifeline: int) -> None:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def main(lifeline: int) -> None:
-    """Work until stdin ends."""
+def main(lifeline: int, own: Sequence[str] = ()) -> None:
+    """Work until stdin ends; `own` are the files that the driver's user has named."""
     faulthandler.enable()
     _die_with_the_driver(lifeline)
     out = os.dup(1)
@@ -89,10 +91,12 @@ def main(lifeline: int) -> None:
         while content:
             content = content[os.write(out, content) :]
 
+    for name in own:
+        import_own(name)
     send({"what": "hello"})
     for line in sys.stdin.buffer:
         send(carry_out(json.loads(line), send))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -157,6 +157,9 @@ class CompiledLearner(_Tables):
         features = settings.learner == "linear"
         if features:  # a feature of its own for every advisor's local state, as in the paper
             task = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
+            for what, each in (("gamma", task.gammas(settings.gamma)), ("alpha", task.alphas(settings.alpha))):
+                if (each != each[0]).any():
+                    raise BadInput(f"linear Q-learning has one {what} for everything: leave those of advisors out")
         self.task, self.settings = task, settings
         world = task.world
         assert world is not None
@@ -293,7 +296,7 @@ class CompiledLearner(_Tables):
         for name, mine in own.items():
             mine[...] = tensors[name]
         if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
-            self.clock[kernel.FRESH] = 1
+            self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
 
     def close(self) -> None:
         """Nothing to close."""

@@ -127,7 +127,7 @@ class Reference:
         for row in rows:  # in turn, as two advisors may share a row
             self.counts[row, ahead] += 1.0
         plannings = [self.plannings[j] for j in advisors]
-        if any("taken" in planning.needs for planning in plannings):
+        if len(advisors) and any("taken" in planning.needs for planning in self.plannings):
             self.held = self.choose(after, self.turn + 1)
         values = np.zeros(len(rows))
         for planning in dict.fromkeys(plannings):

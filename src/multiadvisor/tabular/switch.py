@@ -14,8 +14,8 @@ from numba.core.errors import NumbaError
 
 from multiadvisor.aggregations import AGGREGATIONS, Aggregation
 from multiadvisor.compiling import called, compiled, inside
-from multiadvisor.errors import BadInput, short
-from multiadvisor.plannings import PLANNINGS, Ahead, Planning
+from multiadvisor.errors import BadInput, short, told
+from multiadvisor.plannings import PLANNINGS, Ahead, Planning, bootstrap
 
 SHIPPED_PLANNINGS, SHIPPED_AGGREGATIONS = tuple(PLANNINGS.values()), tuple(AGGREGATIONS.values())
 PAPER_PLANNINGS, PAPER_AGGREGATIONS = SHIPPED_PLANNINGS[:3], SHIPPED_AGGREGATIONS[:1]
@@ -102,9 +102,12 @@ def _value(planning: Planning) -> Any:
             f"planning {planning.name!r} has no compiled twin, and tables need one: give "
             f'@planning("{planning.name}", compiled=...)'
         )
+    plain = _plain(planning.value)
+    value = inside(plain)
     if planning not in SHIPPED_PLANNINGS:
-        _try_planning(planning, compiled(planning.value))
-    return inside(planning.value)
+        for form in (plain, _called_as_in_the_loop(value)):  # as Python first: it notices a place outside an array
+            _try_planning(planning, form)
+    return value
 
 
 def _try_planning(planning: Planning, value: Any) -> None:
@@ -115,10 +118,11 @@ def _try_planning(planning: Planning, value: Any) -> None:
         behaviour = generator.dirichlet(np.ones(actions))
         chosen = int(generator.integers(actions))
         ahead = Ahead(chosen, chosen, behaviour, counts)
-        wanted = (planning(advice, ahead) * advice).sum(axis=1)
+        wanted = _tried(f"planning {planning.name!r}", bootstrap, planning, advice, ahead)
         aheads = [Ahead(chosen, chosen, behaviour, row) for row in counts]
-        got = [_tried("planning", planning.name, value, *each) for each in zip(advice, aheads, strict=True)]
-        _compare("planning", planning.name, got, wanted)
+        twin = f"the compiled twin of planning {planning.name!r}"
+        got = [_tried(twin, value, *each) for each in zip(advice, aheads, strict=True)]
+        _compare(twin, got, wanted)
 
 
 # ---- aggregations ----------------------------------------------------------------------------------------------------
@@ -157,32 +161,69 @@ def _fill(aggregation: Aggregation) -> Any:
             f"aggregation {aggregation.name!r} has no compiled twin, and acting needs one: give "
             f'@aggregation("{aggregation.name}", compiled=...)'
         )
+    plain = _plain(aggregation.fill)
+    fill = inside(plain)
     if aggregation not in SHIPPED_AGGREGATIONS:
-        _try_aggregation(aggregation, compiled(aggregation.fill))
-    return inside(aggregation.fill)
+        for form in (plain, _called_as_in_the_loop(fill)):
+            _try_aggregation(aggregation, form)
+    return fill
 
 
 def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
     generator = np.random.default_rng(0)
     for actions in (1, 2, 3, 5):
         table, rows = generator.normal(size=(7, actions)), np.array([4, 0, 6])
-        weights = np.array([1.5, 0.0, 0.25])
-        got = np.full(actions, np.nan)
-        _tried("aggregation", aggregation.name, fill, table, rows, weights, 3, aggregation.parameter, got)
-        wanted = aggregation(table[rows], weights)
-        _compare("aggregation", aggregation.name, got, wanted)
-        heard = aggregation(table[rows[[0, 2]]], weights[[0, 2]])
-        if not np.allclose(wanted, heard, rtol=1e-9, atol=1e-12, equal_nan=True):
-            raise BadInput(f"aggregation {aggregation.name!r} hears an advisor of weight 0: such a one is silent")
+        array, twin = f"aggregation {aggregation.name!r}", f"the compiled twin of aggregation {aggregation.name!r}"
+        for weights in (np.array([1.5, 0.0, 0.25]), np.zeros(3)):
+            got, heard = np.full(actions, np.nan), weights != 0
+            wanted = _tried(array, aggregation, table[rows], weights)
+            if not _same(wanted, _tried(array, aggregation, table[rows[heard]], weights[heard])):
+                raise BadInput(f"{array} hears an advisor of weight 0: such a one is silent")
+            _tried(twin, fill, table, rows, weights, 3, aggregation.parameter, got)
+            _compare(twin, got, wanted)
+        got[:] = np.nan
+        _tried(twin, fill, table, rows, weights, 0, aggregation.parameter, got)
+        if got.any():
+            raise BadInput(f"{twin} prefers something where nobody is there: let all preferences be 0")
 
 
-def _tried(kind: str, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, where it was compiled already."""
+    return getattr(function, "py_func", function)
+
+
+def _called_as_in_the_loop(function: Any) -> Any:
+    """A twin as the loop calls it, for Python to call: what cannot be written into the loop is noticed here."""
+
+    @compiled
+    def call(*arguments):
+        return function(*arguments)
+
+    return call
+
+
+def _tried(what: str, call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
-    except (NumbaError, TypeError, IndexError) as error:
-        raise BadInput(f"the compiled twin of {kind} {name!r} cannot be compiled: {short(str(error), 160)}") from None
+    except BadInput:
+        raise
+    except NumbaError as error:
+        raise BadInput(
+            f"{what} cannot be compiled: write it with loops over single numbers, as no array can be made there "
+            f"({short(str(error), 160)})"
+        ) from None
+    except Exception as error:
+        raise BadInput(f"{what} cannot be used, as it raises {told(error)}") from None
 
 
-def _compare(kind: str, name: str, got: Any, wanted: Any) -> None:
-    if not np.allclose(np.asarray(got, float), wanted, rtol=1e-9, atol=1e-12, equal_nan=True):
-        raise BadInput(f"the compiled twin of {kind} {name!r} differs from its array form: make both say the same")
+def _same(one: Any, other: Any) -> bool:
+    try:
+        found = np.asarray(one, float)
+    except (TypeError, ValueError):
+        return False
+    return found.shape == np.shape(other) and np.allclose(found, other, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+def _compare(twin: str, got: Any, wanted: Any) -> None:
+    if not _same(got, wanted):
+        raise BadInput(f"{twin} differs from its array form: make both say the same")

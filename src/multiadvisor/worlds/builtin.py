@@ -15,7 +15,7 @@ import numpy as np
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.grid import Grid, Sprite, Tile
 from multiadvisor.settings import finite_number
-from multiadvisor.task import Focus, Task
+from multiadvisor.task import BY_ADVISOR, Focus, Task
 from multiadvisor.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
 from multiadvisor.worlds.registration import register
 
@@ -52,19 +52,33 @@ FILES = ("maze",)
 
 
 def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
-    """Register a function that builds a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
+    """Register a function that makes a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
 
-    Its parameters are the task's options, each with a type and a default; its docstring is what `tasks` shows.
+    Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
+    files can give it. The task that it returns has them as its `options`; its docstring is what `tasks` shows.
+
+    >>> @register_task("line")
+    ... def line(length: int = 3) -> Task:
+    ...     return replace(make("bridge", length=length), name="line", options={"length": length})
+    >>> make("line", length=5).maker
+    'line'
+    >>> del TASKS["line"]
     """
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise BadInput(f"{name!r} cannot name a task: use lower-case words, with hyphens between them")
     if name in TASKS:
         raise BadInput(f"a task called {name!r} is registered already: choose another name")
 
     def keep(build: Callable[..., Task]) -> Callable[..., Task]:
+        hints = typing.get_type_hints(build)
         for option, parameter in inspect.signature(build).parameters.items():
-            if inspect.Parameter.empty in (parameter.default, parameter.annotation):
-                raise BadInput(f"option {option!r} of task {name!r} needs a type and a default: give both")
+            kinds = set(typing.get_args(hints.get(option)) or (hints.get(option),))
+            if parameter.default is parameter.empty or not kinds <= {bool, int, float, str, type(None)}:
+                raise BadInput(
+                    f"option {option!r} of task {name!r} needs a default, and a type: bool, int, float or str"
+                )
+            if option in BY_ADVISOR:
+                raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
         TASKS[name] = build
         register(name)
         return build
@@ -75,16 +89,17 @@ def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Ta
 def make(name: str, /, **options: Any) -> Task:
     """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
 
-    Any task takes `weights`, numbers by the name of an advisor or group, in the place of its own.
+    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, in the place of its own.
 
     >>> make("pac-boy", rules="hra").n
     77
     """
-    weights = options.pop("weights", None)
-    if weights is not None:
-        if not isinstance(weights, dict):
-            raise BadInput(f"weights are {weights!r}: give a number for each advisor or group, by name")
-        return make(name, **options).with_weights(**weights)
+    own = {what: numbers for what in BY_ADVISOR if (numbers := options.pop(what, None)) is not None}
+    if own:
+        task = make(name, **options)
+        for what, numbers in own.items():
+            task = task.with_numbers(what, numbers)
+        return task
     if name.startswith("gymnasium:"):
         from multiadvisor.worlds.gymnasium_tasks import make_gymnasium
 

@@ -1,0 +1,75 @@
+"""Files of the user's own that are imported before anything else: they register plannings, aggregations, tasks, parts.
+
+Only who calls the command or the function names them. No grid, checkpoint or trace ever does: files are data.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from multiadvisor.errors import BadInput, told
+
+IMPORTED: list[str] = []
+"""What was imported here, for worker processes to import it too."""
+
+
+def import_own(name: str) -> ModuleType:
+    """Import a file, `folder/mine.py`, or a module that Python finds, `mine`; once in a process."""
+    path = Path(name)
+    is_file = path.suffix == ".py" or path.is_file()
+    module = _from_file(path.resolve()) if is_file else _from_path(name)
+    known = str(path.resolve()) if is_file else name
+    if known not in IMPORTED:
+        IMPORTED.append(known)
+    return module
+
+
+def _from_path(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise BadInput(f"cannot import {name!r}: name a file, such as mine.py, or a module that Python finds")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _broken(name, error) from None
+        raise BadInput(
+            f"cannot import {name!r}: Python finds no such module; to name a file, write {name}.py"
+        ) from None
+    except Exception as error:
+        raise _broken(name, error) from None
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadInput(f"cannot import {str(path)!r}: there is no such file")
+    name = path.stem
+    if not name.isidentifier():
+        raise BadInput(f"cannot import {str(path)!r}: a module's name has letters, digits and underscores only")
+    if (there := sys.modules.get(name)) is not None:
+        if _is(there, path):
+            return there
+        raise BadInput(f"cannot import {str(path)!r}: another module is called {name!r}, give the file another name")
+    # numba finds compiled code again by the name of its module, which therefore has to be a module that can be found
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None or Path(found.origin).resolve() != path:
+        raise BadInput(f"cannot import {str(path)!r}: Python finds another module {name!r} first, give it another name")
+    return _from_path(name)
+
+
+def _is(module: ModuleType, path: Path) -> bool:
+    origin = getattr(module, "__file__", None)
+    return origin is not None and Path(origin).resolve() == path
+
+
+def _broken(name: str, error: Exception) -> BadInput:
+    places = [place for place in traceback.extract_tb(error.__traceback__) if "importlib" not in place.filename]
+    where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
+    return BadInput(f"cannot import {name!r}: {told(error)}{where}")

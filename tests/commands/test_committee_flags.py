@@ -1,0 +1,161 @@
+"""Who plans how, is heard how, and with which numbers: the flags of `train` and `check`, sweeps, and bad input."""
+
+import dataclasses
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.errors import Caution
+from multiadvisor.runs.grid import parse_grid
+from multiadvisor.runs.training import RunConfig
+
+SHORT = ["--epochs", "1", "--transitions", "300", "--games", "2", "--json"]
+
+
+def ran(capsys, *words):
+    code = main([*words])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out), err
+
+
+@pytest.mark.slow
+def test_planning_and_aggregation_by_group(capsys, tmp_path):
+    run = str(tmp_path / "run")
+    result, err = ran(
+        capsys, "train", "pac-boy", "--planning", "fruits=egocentric,ghosts=empathic", "--aggregation", "fruits=max",
+        "--gammas", "ghosts=0.5", "--alphas", "fruits=0.2", "--weights", "ghosts=2", *SHORT, "--out", run,
+    )  # fmt: skip
+    assert (result["planning"], result["aggregation"]) == ("fruits=egocentric,ghosts=empathic", "fruits=max")
+    assert "meant for" not in err, "fears are summed"
+    agent = mad.load(run)
+    ghosts = np.array([focus.group == "ghosts" for focus in agent.task.foci])
+    assert set(agent.task.gammas(0.9)[ghosts]) == {0.5}
+    assert set(agent.task.gammas(0.9)[~ghosts]) == {0.9}
+    assert set(agent.task.alphas(0.1)[~ghosts]) == {0.2}
+    assert set(agent.task.weights[ghosts]) == {2.0}
+    same = mad.make("pac-boy", gammas={"ghosts": 0.5}, alphas={"fruits": 0.2}, weights={"ghosts": 2})
+    assert agent.task.fingerprint() == same.fingerprint()
+    assert agent.task.options["gammas"] == {"ghosts": 0.5}
+    ran(capsys, "evaluate", run, "--games", "2", "--json")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("train pac-boy --planning egocentrik", "unknown planning 'egocentrik': did you mean 'egocentric'?"),
+        ("train pac-boy --planning fruit=empathic,agnostic", "planning names 'fruit', and task 'pac-boy' has no such "
+         "advisor or group: its groups are fruits, ghosts"),
+        ("train pac-boy --planning fruits=empathic", "leaves advisor 'ghost 1' out: name one for all the others"),
+        ("train pac-boy --planning fruits=", "write a value, or name=value for each advisor or group, with commas"),
+        ("train pac-boy --planning fruits=sarsa,fruits=empathic,agnostic", "names 'fruits' twice: keep one"),
+        ("train pac-boy --aggregation fruits=maximum", "unknown aggregation 'maximum': did you mean 'max'?"),
+        ("train pac-boy --aggregation frogs=max", "aggregation names 'frogs', and task 'pac-boy' has no such"),
+        ("train pac-boy --aggregation p_norm:0.9", "the exponent of 'p_norm' is '0.9': give a number of at least 1"),
+        ("train pac-boy --aggregation max --learner linear", "aggregation is 'max', and linear Q-learning is a sum"),
+        ("train pac-boy --planning sarsa --deep", "the action taken next"),
+        ("train pac-boy --alphas fruits=0.5 --deep", "a network has one learning rate for all its advisors"),
+        ("train pac-boy --gammas fruits=0.5 --learner linear", "linear Q-learning has one gamma for everything"),
+        ("train pac-boy --gammas fruits=1.5", "gamma of focus 'fruit (0, 0)' is 1.5: choose it between 0 and 1"),
+        ("train pac-boy --gammas frogs=0.5", "no advisor or group is called 'frogs' in task 'pac-boy'"),
+        ("train pac-boy --alphas fruits=0", "alpha of focus 'fruit (0, 0)' is 0.0: choose it above 0 and at most 1"),
+        ("train pac-boy --gammas fruits", "'fruits' is not of the form name=number,name=number"),
+        ("check pac-boy --aggregation frogs=max", "aggregation names 'frogs', and task 'pac-boy' has no such"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(words, line, capsys):
+    assert main(words.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert line in err
+
+
+def test_numbers_for_one_advisor_whose_name_has_a_comma(capsys):
+    task = mad.make("pac-boy", gammas={"fruit (0, 10)": 0.25, "fruits": 0.75})
+    assert {focus.name: focus.gamma for focus in task.foci}["fruit (0, 10)"] == 0.25
+    assert sum(focus.gamma == 0.75 for focus in task.foci) == 74
+    result, _ = ran(capsys, "train", "pac-boy", "--gammas", "fruit (0, 10)=0.25,fruits=0.75", *SHORT)
+    assert result["transitions"] == 300
+
+
+def test_a_run_as_data_has_them_too():
+    config = {"task": "two-goal", "gammas": {"goal 1": 0.5}, "alphas": {"goal 2": 0.25}, "weights": {"goal 2": -1}}
+    run = RunConfig.parse(config)
+    assert {name: run.as_config()[name] for name in ("gammas", "alphas", "weights")} == {
+        "gammas": {"goal 1": 0.5}, "alphas": {"goal 2": 0.25}, "weights": {"goal 2": -1.0},
+    }  # fmt: skip
+    task = run.make_task()
+    assert (task.gammas(0.9).tolist(), task.alphas(0.1).tolist()) == ([0.5, 0.9], [0.1, 0.25])
+    with pytest.raises(mad.BadInput, match="the gamma of 'goal 1' is 'x': give a finite number"):
+        RunConfig.parse({"task": "two-goal", "gammas": {"goal 1": "x"}})
+
+
+def test_a_sweep_has_them_as_axes_and_ranges():
+    grid = parse_grid('task = "two-goal"\n[gammas]\n"goal 1" = [0.5, 0.9]\n[alphas]\n"goal 2" = 0.3')
+    assert [run.labels for run in grid.runs()] == [{"gamma of goal 1": 0.5}, {"gamma of goal 1": 0.9}]
+    assert grid.runs()[0].job.config["alphas"] == {"goal 2": 0.3}
+    assert (
+        parse_grid('task = "two-goal"\n[gammas]\n"goal 1" = {low = 0.1, high = 0.9}').ranges[0].label
+        == "gamma of goal 1"
+    )
+    with pytest.raises(mad.BadInput, match="no advisor or group is called 'goal 3'"):
+        parse_grid('task = "two-goal"\n[gammas]\n"goal 3" = 0.5').check_tasks()
+
+
+# ---- a maximum is for wishes -----------------------------------------------------------------------------------------
+def test_a_maximum_over_fears_is_warned_of_once(capsys):
+    _, err = ran(capsys, "train", "bridge", "--aggregation", "max", "--epochs", "3", "--transitions", "200", "--json",
+                 "--epsilon", "1")  # fmt: skip
+    assert err.count("aggregation 'max' is meant for rewards of at least 0, and advisor 'water' gets less") == 1
+
+
+@pytest.mark.parametrize("aggregation", ["max", "water=p_norm:3"])
+def test_python_is_warned_too(aggregation):
+    task = mad.make("bridge")
+    agent = mad.MultiAdvisor(task.with_weights(goal=0.0), planning="agnostic", aggregation=aggregation, epsilon=1.0)
+    agent._learner.table[:] = np.array([1.0, 0, 0, 0])  # it walks into the water
+    agent._learner.table[0] = np.array([0.0, 0, 0, 1])
+    agent._learner.table[1] = np.array([0.0, 0, 0, 1])
+    with pytest.warns(Caution, match="and advisor 'water' gets less"):
+        agent.evaluate(1)
+    agent.evaluate(1)  # said once; another warning would be an error here
+
+
+def test_wishes_alone_are_not_warned_of(recwarn):
+    for how in ({"aggregation": "goal=max"}, {"aggregation": "max", "planning": "egocentric"}):
+        task = mad.make("bridge") if "planning" not in how else mad.make("two-goal")
+        mad.MultiAdvisor(task, epsilon=1.0, **how).learn(300, progress=False).evaluate(5)
+    turned = mad.make("bridge").with_weights(water=-1.0)  # who is paid for a fall
+    mad.MultiAdvisor(turned, aggregation="max").learn(300, progress=False).evaluate(5)
+    assert not [one for one in recwarn if issubclass(one.category, Caution)]
+
+
+def test_a_check_names_it():
+    task = mad.make("bridge")
+    assert mad.check_task(task).ok
+    report = mad.check_task(task, aggregation="p_norm")
+    assert report.defects == ("fear-under-a-maximum",)
+    [finding] = report.findings
+    assert finding.advisor == "water"
+    assert "the reward is -1" in finding.message
+    assert mad.check_task(task, aggregation="goal=max").ok
+    assert mad.check_task(task.with_weights(water=-1.0), aggregation="max").ok
+
+
+def test_a_check_names_it_in_an_environment():
+    env = gymnasium.make("multiadvisor/mo-TwoGoal-v0")
+    task = mad.Task.from_gymnasium(env)
+    assert mad.check_task(task, aggregation="max", turns=200).ok
+    foci = [dataclasses.replace(task.foci[0], weight=-1.0), *task.foci[1:]]
+    again = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0"), foci)
+    assert "fear-under-a-maximum" in mad.check_task(again, aggregation="max", turns=200).defects
+
+
+def test_the_command_checks_it(capsys):
+    assert main(["check", "bridge", "--aggregation", "max"]) == 1
+    assert "fear-under-a-maximum (water)" in capsys.readouterr().out

@@ -1,0 +1,123 @@
+"""A user's own file: a planning, an aggregation, a compiled world with its task, an experiment, each in one place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+import multiadvisor as mad
+from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan, register_part
+from multiadvisor.plannings import one_hot
+from multiadvisor.runs.jobs import Job
+from multiadvisor.worlds.slots import slot_of
+
+
+# ---- a planning ------------------------------------------------------------------------------------------------------
+def hopeful_value(q, ahead):
+    best, total = q[0], 0.0
+    for action in range(q.shape[0]):
+        best = max(best, q[action])
+        total += q[action]
+    return 0.5 * best + 0.5 * total / q.shape[0]
+
+
+@mad.planning("hopeful", compiled=hopeful_value)
+def hopeful(advice, ahead):
+    """Every other time its own best action, else any."""
+    return 0.5 * one_hot(advice.argmax(axis=1), advice) + 0.5 / advice.shape[1]
+
+
+# ---- an aggregation --------------------------------------------------------------------------------------------------
+def fill_loudest(table, rows, weights, m, parameter, preferences):
+    """What is said most loudly for or against, to a power that keeps its sign."""
+    for action in range(table.shape[1]):
+        preferences[action] = 0.0
+        for i in range(m):
+            q = weights[i] * table[rows[i], action]
+            if abs(q) > abs(preferences[action]):
+                preferences[action] = q
+        sign = 1.0 if preferences[action] > 0.0 else -1.0
+        preferences[action] = sign * abs(preferences[action]) ** parameter
+
+
+@mad.aggregation("loudest", compiled=fill_loudest, takes="power", parameter=1.0, least=0.5)
+def loudest(advice, weights, parameter):
+    """The advice of largest magnitude, wish or fear."""
+    heard = weights[..., None] * advice
+    which = abs(heard).argmax(axis=-2)
+    picked = (heard * (which[..., None, :] == np.arange(advice.shape[-2])[:, None])).sum(axis=-2)
+    return (1.0 - 2.0 * (picked <= 0)) * abs(picked) ** parameter
+
+
+# ---- a compiled world ------------------------------------------------------------------------------------------------
+class Corridor(NamedTuple):
+    """What never changes during a run."""
+
+    length: int
+
+
+# The state x is [the place, is the lamp at the left lit, the one at the right].
+@mad.compiled
+def reset(world, x, key):
+    x[0], x[1], x[2] = world.length // 2, 0, 0
+
+
+@mad.compiled
+def begin(world, x, advisors):
+    m = 0
+    for lamp in range(2):
+        if x[1 + lamp] == 0:
+            advisors[m] = lamp
+            m += 1
+    return m
+
+
+@mad.compiled
+def local_states(world, x, advisors, m, local):
+    for i in range(m):
+        local[i] = x[0]
+
+
+@mad.compiled
+def step(world, x, action, key, advisors, m, reward, ended):
+    x[0] = min(max(x[0] + (1 if action == 1 else -1), 0), world.length - 1)
+    for lamp in range(2):
+        if x[1 + lamp] == 0 and x[0] == lamp * (world.length - 1):
+            x[1 + lamp] = 1
+            slot = slot_of(advisors, m, lamp)
+            reward[slot], ended[slot] = 1.0, 1
+    return x[1] + x[2] == 2
+
+
+@mad.register_task("two-lamps")
+def two_lamps(length: int = 5) -> mad.Task:
+    """A corridor with a lamp at each end, both of which have to be lit.
+
+    length: the number of places.
+    """
+    if not 3 <= length <= 100:
+        raise mad.BadInput(f"length is {length}: choose 3 to 100")
+    foci = tuple(mad.Focus(name, state="place", states=length, group="lamps") for name in ("left", "right"))
+    world = mad.World(Corridor(length), 3, reset, begin, local_states, step, sizes=(length, 2, 2))
+    return mad.Task("two-lamps", ("west", "east"), foci, world, limit=60, options={"length": length})
+
+
+# ---- an experiment ---------------------------------------------------------------------------------------------------
+def jobs(plan: Plan) -> list[Job]:
+    """The own planning and the own aggregation on the own task."""
+    settings = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "gamma": 0.9}
+    schedule = {"epochs": plan.epochs, "transitions": 500, "games": 5}
+    seeds = range(plan.seeds)
+    return [
+        Job("train", {"task": "two-lamps", "settings": {**settings, "seed": s}, "schedule": schedule}) for s in seeds
+    ]
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """How often the last games were finished."""
+    done = [evidence.result(job)["epochs"][-1]["finished"] for job in jobs(evidence.plan)]
+    return [Figure("lamps", "Two lamps", f"lamps lit in {np.mean(done):.0%} of the games")]
+
+
+register_part(Part("lamps", "Lamps", 100, jobs, figures))

@@ -1,0 +1,355 @@
+"""What users add in a file of their own works like what is shipped: `own_extension.py` has one of each.
+
+A planning, an aggregation, a compiled world with its task, and an experiment are each written in one place there. Here
+they are trained, evaluated, saved, resumed, explained, solved or refused, put on the page, swept and reported.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor import own
+from multiadvisor.aggregations import AGGREGATIONS, aggregation
+from multiadvisor.cli import main
+from multiadvisor.experiments import parts
+from multiadvisor.explorer.bundle import game_pack, run_pack
+from multiadvisor.plannings import PLANNINGS, one_hot, planning
+from multiadvisor.runs.trace import record
+from multiadvisor.theory.report import answer
+from multiadvisor.worlds.builtin import TASKS
+
+FILE = Path(__file__).with_name("own_extension.py")
+HOW = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "seed": 3}
+FLAGS = [
+    "--planning=hopeful",
+    "--aggregation=lamps=loudest:2",
+    "--seed=3",
+    "--transitions=500",
+    "--games=5",
+    "--length=4",
+]
+
+
+@pytest.fixture(autouse=True)
+def registries(monkeypatch):
+    """Whatever a test registers is gone after it."""
+    kept = [(registry, dict(registry)) for registry in (PLANNINGS, AGGREGATIONS, TASKS, parts.OWN)]
+    path = list(sys.path)
+    monkeypatch.setattr(own, "IMPORTED", [])
+    yield
+    for registry, before in kept:
+        registry.clear()
+        registry.update(before)
+    sys.path[:] = path
+
+
+@pytest.fixture
+def mine():
+    """The user's file; a module is imported once, so that what it registered is put back."""
+    module = own.import_own(str(FILE))
+    PLANNINGS["hopeful"], AGGREGATIONS["loudest"], TASKS["two-lamps"] = module.hopeful, module.loudest, module.two_lamps
+    return module
+
+
+def command(*words, cwd):
+    """The command in a process of its own, which knows nothing of this one."""
+    done = subprocess.run(
+        [sys.executable, "-m", "multiadvisor", *map(str, words)], cwd=cwd, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def refused(capsys, *words):
+    """The one line that a command says, with exit code 2."""
+    assert main([str(word) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+# ---- in Python -------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_trained_evaluated_saved_resumed(mine, tmp_path):
+    task = mad.make("two-lamps")
+    whole = mad.MultiAdvisor(task, **HOW).learn(3000, progress=False)
+    assert whole.evaluate(20).finished == 1.0
+    part = mad.MultiAdvisor(task, **HOW).learn(1234, progress=False)
+    part.save(tmp_path / "run")
+    again = mad.load(tmp_path / "run")  # the task as well: it is made again from its name
+    assert again.settings == whole.settings
+    again.learn(3000 - 1234, progress=False)
+    for name, array in whole._learner.tensors().items():
+        np.testing.assert_array_equal(again._learner.tensors()[name], array, err_msg=name)
+
+
+def test_the_values_are_those_of_the_own_functions(mine):
+    """In the corridor of 3 a lamp is one step away on one side: Q is worked by hand from the planning's own formula."""
+    agent = mad.MultiAdvisor(mad.make("two-lamps", length=3), planning="hopeful", aggregation="loudest", gamma=0.8,
+                             alpha=0.3, epsilon=1.0)  # fmt: skip
+    agent.learn(60_000, progress=False)
+    left = agent.values("left")  # [3, 2]; it is over in place 0
+    # place 1: west pays 1 at once, east leads to place 2; there west leads back and east stays
+    stay, back, away, near = 0.0, 0.0, 0.0, 1.0
+    for _ in range(200):
+        middle, end = 0.5 * max(near, away) + 0.25 * (near + away), 0.5 * max(back, stay) + 0.25 * (back + stay)
+        away, back, stay = 0.8 * end, 0.8 * middle, 0.8 * end
+    assert left[1] == pytest.approx([near, away], abs=1e-9)
+    assert left[2] == pytest.approx([back, stay], abs=1e-9)
+    x = np.array([1, 0, 0])
+    assert agent.preferences(x) == pytest.approx([1.0, 1.0], abs=1e-9), "the louder of 1 and less, on both sides"
+
+
+@pytest.mark.slow
+def test_explained_or_refused_in_one_line(mine):
+    agent = mad.MultiAdvisor(mad.make("two-lamps"), planning="hopeful").learn(3000, progress=False)
+    assert "west" in str(agent.explain(agent.task.deal(), against="east"))
+    voted = mad.MultiAdvisor(mad.make("two-lamps"), **HOW).learn(100, progress=False)
+    with pytest.raises(mad.BadInput, match="lamps=loudest:2"):
+        voted.explain(voted.task.deal())
+
+
+def test_the_world_is_solved_and_an_unknown_planning_refused(mine):
+    task = mad.make("two-lamps")
+    assert answer(task, "egocentric", 0.4).result["states"].count("2 0 0") == 1
+    with pytest.raises(mad.BadInput, match="the solver does not know the planning 'hopeful': choose one of"):
+        answer(task, "hopeful", 0.9)
+
+
+def test_the_page_shows_it(mine):
+    agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW).learn(3000, progress=False)
+    trace = record(agent, 1, advice=True)
+    assert b'"lamps=loudest:2"' in run_pack(agent, "mine")
+    assert b'"hopeful"' in run_pack(agent, "mine")
+    assert len(game_pack(trace, 0, agent)) > 100
+
+
+@pytest.mark.slow
+def test_a_network_plans_and_hears_so_too(mine):
+    deep = mad.DeepSettings(hidden=(8,), batch=4, starts=8, replay=64, updates_at_once=1)
+    agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW, deep=deep).learn(64, progress=False)
+    assert np.isfinite(agent.preferences(agent.task.deal())).all()
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_in_another_process_that_imports_the_file(tmp_path):
+    run = tmp_path / "run"
+    given = ["--import", FILE, "--json"]
+    code, out, err = command("train", "two-lamps", *FLAGS, "--epochs", 2, "--out", run, *given, cwd=tmp_path)
+    assert code == 0, err
+    assert json.loads(out)["aggregation"] == "lamps=loudest:2"
+    code, out, err = command("train", "two-lamps", *FLAGS, "--epochs", 4, "--out", run, "--resume", *given,
+                             cwd=tmp_path)  # fmt: skip
+    assert code == 0, err
+    assert len(json.loads(out)["epochs"]) == 4
+    code, out, err = command("evaluate", run, "--games", 5, *given, cwd=tmp_path)
+    assert code == 0, err
+    assert json.loads(out)["finished"] == 1.0
+    code, out, err = command("explore", run, "--export", tmp_path / "game.html", *given, cwd=tmp_path)
+    assert code == 0, err
+    assert "hopeful" in (tmp_path / "game.html").read_text()
+    for words in (("evaluate", run), ("explain", run, "--turn", 0), ("explore", run, "--export", tmp_path / "x.html")):
+        code, out, err = command(*words, cwd=tmp_path)
+        assert (code, out) == (2, "")
+        assert (
+            "was made with the planning 'hopeful', which is not registered here: import the file that registers " in err
+        )
+        assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_workers_of_a_sweep_import_it_too(tmp_path):
+    (tmp_path / "grid.toml").write_text(
+        'task = "two-lamps"\nseeds = 2\n[settings]\nplanning = ["hopeful", "empathic"]\naggregation = "loudest"\n'
+        "[schedule]\nepochs = 1\ntransitions = 500\ngames = 5\n[gammas]\nleft = [0.5, 0.9]\n"
+    )
+    words = ("sweep", "grid.toml", "--out", "out", "--workers", 1, "--json")
+    code, out, err = command(*words, "--import", FILE, cwd=tmp_path)
+    assert code == 0, err
+    assert json.loads(out)["done"] == 8
+    assert {row["gamma of left"] for row in json.loads(out)["table"]} == {0.5, 0.9}
+    code, out, err = command(*words, cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    code, out, err = command(*words, "--engine", "ray", "--import", FILE, cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert "--import is for workers on this machine" in err
+
+
+@pytest.mark.slow
+def test_the_experiment_makes_a_report(tmp_path):
+    words = ("reproduce", "lamps", "--seeds", 2, "--epochs", 3, "--workers", 1, "--out", "report", "--json")
+    code, out, err = command(*words, "--import", FILE, cwd=tmp_path)
+    assert code == 0, err
+    assert "lamps lit in 100% of the games" in (tmp_path / "report" / "report.html").read_text()
+    code, out, err = command(*words, cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert "unknown experiment 'lamps'" in err
+
+
+def test_what_cannot_be_imported(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken_own.py").write_text("import multiadvisor\nraise RuntimeError('not today')\n")
+    (tmp_path / "lacks_own.py").write_text("import no_such_module\n")
+    (tmp_path / "json.py").write_text("")
+    (tmp_path / "my-file.py").write_text("")
+    lines = {
+        "broken_own.py": "cannot import 'broken_own': RuntimeError: not today (broken_own.py:2)",
+        "lacks_own.py": "ModuleNotFoundError: No module named 'no_such_module' (lacks_own.py:1)",
+        "json.py": "another module is called 'json', give the file another name",
+        "my-file.py": "a module's name has letters, digits and underscores only",
+        "missing.py": "there is no such file",
+        "no_such_module": "Python finds no such module; to name a file, write no_such_module.py",
+        "../x y": "name a file, such as mine.py, or a module that Python finds",
+        "": "--import names nothing: give a file, such as --import mine.py",
+    }
+    for name, line in lines.items():
+        assert line in refused(capsys, "tasks", "--import", name)
+    assert "--import names nothing" in refused(capsys, "tasks", "--import")
+
+
+def test_a_file_is_imported_once_and_a_checkpoint_never_names_one(mine, tmp_path, capsys):
+    assert own.import_own(str(FILE)) is mine
+    assert [str(FILE)] == own.IMPORTED
+    agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW).learn(10, progress=False)
+    agent.save(tmp_path / "run")
+    text = (tmp_path / "run" / "agent.json").read_text()
+    assert "own_extension" not in text
+    del TASKS["two-lamps"]
+    assert "was made for task 'two-lamps', which is not registered here: import" in refused(
+        capsys, "evaluate", tmp_path / "run"
+    )
+    del AGGREGATIONS["loudest"]
+    assert "was made with the aggregation 'loudest', which is not registered" in refused(
+        capsys, "evaluate", tmp_path / "run"
+    )
+    with pytest.raises(mad.BadInput, match="with the aggregation 'loudest', which is not registered here"):
+        mad.load(tmp_path / "run")
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+def shows_array(advice, weights, parameter):
+    return (weights[..., None] * advice).sum(axis=-2)
+
+
+def sums(table, rows, weights, m, parameter, preferences):
+    for action in range(table.shape[1]):
+        preferences[action] = 0.0
+        for i in range(m):
+            preferences[action] += weights[i] * table[rows[i], action]
+
+
+def beyond(table, rows, weights, m, parameter, preferences):
+    preferences[table.shape[1]] = 0.0
+
+
+def makes_an_array(table, rows, weights, m, parameter, preferences):
+    preferences[:] = (weights[:m].reshape(m, 1) * table[rows[:m]]).sum(axis=0)
+
+
+def forgets(table, rows, weights, m, parameter, preferences):
+    sums(table, rows, weights, m, parameter, preferences)
+
+
+def doubles(table, rows, weights, m, parameter, preferences):
+    for action in range(table.shape[1]):
+        preferences[action] = 0.0
+        for i in range(m):
+            preferences[action] += 2.0 * weights[i] * table[rows[i], action]
+
+
+def leaves_what_was_there(table, rows, weights, m, parameter, preferences):
+    for action in range(table.shape[1]):
+        for i in range(m):
+            before = 0.0 if i == 0 else preferences[action]
+            preferences[action] = before + weights[i] * table[rows[i], action]
+
+
+AGGREGATES = {
+    "no twin": (shows_array, None, "aggregation 'bad' has no compiled twin, and acting needs one: give @aggregation"),
+    "another twin": (shows_array, doubles, "the compiled twin of aggregation 'bad' differs from its array form"),
+    "beyond": (shows_array, beyond, "the compiled twin of aggregation 'bad' cannot be used, as it raises IndexError"),
+    "arrays": (shows_array, makes_an_array, "of aggregation 'bad' cannot be compiled: write it with loops over single"),
+    "nobody": (shows_array, leaves_what_was_there, "prefers something where nobody is there: let all preferences be 0"),
+    "hears": (
+        lambda q, w, p: q.sum(axis=-2),
+        sums,
+        "aggregation 'bad' hears an advisor of weight 0: such a one is silent",
+    ),
+    "shape": (lambda q, w, p: q, sums, "aggregation 'bad' gives the shape (3, 1) for advice (3, 1): give a preference"),
+    "raises": (lambda q, w, p: q.nothing, sums, "aggregation 'bad' cannot be used, as it raises AttributeError"),
+}
+
+
+@pytest.mark.parametrize("case", AGGREGATES)
+def test_an_aggregation_that_does_not_fit(case):
+    form, twin, message = AGGREGATES[case]
+    aggregation("bad", compiled=twin)(form)
+    with pytest.raises(mad.BadInput) as refusal:
+        mad.MultiAdvisor(mad.make("two-goal"), aggregation="bad")
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def best(q, ahead):
+    value = q[0]
+    for action in range(q.shape[0]):
+        value = max(value, q[action])
+    return value
+
+
+def ego(advice, ahead):
+    return one_hot(advice.argmax(axis=1), advice)
+
+
+PLANS = {
+    "no twin": (ego, None, "planning 'bad' has no compiled twin, and tables need one"),
+    "another twin": (lambda q, ahead: one_hot(q.argmin(axis=1), q), best, "twin of planning 'bad' differs from"),
+    "arrays": (ego, lambda q, ahead: q.max(), "of planning 'bad' cannot be compiled"),
+    "beyond": (ego, lambda q, ahead: q[q.shape[0]], "as it raises IndexError"),
+    "shape": (lambda q, ahead: q.max(axis=1), best, "planning 'bad' gives the shape (4,) for advice (4, 1): give"),
+    "raises": (lambda q, ahead: 1 / 0, best, "planning 'bad' cannot be used, as it raises ZeroDivisionError"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_a_planning_that_does_not_fit(case):
+    form, twin, message = PLANS[case]
+    planning("bad", compiled=twin)(form)
+    with pytest.raises(mad.BadInput) as refusal:
+        mad.MultiAdvisor(mad.make("two-goal"), planning="goal 1=bad,agnostic")
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_names_that_are_taken_or_cannot_be_spelled():
+    for register, kind in ((planning, "a planning"), (aggregation, "an aggregation")):
+        with pytest.raises(mad.BadInput, match=f"'Mine!' cannot name {kind}: use lower-case letters"):
+            register("Mine!")
+    with pytest.raises(mad.BadInput, match="a planning called 'empathic' is registered already: choose another name"):
+        planning("empathic")
+    with pytest.raises(mad.BadInput, match="a task called 'pac-boy' is registered already"):
+        mad.register_task("pac-boy")
+    with pytest.raises(mad.BadInput, match="'Mine' cannot name a task"):
+        mad.register_task("Mine")
+    for build in (lambda size: None, lambda size=(): None, lambda weights=1.0: None):
+        with pytest.raises(mad.BadInput, match=r"option '\w+' of task 'mine' "):
+            mad.register_task("mine")(build)
+    with pytest.raises(mad.BadInput, match="'noise' cannot name an experiment"):
+        parts.register_part(parts.Part("noise", "", 0, lambda plan: []))
+
+
+@pytest.mark.slow
+def test_a_function_that_was_compiled_already_is_taken_as_it_is():
+    aggregation("double_sum", compiled=mad.compiled(doubles))(lambda q, w, p: 2.0 * shows_array(q, w, p))
+    agent = mad.MultiAdvisor(mad.make("two-goal"), aggregation="double_sum").learn(200, progress=False)
+    x = agent.task.deal()
+    names, advice = agent.advice(x)
+    assert agent.preferences(x) == pytest.approx(2.0 * advice.sum(axis=0))
+    assert len(names) == 2
