@@ -99,6 +99,7 @@ def _from_finite(task: Task, world: FiniteConstants, full: bool) -> FiniteMDP:
         start=np.diff(world.start, prepend=0.0),
         labels=task.labels,
         gammas=tuple(focus.gamma for focus in task.foci),
+        groups=tuple(focus.group for focus in task.foci),
     )
 
 
@@ -212,6 +213,7 @@ def _explore(
         start=np.eye(states)[0],
         labels=tuple(label_of(task, state) for state in order),
         gammas=tuple(task.foci[j].gamma for j in used),
+        groups=tuple(task.foci[j].group for j in used),
     )
 
 
