@@ -137,7 +137,9 @@ def attractors(solution: Solution) -> list[Attractor]:
     return sorted(found, key=lambda one: -one.margin)
 
 
-def critical_gamma(mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7) -> float | None:
+def critical_gamma(
+    mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7, aggregation: str = "sum"
+) -> float | None:
     """The smallest gamma above which some state is an attractor, by bisection; None where none is.
 
     `what` may also be "stable", for attractors that hold the aggregator, or "stuck", for greedy walks that never earn.
@@ -147,7 +149,7 @@ def critical_gamma(mdp: FiniteMDP, what: str = "attractor", grid: int = 50, prec
     """
 
     def caught(gamma: float) -> bool:
-        solution = solve(mdp, "egocentric", gamma)
+        solution = solve(mdp, "egocentric", gamma, aggregation)
         if what == "stuck":
             return bool(stuck_states(solution).any())
         found = attractor_states(solution)

@@ -98,9 +98,7 @@ def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iter
         yield q, residual
 
 
-def exact_agent(
-    task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum"
-) -> MultiAdvisor:
+def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum") -> MultiAdvisor:
     """An agent whose tables hold the exact values in the place of learned ones."""
     agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, aggregation=aggregation)
     layout = task.layout()
@@ -160,7 +158,9 @@ def present(task: Task, mdp: FiniteMDP, aggregation: str) -> str:
     """The aggregation without the names of advisors that have no part in this MDP, as places without fruit."""
     voices_of(task, aggregation)  # what the task itself does not know is refused
     here = set(mdp.advisors) | set(mdp.groups) | {""}
-    return in_words({name: value for name, value in by_name("aggregation", aggregation).items() if name in here}) or "sum"
+    return (
+        in_words({name: value for name, value in by_name("aggregation", aggregation).items() if name in here}) or "sum"
+    )
 
 
 def has_tables(agent: Any) -> bool:
@@ -250,18 +250,14 @@ def _walls(world: MazeConstants) -> np.ndarray:
     return world.neighbour == np.arange(len(world.neighbour))[:, None]
 
 
-def _potential(
-    task: Task, voices: Voices, boards: np.ndarray, worth: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _potential(task: Task, voices: Voices, boards: np.ndarray, worth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What staying, and the best way out, are worth [B, C] to a sum: one potential serves all cells."""
     world = maze_constants(task)
     potential = (boards * task.weights[len(world.ghost_start) :]) @ worth
     return potential, np.where(_walls(world), -np.inf, potential[:, world.neighbour]).max(axis=-1)
 
 
-def _cell_by_cell(
-    task: Task, voices: Voices, boards: np.ndarray, worth: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _cell_by_cell(task: Task, voices: Voices, boards: np.ndarray, worth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same for any aggregation: the imagined action that stays is heard beside the others."""
     world = maze_constants(task)
     advisors = len(world.ghost_start) + np.arange(len(worth))

@@ -108,9 +108,7 @@ def greedy_game(task: Task, x: np.ndarray, advice: np.ndarray, seed: int = 0, ag
     return Ending(turns, left, cell, tied)
 
 
-def endings(
-    task: Task, x: np.ndarray, steps: np.ndarray, gamma: float, aggregation: str = "sum"
-) -> Iterator[Ending]:
+def endings(task: Task, x: np.ndarray, steps: np.ndarray, gamma: float, aggregation: str = "sum") -> Iterator[Ending]:
     """The greedy game from the board x, and where ties leave a choice, some more."""
     advice = fruit_advice(task, steps, gamma)
     first = greedy_game(task, x, advice, 0, aggregation)

@@ -82,7 +82,9 @@ class FiniteMDP:
     def team(self) -> Team:
         """The advisors and their groups, for settings that name them."""
         groups = self.groups or ("",) * self.n
-        return Team(self.name, tuple(Focus(name, group=group) for name, group in zip(self.advisors, groups, strict=True)))
+        return Team(
+            self.name, tuple(Focus(name, group=group) for name, group in zip(self.advisors, groups, strict=True))
+        )
 
     @cached_property
     def heard(self) -> np.ndarray:

@@ -167,9 +167,7 @@ def _each(mdp: FiniteMDP, gamma: float, planning: str, policies: list[np.ndarray
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
-def solve(
-    mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggregation: str = "sum"
-) -> Solution:
+def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggregation: str = "sum") -> Solution:
     """The exact fixed point of a planning, heard by an aggregation: `max`, `p_norm:5`, or by group `fruits=max`.
 
     >>> from multiadvisor.theory import enumerate_task
@@ -274,7 +272,8 @@ def _empathic_local(mdp: FiniteMDP, gamma: float, aggregation: str, rounds: int 
             cycle = iteration - seen[key]
             break
         seen[key] = iteration
-        estimates = [local_estimate(mdp, j, best, visits(mdp, best, 0.05)) for j in range(mdp.n)]
+        met = visits(mdp, best, 0.05)
+        estimates = [local_estimate(mdp, j, best, met) for j in range(mdp.n)]
         found = _each(mdp, gamma, "empathic", estimates)
         preferences = found.heard_by(aggregation).preferences
     settled = cycle == 1
