@@ -12,8 +12,8 @@ import numpy as np
 
 from multiadvisor.task import Task
 from multiadvisor.theory import attractors as _attractors
-from multiadvisor.theory.attractors import Attractor, critical_gamma, stuck_states
 from multiadvisor.theory import counterexamples as counterexamples
+from multiadvisor.theory.attractors import Attractor, critical_gamma, stuck_states
 from multiadvisor.theory.boards import board_solution, exact_agent, local_values, trap_shares
 from multiadvisor.theory.bounds import Bound, Verdict, gamma_bound, progressive, verdict
 from multiadvisor.theory.earning import chance_bound, discounted_earning, earning_bound, earning_turns

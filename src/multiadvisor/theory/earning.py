@@ -111,9 +111,8 @@ def chance_bound(solution: Solution) -> np.ndarray:
 def _greedy(solution: Solution) -> np.ndarray:
     """[S, A] bool: the best actions, up to rounding; relative to what they are worth, as far goals are worth little."""
     preferences = solution.preferences
-    return preferences >= preferences.max(axis=-1, keepdims=True) - _TIE * np.abs(preferences).max(
-        axis=-1, keepdims=True
-    )
+    best, scale = preferences.max(axis=-1, keepdims=True), np.abs(preferences).max(axis=-1, keepdims=True)
+    return np.asarray(preferences >= best - _TIE * scale)
 
 
 def _pays(solution: Solution) -> np.ndarray:

@@ -101,7 +101,7 @@ def _result(task: Task, solution: Solution, found: Verdict, text: str, board: in
 
 
 def _earning(solution: Solution) -> dict[str, int] | None:
-    """For each state where somebody has something to earn, the turns within which it is; None where nothing bounds them."""
+    """For each state with something to earn the turns within which it is; None where nothing bounds them."""
     if broken_premises(solution) or rate(solution) >= 1.0:
         return None
     turns = earning_bound(solution)
@@ -237,7 +237,7 @@ def traps(
 
 
 def sweep(task: Task, aggregation: str = "sum") -> dict[str, Any]:
-    """The preference for every action in the first state against gamma, which action wins, and the critical gamma found."""
+    """The preference for each action in the first state against gamma, which one wins, and the critical gamma."""
     gammas = [k / 200 for k in range(1, 200)]
     mdp = enumerate_task(task)
     first = int(mdp.start.argmax())
