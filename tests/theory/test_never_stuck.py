@@ -319,9 +319,10 @@ def test_the_ways_out_are_safe_where_they_say_so(capsys):
     found = solved(capsys, "three-fruits", "--gamma", "0.9")
     ways = {way["way"]: way for way in found["ways_out"]}
     assert found["earning_bound"] is None
-    assert ways["--aggregation max"] == {"way": "--aggregation max", "safe_gamma": 1.0, "proved": True}
-    assert ways["--aggregation p_norm:10.5"]["safe_gamma"] >= 0.9
-    assert ways["--planning empathic"] == {"way": "--planning empathic", "safe_gamma": None, "proved": False}
+    assert ways["--aggregation max"] == {"way": "--aggregation max", "safe_gamma": 1.0, "proved_gamma": 1.0}
+    assert ways["--aggregation p_norm:10.5"]["safe_gamma"] == pytest.approx(0.5 ** (1 / 10.5), abs=2e-3)
+    assert ways["--aggregation p_norm:10.5"]["proved_gamma"] == 0.9
+    assert ways["--planning empathic"] == {"way": "--planning empathic", "safe_gamma": None, "proved_gamma": None}
     for way, known in ways.items():
         assert way in found["verdict"]
         if "--aggregation" in way:
@@ -337,7 +338,7 @@ def test_the_searched_gamma_of_a_way_out_is_where_it_ends():
     way = next(one for one in verdict(mdp, 0.9).ways if "p_norm" in one.flag)
     name, safe = way.flag.split()[1], way.gamma
     assert 0.9 < safe < 1.0
-    assert not way.proved
+    assert way.proved is None
     assert not stuck_states(theory.solve(mdp, "egocentric", safe, name)).any()
     assert stuck_states(theory.solve(mdp, "egocentric", safe + 0.005, name)).any()
 

@@ -183,8 +183,8 @@ def _never_stuck(solution: Solution) -> str:
     elif broken_premises(solution):
         least = float(chance_bound(solution)[wished].min())
         lines.append(
-            "as there is chance, this may take any number of turns; the probability that something is earned is at "
-            f"least {least:.3g} from every state with something to earn"
+            "as there is chance, this may take any number of turns; it comes to an action that may pay with a "
+            f"probability of at least {least:.3g}, from every state with something to earn"
         )
     elif solution.gamma < 1.0:
         turns = np.where(wished, earning_bound(solution), -1.0)

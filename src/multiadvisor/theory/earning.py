@@ -117,7 +117,7 @@ def _greedy(solution: Solution) -> np.ndarray:
 
 def _pays(solution: Solution) -> np.ndarray:
     """[S, A] bool: the actions that pay somebody, with some chance at least."""
-    return (solution.mdp.reward > 0).any(axis=-1)
+    return np.asarray((solution.mdp.reward > 0).any(axis=-1))
 
 
 def earning_turns(solution: Solution) -> np.ndarray:

@@ -151,22 +151,24 @@ def answer_board(
         lines.append(f"the board as it lies: the greedy walk never earns from {among(stuck, 'cell')}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
-    ways = () if games.keep is None else _ways_out_of_boards(task, gamma, aggregation, tell)
+    ways = () if games.keep is None else _ways_out_of_boards(task, solution, tell)
     lines += what_to_do([] if games.keep is None else [games.keep], ways)
     found = Verdict("\n".join(lines), critical, stable, games.stuck, bound, False, ways=ways)
     return Answer(task, solution, {**_result(task, solution, found, found.text, seed), "games": games.as_dict(task)}, x)
 
 
-def _ways_out_of_boards(task: Task, gamma: float, aggregation: str, tell: Callable[[str], None]) -> tuple[WayOut, ...]:
+def _ways_out_of_boards(task: Task, solution: Solution, tell: Callable[[str], None]) -> tuple[WayOut, ...]:
     """For mazes too large to list: the maximum by its proof, the p-norm of Theorem 4 tried on random boards."""
-    ways = [WayOut("--aggregation max", 1.0, True, "hear the strongest wish")]
+    gamma = solution.gamma
+    proved = None if broken_premises(solution.heard_by("max")) else 1.0
+    ways = [WayOut("--aggregation max", proved, proved, "hear the strongest wish")]
     if gamma < 1.0:
         p = least_exponent(len(task.actions), gamma)
         tell(f"other games with a p-norm of {p:g}")
         safe = p > 1.0 and other_games(task, gamma, aggregation=f"p_norm:{p:g}") == 0
-        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, False, "hear a p-norm of the wishes")] if safe else []
-    ways.append(WayOut("--planning empathic", None, False, "plan empathically"))
-    return tuple(way for way in ways if way.flag != f"--aggregation {aggregation}")
+        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, None, "hear a p-norm of the wishes")] if safe else []
+    ways.append(WayOut("--planning empathic", None, None, "plan empathically"))
+    return tuple(way for way in ways if way.flag != f"--aggregation {solution.aggregation}")
 
 
 def _describe_games(task: Task, games: Outlook, gamma: float) -> list[str]:

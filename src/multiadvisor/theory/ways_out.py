@@ -25,22 +25,24 @@ class WayOut(NamedTuple):
     """What to add to the command, or to say in Python."""
     gamma: float | None
     """Up to this gamma it does not get stuck; 1 stands for every gamma below 1, None for no promise."""
-    proved: bool
-    """By a theorem, or only searched."""
+    proved: float | None
+    """Up to this gamma it is proved; beyond it, searched on the task itself."""
     text: str
     """What it is, in words."""
 
     def __str__(self) -> str:
-        how = "proved" if self.proved else "searched, not proved"
+        how = "searched, not proved"
+        if self.proved is not None:
+            how = "proved" if self.proved == self.gamma else f"searched; proved up to {self.proved:.4g}"
         safe = "no promise; look at the games"
         if self.gamma is not None:
             limit = "at any gamma below 1" if self.gamma >= 1.0 else f"up to gamma = {self.gamma:.4g}"
-            safe = f"never stuck while there is something to earn, {limit} ({how})"
+            safe = f"never stuck {limit} ({how})"
         return f"{self.text}, {self.flag}: {safe}"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"way": self.flag, "safe_gamma": self.gamma, "proved": self.proved}
+        return {"way": self.flag, "safe_gamma": self.gamma, "proved_gamma": self.proved}
 
 
 def least_exponent(actions: int, gamma: float) -> float:
@@ -98,7 +100,7 @@ def _by_max(mdp: FiniteMDP, gamma: float) -> WayOut | None:
     what = "hear the strongest wish" if name == "max" else "hear the strongest wish and all fears"
     proved = not broken_premises(solve(mdp, "egocentric", gamma, name), chance=True)
     safe = 1.0 if proved else _searched(mdp, name)
-    return WayOut(f"--aggregation {name}", safe if safe > 0 else None, proved, what)
+    return WayOut(f"--aggregation {name}", safe if safe > 0 else None, 1.0 if proved else None, what)
 
 
 def _by_p_norm(mdp: FiniteMDP, gamma: float) -> WayOut | None:
@@ -112,10 +114,10 @@ def _by_p_norm(mdp: FiniteMDP, gamma: float) -> WayOut | None:
         name = f"p_norm:{p:g}"
         solution = solve(mdp, "egocentric", gamma, name)
         if not _stuck_somewhere(solution):
-            proved = not broken_premises(solution) and rate(solution) < 1.0
+            proved = gamma if not broken_premises(solution) and rate(solution) < 1.0 else None
             return WayOut(
                 f"--aggregation {name}",
-                gamma if proved else _searched(mdp, name),
+                max(gamma, _searched(mdp, name)),
                 proved,
                 "hear a p-norm of the wishes",
             )
@@ -126,11 +128,11 @@ def _by_empathy(mdp: FiniteMDP) -> WayOut:
     """Optimal with whole states; tried where states are local and not too many."""
     what = "plan empathically"
     if mdp.full:
-        return WayOut("--planning empathic", 1.0, True, f"{what}, which is optimal with whole states")
+        return WayOut("--planning empathic", 1.0, 1.0, f"{what}, which is optimal with whole states")
     safe = None
     for gamma in _GAMMAS if mdp.states <= _MOST_STATES else ():
         solution = solve(mdp, "empathic", gamma)
         if not solution.converged or _stuck_somewhere(solution):
             break
         safe = gamma
-    return WayOut("--planning empathic", safe, False, what)
+    return WayOut("--planning empathic", safe, None, what)
