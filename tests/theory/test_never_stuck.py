@@ -371,6 +371,18 @@ def test_a_board_under_max_and_the_ways_out_of_one_under_the_sum(tmp_path, capsy
     assert summed["ways_out"][0]["way"] == "--aggregation max"
 
 
+def test_the_figure_is_drawn_as_the_advisors_are_heard():
+    from multiadvisor import plots
+    from multiadvisor.theory import report
+
+    rings = {}
+    for name in ("sum", "max"):
+        answer = report.answer(mad.make("three-fruits"), "egocentric", 0.6, aggregation=name)
+        axis = plots.solution(answer).axes[0]
+        rings[axis.get_title()] = sum(isinstance(patch, plots.plt.Circle) for patch in axis.patches)
+    assert rings == {"gamma = 0.6": 1, "gamma = 0.6, max": 0}
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
