@@ -24,10 +24,11 @@ from multiadvisor.theory.earning import (
     discounted_earning,
     earning_bound,
     earning_turns,
+    fear_margin,
     hope,
     rate,
 )
-from multiadvisor.theory.ways_out import least_exponent, wishes
+from multiadvisor.theory.ways_out import least_exponent, ways_out, wishes
 
 MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 gammas = st.sampled_from([0.3, 0.5, 0.9, 0.99])
@@ -68,6 +69,16 @@ def test_losses_on_the_way_do_not_break_the_bound(mdp, gamma):
     solution = theory.solve(mdp, "egocentric", gamma, "max")
     wished = hope(solution) > 0
     assert (earning_turns(solution)[wished] <= earning_bound(solution)[wished]).all()
+
+
+def test_rounding_is_no_wish():
+    """0.1 is lost and what makes up for it gained, turn by turn: worth exactly 0, and in floating point 1e-17 or so."""
+    transition = np.zeros((3, 1, 3))
+    transition[[0, 1, 2], 0, [1, 2, 2]] = 1.0
+    mdp = FiniteMDP.from_arrays(transition, np.array([[[-0.3], [0.3 / 0.9], [0.0]]]))
+    solution = theory.solve(mdp, "egocentric", 0.9, "max")
+    near = replace(solution, values=solution.values + np.array([1e-17, 0.0, 0.0])[None, :, None])
+    assert hope(near).tolist() == [0.0, pytest.approx(1 / 3), 0.0]
 
 
 @MANY
@@ -155,8 +166,48 @@ def test_a_fear_can_hold_a_wish_for_ever(toll, gamma):
     assert solution.preferences[0] == pytest.approx([gamma**2, gamma - toll])
     assert stuck_states(solution)[0] == (toll > gamma - gamma**2)
     assert broken_premises(solution)
+    assert (fear_margin(solution)[0] > 0) == (toll < gamma - gamma**2)  # what is left of the proof is exact here
     best, _ = theory.optimum(mdp, gamma)
     assert best[0, 1] == pytest.approx(gamma - toll)  # and so the wait is a loss wherever toll < gamma
+
+
+def with_fears(generator, strength):
+    """Two wishes and two fears of that strength, without chance or end."""
+    states, actions = generator.integers(2, 13), generator.integers(2, 6)
+    transition = np.zeros((states, actions, states))
+    to = generator.integers(states, size=(states, actions))
+    transition[np.arange(states)[:, None], np.arange(actions), to] = 1.0
+    reward = generator.random((4, states, actions)) * (generator.random((4, states, actions)) < 0.3)
+    reward[:2] *= generator.random((2, states, actions)) < 0.4
+    reward[2:] *= -strength
+    return FiniteMDP.from_arrays(transition, reward, groups=("wishes", "wishes", "fears", "fears"))
+
+
+def test_fears_hold_many_random_worlds_in_which_the_optimum_earns():
+    generator, held = np.random.default_rng(0), 0
+    for _ in range(500):
+        mdp = with_fears(generator, 1.0)
+        best, _ = theory.optimum(mdp, 0.9)
+        stuck = stuck_states(theory.solve(mdp, "egocentric", 0.9, "wishes=max"))
+        held += bool((stuck & (best.max(axis=-1) > 1e-9)).any())
+    assert held == 108  # as docs/never-stuck.md says
+
+
+def test_weak_fears_hold_nobody():
+    generator, weak = np.random.default_rng(0), 0
+    for _ in range(500):
+        mdp = with_fears(generator, 0.02)
+        solution = theory.solve(mdp, "egocentric", 0.9, "wishes=max")
+        wished = solution.values[:2].max(axis=(0, 2)) > 0
+        if (fear_margin(solution)[wished] > 0).all():
+            weak += 1
+            assert not stuck_states(solution)[wished].any()
+            assert np.isfinite(earning_turns(solution)[wished]).all()
+    assert weak > 100
+    with pytest.raises(BadInput, match="no maximum of wishes with a sum of fears"):
+        fear_margin(theory.solve(mdp, "egocentric", 0.9, "max"))
+    with pytest.raises(BadInput, match="planning is agnostic"):
+        fear_margin(theory.solve(mdp, "agnostic", 0.9, "wishes=max"))
 
 
 def test_chance_breaks_the_bound_on_turns():
@@ -355,6 +406,10 @@ def test_what_is_a_wish_and_what_is_a_fear():
 def test_the_gate_has_no_promise_but_empathy():
     ways = {one.flag: one.gamma for one in verdict(counterexamples.gate(), 0.9).ways}
     assert ways == {"--aggregation wishes=max": None, "--planning empathic": 1.0}
+    for gamma, held in ((0.04, True), (0.9, False), (0.96, True)):  # a toll of 0.05 holds at both ends
+        way = next(one for one in ways_out(counterexamples.gate(0.05), gamma) if one.flag == "--aggregation wishes=max")
+        assert (way.gamma, way.proved) == (None, None)
+        assert (f"(not stuck at gamma = {gamma:g}, proved)" in str(way)) == (not held)
 
 
 @pytest.mark.slow

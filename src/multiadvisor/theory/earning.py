@@ -9,6 +9,9 @@ w_j Q_j(x, a) >= M(x) / n^(1/p), and the same holds with gamma n^(1/p) for gamma
 p without bound, and the sum is p = 1.
 
 With chance the argument holds in expectation: E[gamma^(T - 1)] >= M(x) / max M, where T is the turn that may pay.
+
+With fears that are added to the maximum of wishes, a greedy action is worth at least M(x) - D(x) to some wish, D(x) the
+largest difference that the fears make between actions. M grows with each turn as long as D(x) < (1 - gamma) M(x).
 """
 
 from __future__ import annotations
@@ -59,8 +62,13 @@ def broken_premises(solution: Solution, *, chance: bool = False) -> tuple[str, .
 
 def hope(solution: Solution) -> np.ndarray:
     """M(x) [S] = max_j w_j V_j(x): what the strongest wish is worth; 0 where nobody speaks, or wishes for anything."""
-    strongest = (solution.mdp.heard.T[:, :, None] * solution.values).max(axis=(0, 2), initial=0.0)  # [S]
-    return np.asarray(strongest)
+    mdp = solution.mdp
+    strongest = np.asarray((mdp.heard.T[:, :, None] * solution.values).max(axis=(0, 2), initial=0.0))  # [S]
+    if (mdp.reward >= 0).all():
+        return strongest  # what is 0 is exactly 0
+    # losses and gains that cancel leave rounding, which is no wish
+    unsure = float(np.abs(mdp.weights).max()) * (solution.bound if np.isfinite(solution.bound) else _TIE)
+    return np.where(strongest > unsure, strongest, 0.0)
 
 
 def rate(solution: Solution) -> float:
@@ -106,6 +114,37 @@ def chance_bound(solution: Solution) -> np.ndarray:
         raise BadInput(f"with chance only max is bounded, and {solution.mdp.name!r} is heard by {solution.aggregation}")
     strongest = hope(solution)
     return strongest / max(float(strongest.max()), 1e-300)
+
+
+def fear_margin(solution: Solution) -> np.ndarray:
+    """[S] (1 - gamma) M(x) - D(x) for a maximum of wishes plus a sum of fears: never stuck where it is always above 0.
+
+    >>> from multiadvisor.theory import counterexamples, solve
+    >>> fear_margin(solve(counterexamples.gate(0.05), "egocentric", 0.9, "wishes=max")).round(3)
+    array([0.04, 0.1 ])
+    """
+    mdp, voices = solution.mdp, solution.voices
+    names = [found.name for found, _ in voices.parts]
+    if sorted(names) != ["max", "sum"]:
+        raise BadInput(
+            f"{solution.aggregation!r} is no maximum of wishes with a sum of fears: try wishes=max,fears=sum"
+        )
+    if broken := broken_premises(solution.heard_by("max")):
+        raise BadInput(f"nothing is promised of {mdp.name!r}: {broken[0]}")
+    wished = voices.of == names.index("max")
+    worth = mdp.heard.T[:, :, None] * solution.values  # [n, S, A]
+    strongest, feared = worth[wished].max(axis=(0, 2), initial=0.0), worth[~wished].sum(axis=0)  # [S], [S, A]
+    margin = (1.0 - mdp.discounts(solution.gamma)[wished].max()) * strongest - np.ptp(feared, axis=-1)
+    return np.asarray(margin)
+
+
+def weak_fears(solution: Solution) -> bool:
+    """Whether fears are proved to hold nobody: `fear_margin` is known, and above 0 wherever there is a wish."""
+    try:
+        margin = fear_margin(solution)
+    except BadInput:
+        return False
+    return bool((margin[hope(solution) > 0] > 0).all())
 
 
 def _greedy(solution: Solution) -> np.ndarray:

@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from multiadvisor.theory.attractors import first_gamma, stuck_states
-from multiadvisor.theory.earning import broken_premises, rate
+from multiadvisor.theory.earning import broken_premises, rate, weak_fears
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, solve
 
@@ -98,9 +98,13 @@ def _by_max(mdp: FiniteMDP, gamma: float) -> WayOut | None:
     if name is None:
         return None
     what = "hear the strongest wish" if name == "max" else "hear the strongest wish and all fears"
-    proved = not broken_premises(solve(mdp, "egocentric", gamma, name), chance=True)
-    safe = 1.0 if proved else _searched(mdp, name)
-    return WayOut(f"--aggregation {name}", safe if safe > 0 else None, 1.0 if proved else None, what)
+    solution = solve(mdp, "egocentric", gamma, name)
+    if not broken_premises(solution, chance=True):
+        return WayOut(f"--aggregation {name}", 1.0, 1.0, what)
+    safe = _searched(mdp, name)
+    if not _stuck_somewhere(solution):  # fears may hold at small gammas too, so that "up to" does not say it all
+        what += f" (not stuck at gamma = {gamma:g}{', proved' * weak_fears(solution)})"
+    return WayOut(f"--aggregation {name}", safe if safe >= gamma else None, None, what)
 
 
 def _by_p_norm(mdp: FiniteMDP, gamma: float) -> WayOut | None:
