@@ -108,6 +108,11 @@ def sweep_curves(curves: dict[str, list[list[float]]], figure: str, title: str, 
 
 
 # ---- the theory lab --------------------------------------------------------------------------------------------------
+def _heard(solution: Solution) -> str:
+    """The aggregation, for titles, where it is not the sum."""
+    return "" if solution.aggregation == "sum" else f", {solution.aggregation}"
+
+
 def board_policy(board: Grid, solution: Solution, fruit: np.ndarray, start: int, axis: Axes) -> Axes:
     """Values as shades, greedy actions as arrows (ties drawn as ties), attractors as rings: full where stable."""
     height, width = board.shape
@@ -142,13 +147,13 @@ def board_policy(board: Grid, solution: Solution, fruit: np.ndarray, start: int,
     row, column = board.cells[start]
     axis.plot(column, row, "s", color="white", markeredgecolor="black", markeredgewidth=1.5, markersize=7, zorder=5)
     axis.set(xticks=[], yticks=[])
-    axis.set_title(f"gamma = {solution.gamma:g}")
+    axis.set_title(f"gamma = {solution.gamma:g}{_heard(solution)}")
     axis.set_xlabel("dot: fruit, square: start\nring: attractor (dotted: unstable)", fontsize=8)
     return axis
 
 
 def preference_bars(solution: Solution, axis: Axes, most: int = 12) -> Axes:
-    """Q_Sigma of every action, state by state; attractors are marked in the label."""
+    """The preference for every action, state by state; attractors are marked in the label."""
     mdp, states = solution.mdp, min(solution.mdp.states, most)
     held = {one.state for one in attractors(solution)} if solution.planning == "egocentric" else set()
     wide = 0.8 / len(mdp.actions)
@@ -161,7 +166,8 @@ def preference_bars(solution: Solution, axis: Axes, most: int = 12) -> Axes:
     axis.axhline(0, color="black", linewidth=0.8)
     rest = "" if states == mdp.states else f", {states} of {mdp.states} states"
     axis.set(
-        ylabel="value to the aggregator", title=f"{mdp.name}, {solution.planning}, gamma = {solution.gamma:g}{rest}"
+        ylabel="value to the aggregator",
+        title=f"{mdp.name}, {solution.planning}, gamma = {solution.gamma:g}{_heard(solution)}{rest}",
     )
     axis.legend(fontsize=8)
     return axis
@@ -210,7 +216,7 @@ def solution(answer: Answer) -> Figure:
     board = task.grid
     fruit = np.isin(np.arange(cells), board.item_cells[board.lying(x)])
     if flat.mdp.states != cells:  # every subset of the fruits was solved: draw the first board
-        flat = board_solution(task, x, flat.gamma)
+        flat = board_solution(task, x, flat.gamma, aggregation=flat.aggregation)
     height, width = board.shape
     size = (max(5.0, 0.55 * width + 2), max(3.5, 0.55 * height + 1))
     return one_axis(board_policy, board, flat, fruit, int(x[0]), size=size)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from multiadvisor import theory
 from multiadvisor.cli import main
+from multiadvisor.committee import voices_of
 from multiadvisor.theory import games
 from multiadvisor.theory.boards import distances
 from multiadvisor.worlds.game import Game
@@ -130,7 +131,7 @@ def test_below_the_bound_of_theorem_4_no_game_gets_stuck(seed, width, height, ga
 def test_a_walk_is_stuck_where_the_solver_says(seed, gamma):
     task = mad.make("fruit-grid", width=5, height=5, fruits=8)
     x, advice = task.deal(seed), games.fruit_advice(task, distances(task), gamma)
-    walk = games._Walk(task.world.constants, advice, task.weights, x[1:] == 1)
+    walk = games._Walk(task.world.constants, advice, task.weights, x[1:] == 1, voices_of(task, "sum"))
     stuck = theory.stuck_states(theory.board_solution(task, x, gamma))
     free = [cell for cell in range(25) if not walk.holds(cell)]
     assert [walk.stuck(cell) for cell in free] == stuck[free].tolist()

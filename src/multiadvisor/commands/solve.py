@@ -22,10 +22,12 @@ def run(arguments: Sequence[str]) -> int:
         "multiadvisor solve three-fruits --gamma 0.6\n"
         "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
         "  multiadvisor solve pac-boy --no-ghosts --board 3 --gamma 0.7\n"
-        "  multiadvisor solve pac-boy --no-ghosts --boards 2000 --out traps.png",
+        "  multiadvisor solve pac-boy --no-ghosts --boards 2000 --out traps.png\n"
+        "  multiadvisor solve three-fruits --aggregation max",
     )
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
     parser.add_argument("--planning", metavar="STR", help="whose fixed point (default egocentric)")
+    parser.add_argument("--aggregation", metavar="STR", help="how they are heard: max, p_norm:5, fruits=max, ... (sum)")
     parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
     parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
     parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
@@ -47,25 +49,27 @@ def run(arguments: Sequence[str]) -> int:
 
     _refuse_idle_flags(given)
     gamma = 0.9 if given.gamma is None else given.gamma
+    heard = given.aggregation or "sum"
     check_gamma(gamma)
     task = make(given.task, **given.task_options)
     if given.boards is not None:
         with Status() as tell:
-            result = report.traps(task, given.boards, tell)
+            result = report.traps(task, given.boards, tell, heard)
         head = ["gamma", "attractor", "stable", "stuck"]
         rows = [[f"{row['gamma']:.3g}", *(f"{row[key]:.3f}" for key in head[1:])] for row in result["shares"]]
         text, draw = table(head, rows), lambda: plots.one_axis(plots.trap_curves, result["shares"])
     elif given.sweep_gamma:
-        result = report.sweep(task)
+        result = report.sweep(task, heard)
         text, draw = report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
     else:
         if given.run is not None:
             found = report.answer_run(task, given.board, given.run)
         elif given.board is not None:
             with Status() as tell:
-                found = report.answer_board(task, gamma, given.board, tell)
+                found = report.answer_board(task, gamma, given.board, tell, heard)
         else:
-            found = report.answer(task, given.planning or "egocentric", gamma, full=given.full_states)
+            planning = given.planning or "egocentric"
+            found = report.answer(task, planning, gamma, full=given.full_states, aggregation=heard)
         result, text, draw = found.result, report.describe(found.result), lambda: plots.solution(found)
     if given.out is not None:
         text += f"\nfigure in {plots.save(draw(), given.out)}"
@@ -76,14 +80,17 @@ def run(arguments: Sequence[str]) -> int:
 def _refuse_idle_flags(given: argparse.Namespace) -> None:
     """A flag that would have no effect is a misunderstanding: say so."""
     set_flags = {
-        "--planning": given.planning is not None, "--gamma": given.gamma is not None,
+        "--planning": given.planning is not None, "--aggregation": given.aggregation is not None,
+        "--gamma": given.gamma is not None,
         "--full-states": given.full_states, "--board": given.board is not None, "--run": given.run is not None,
         "--sweep-gamma": given.sweep_gamma,
     }  # fmt: skip
+    others = [flag for flag in set_flags if flag != "--aggregation"]
+    own = ("--planning", "--aggregation", "--gamma", "--full-states")
     modes = {
-        "--boards": (given.boards is not None, "looks at egocentric planning at many gammas", set_flags),
-        "--sweep-gamma": (given.sweep_gamma, "looks at egocentric planning at every gamma", set_flags),
-        "--run": (given.run is not None, "has its own planning and gamma", ("--planning", "--gamma", "--full-states")),
+        "--boards": (given.boards is not None, "looks at egocentric planning at many gammas", others),
+        "--sweep-gamma": (given.sweep_gamma, "looks at egocentric planning at every gamma", others),
+        "--run": (given.run is not None, "has its own planning, aggregation and gamma", own),
         "--board": (given.board is not None, "has exact egocentric values only", ("--planning", "--full-states")),
     }
     if given.run is not None and given.board is None:

@@ -3,6 +3,9 @@
 Taken literally, the definition can never hold where an action keeps the system in x for free, since that action is
 worth exactly the right-hand side; yet the paper's own examples have such an action. So the test is put on the actions
 that leave x.
+
+An aggregation that is no sum has attractors in the same sense: an action that stays for free is imagined, worth
+gamma_j max_a Q_j to advisor j, and the aggregator is asked whether it would rather take it than leave.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.plannings import bootstrap, egocentric
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, best_actions, solve
 
@@ -47,9 +49,9 @@ class Attractor:
 class Pull(NamedTuple):
     """The comparison behind the test, for every state."""
 
-    stay: np.ndarray  # [S] gamma * sum_j w_j max_a Q_j
-    leave: np.ndarray  # [S] the best Q_Sigma among the actions that leave, -inf where none does
-    options: np.ndarray  # [S, A] Q_Sigma of the actions that leave, -inf of the others
+    stay: np.ndarray  # [S] what staying is worth: for a sum, gamma * sum_j w_j max_a Q_j
+    leave: np.ndarray  # [S] the best preference among the actions that leave, -inf where none does
+    options: np.ndarray  # [S, A] the preferences of the actions that leave, -inf of the others
 
 
 def leaves(mdp: FiniteMDP) -> np.ndarray:
@@ -62,11 +64,10 @@ def leaves(mdp: FiniteMDP) -> np.ndarray:
 def pull(solution: Solution) -> Pull:
     """What staying and leaving are worth to the aggregator."""
     mdp = solution.mdp
-    n, states, actions = solution.values.shape
-    own = bootstrap(egocentric, solution.values.reshape(n * states, actions)).reshape(n, states)
-    discounts = mdp.discounts(solution.gamma)
-    stay = ((mdp.weights * discounts)[:, None] * own).sum(axis=0)
-    options = np.where(leaves(mdp), solution.preferences, -np.inf)
+    idle = mdp.discounts(solution.gamma)[:, None] * solution.values.max(axis=-1)  # [n, S]
+    # beside the others, as a vote or a rank depends on what else there is to choose
+    with_stay = solution.prefer(np.concatenate([solution.values, idle[:, :, None]], axis=-1))  # [S, A + 1]
+    stay, options = with_stay[:, -1], np.where(leaves(mdp), with_stay[:, :-1], -np.inf)
     return Pull(stay, options.max(axis=-1), options)
 
 
@@ -136,7 +137,9 @@ def attractors(solution: Solution) -> list[Attractor]:
     return sorted(found, key=lambda one: -one.margin)
 
 
-def critical_gamma(mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7) -> float | None:
+def critical_gamma(
+    mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7, aggregation: str = "sum"
+) -> float | None:
     """The smallest gamma above which some state is an attractor, by bisection; None where none is.
 
     `what` may also be "stable", for attractors that hold the aggregator, or "stuck", for greedy walks that never earn.
@@ -146,7 +149,7 @@ def critical_gamma(mdp: FiniteMDP, what: str = "attractor", grid: int = 50, prec
     """
 
     def caught(gamma: float) -> bool:
-        solution = solve(mdp, "egocentric", gamma)
+        solution = solve(mdp, "egocentric", gamma, aggregation)
         if what == "stuck":
             return bool(stuck_states(solution).any())
         found = attractor_states(solution)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.committee import Voices, by_name, in_words, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.plannings import PLANNINGS, bootstrap
 from multiadvisor.task import Task
@@ -87,9 +88,9 @@ def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iter
         yield q, residual
 
 
-def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0) -> MultiAdvisor:
+def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum") -> MultiAdvisor:
     """An agent whose tables hold the exact values in the place of learned ones."""
-    agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed)
+    agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, aggregation=aggregation)
     layout = task.layout()
     for j, (q, _) in enumerate(local_values(task, planning, gamma)):
         agent._learner.table[layout.offset[j] + layout.stride[j] * np.arange(len(q))] = q
@@ -97,10 +98,13 @@ def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0) -> Multi
 
 
 # ---- one board -------------------------------------------------------------------------------------------------------
-def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAdvisor | None = None) -> Solution:
+def board_solution(
+    task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAdvisor | None = None, aggregation: str = "sum"
+) -> Solution:
     """The board x as it lies, over all of Pac-Boy's cells: eating a fruit ends it, ghosts stay where they are.
 
-    The values are the exact egocentric ones of the fruits, or those of a trained agent, its ghost advisors included.
+    The values are the exact egocentric ones of the fruits, or those of a trained agent, its ghost advisors included and
+    heard as it hears them.
     """
     world = maze_constants(task)
     assert task.world is not None
@@ -129,13 +133,23 @@ def board_solution(task: Task, x: np.ndarray, gamma: float = 0.9, agent: MultiAd
         weights=task.weights[used], local=np.tile(np.where(holds, -1, np.arange(cells)), (len(used), 1)),
         start=np.eye(cells)[x[0]], labels=tuple(task.grid.name(cell) for cell in range(cells)),
         gammas=() if agent is None else tuple(task.foci[j].gamma for j in used),
+        groups=tuple(task.foci[j].group for j in used),
     )  # fmt: skip
     values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
     bound = (
         error_bound(residual, np.array([gamma]), values) if agent is None else np.inf
     )  # learned: nothing is promised
-    return Solution(
-        mdp, "egocentric" if agent is None else agent.settings.planning, gamma, values, residual, bound, True, 0
+    planning = "egocentric" if agent is None else agent.settings.planning
+    heard = present(task, mdp, aggregation if agent is None else agent.settings.aggregation)
+    return Solution(mdp, planning, gamma, values, residual, bound, True, 0, aggregation=heard)
+
+
+def present(task: Task, mdp: FiniteMDP, aggregation: str) -> str:
+    """The aggregation without the names of advisors that have no part in this MDP, as places without fruit."""
+    voices_of(task, aggregation)  # what the task itself does not know is refused
+    here = set(mdp.advisors) | set(mdp.groups) | {""}
+    return (
+        in_words({name: value for name, value in by_name("aggregation", aggregation).items() if name in here}) or "sum"
     )
 
 
@@ -204,28 +218,52 @@ def random_boards(task: Task, count: int, seed: int = 0) -> np.ndarray:
 
 
 def peaks(
-    task: Task, boards: np.ndarray, gamma: float, steps: np.ndarray | None = None
+    task: Task, boards: np.ndarray, gamma: float, steps: np.ndarray | None = None, aggregation: str = "sum"
 ) -> tuple[np.ndarray, np.ndarray]:
     """[boards, cells] bool: the attractors of each board without ghosts, and those of them that are stable.
 
     `steps` are the `distances` of the task, for those who ask at many gammas.
     """
     world = maze_constants(task)
-    weights = task.weights[len(world.ghost_start) :]
     cells = len(world.neighbour)
-    steps = distances(task) if steps is None else steps
-    potential = (boards * weights) @ gamma**steps  # [B, C]
-    stays = world.neighbour == np.arange(cells)[:, None]  # [C, A]
-    around = np.where(stays, -np.inf, potential[:, world.neighbour]).max(axis=-1)  # [B, C]
+    worth = gamma ** (distances(task) if steps is None else steps)  # [fruits, C]
+    voices = voices_of(task, aggregation)
+    stay, around = (_potential if voices.plain else _cell_by_cell)(task, voices, boards, worth)  # [B, C] each
     fruit = np.zeros((len(boards), cells), bool)
     fruit[:, world.fruit_cell] = boards
-    peak = ~fruit & np.isfinite(around) & (potential - around > 1e-12 * np.maximum(1.0, np.abs(potential)))
-    return peak, peak & stays.any(axis=-1)
+    peak = ~fruit & np.isfinite(around) & (stay - around > 1e-12 * np.maximum(1.0, np.abs(stay)))
+    return peak, peak & _walls(world).any(axis=-1)
+
+
+def _walls(world: MazeConstants) -> np.ndarray:
+    """[C, A] bool: the actions that stay where they are."""
+    return world.neighbour == np.arange(len(world.neighbour))[:, None]
+
+
+def _potential(task: Task, voices: Voices, boards: np.ndarray, worth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What staying, and the best way out, are worth [B, C] to a sum: one potential serves all cells."""
+    world = maze_constants(task)
+    potential = (boards * task.weights[len(world.ghost_start) :]) @ worth
+    return potential, np.where(_walls(world), -np.inf, potential[:, world.neighbour]).max(axis=-1)
+
+
+def _cell_by_cell(task: Task, voices: Voices, boards: np.ndarray, worth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same for any aggregation: the imagined action that stays is heard beside the others."""
+    world = maze_constants(task)
+    advisors = len(world.ghost_start) + np.arange(len(worth))
+    heard = boards * task.weights[advisors]  # [B, fruits]
+    stay, around = np.empty((len(boards), len(world.neighbour))), np.empty((len(boards), len(world.neighbour)))
+    for cell, walls in enumerate(_walls(world)):
+        advice = worth[:, [*world.neighbour[cell], cell]]  # [fruits, A + 1]
+        preferences = voices.prefer(np.broadcast_to(advice, (len(boards), *advice.shape)), heard, advisors)
+        stay[:, cell] = preferences[:, -1]
+        around[:, cell] = np.where(walls, -np.inf, preferences[:, :-1]).max(axis=-1)
+    return stay, around
 
 
 def trap_shares(
     task: Task, gammas: Iterable[float], count: int = 2000, seed: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    tell: Callable[[str], None] = lambda text: None, aggregation: str = "sum",
 ) -> list[dict[str, Any]]:  # fmt: skip
     """How often a random board has an attractor, a stable one, and how often the greedy game ends stuck."""
     if len(maze_constants(task).ghost_start):
@@ -234,8 +272,8 @@ def trap_shares(
     result = []
     for gamma in gammas:
         tell(f"{count} boards and games at gamma = {gamma:.4g}")
-        peak, stable = peaks(task, boards, gamma, steps)
-        played = exact_agent(task, "egocentric", gamma, seed).evaluate(count)
+        peak, stable = peaks(task, boards, gamma, steps, aggregation)
+        played = exact_agent(task, "egocentric", gamma, seed, aggregation).evaluate(count)
         result.append({
             "gamma": float(gamma), "attractor": float(peak.any(axis=1).mean()),
             "stable": float(stable.any(axis=1).mean()), "stuck": 1.0 - played.finished, "boards": count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from multiadvisor.theory.attractors import attractors, critical_gamma, stuck_states
+from multiadvisor.theory.earning import broken_premises, chance_bound, earning_bound, exponent, hope
 from multiadvisor.theory.mdp import FiniteMDP, LocalMDP
 from multiadvisor.theory.solver import Solution, solve, solve_local
+from multiadvisor.theory.ways_out import WayOut, ways_out
 
 _TIE = 1e-12
 GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -117,6 +120,8 @@ class Verdict:
     always_progressive: bool
     learned: bool = False
     """On learned values, of which the definitions say nothing."""
+    ways: tuple[WayOut, ...] = ()
+    """What else to do where it gets stuck."""
 
 
 def share(value: float) -> str:
@@ -131,7 +136,7 @@ def among(names: Sequence[str], what: str = "state") -> str:
     return count + (f": {', '.join(names[:3])}{', ...' * (len(names) > 3)}" if names else "")
 
 
-def verdict(mdp: FiniteMDP, gamma: float = 0.9) -> Verdict:
+def verdict(mdp: FiniteMDP, gamma: float = 0.9, aggregation: str = "sum") -> Verdict:
     """A plain-words verdict on egocentric planning: safe for any gamma, up to some gamma, or stuck from some gamma on.
 
     >>> import multiadvisor as mad
@@ -139,16 +144,20 @@ def verdict(mdp: FiniteMDP, gamma: float = 0.9) -> Verdict:
     >>> print(verdict(enumerate_task(mad.make("two-goal")), 0.9).text.splitlines()[0])
     attractors from gamma = 1/2 on; at gamma = 0.9 in 1 state: 0
     """
-    solution = solve(mdp, "egocentric", gamma)
-    bound = gamma_bound(mdp)
+    solution = solve(mdp, "egocentric", gamma, aggregation)
+    bound = gamma_bound(mdp) if solution.voices.plain else Bound(None, None, ("Theorem 4 is about sums",))
     if any(own is not None for own in mdp.gammas):
         return _verdict_own_gammas(solution, bound)
-    grid = [solve(mdp, "egocentric", g) for g in GRID]
-    if (mdp.weights >= 0).all() and not any(progressive(one) for one in grid):
+    if exponent(solution) == math.inf and not broken_premises(solution, chance=True):
+        return Verdict(_never_stuck(solution), None, None, None, bound, False)
+    grid = [solve(mdp, "egocentric", g) for g in GRID] if solution.voices.plain else []
+    if grid and (mdp.weights >= 0).all() and not any(progressive(one) for one in grid):
         text = "safe for any gamma: every advisor is progressive, so that there is no attractor (Theorem 3; looked at "
         text += f"{len(GRID)} gammas from {GRID[0]:g} to {GRID[-1]:g})"
         return Verdict(text, None, None, None, bound, True)
-    critical, stable, stuck = (critical_gamma(mdp, what) for what in ("attractor", "stable", "stuck"))
+    critical, stable, stuck = (
+        critical_gamma(mdp, what, aggregation=aggregation) for what in ("attractor", "stable", "stuck")
+    )
     held = [mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution))]
     lines = describe_thresholds(critical, stable, gamma, among([one.label for one in attractors(solution)]))
     if stuck is not None:
@@ -156,10 +165,37 @@ def verdict(mdp: FiniteMDP, gamma: float = 0.9) -> Verdict:
         lines.append(f"the greedy walk can go on for ever and never earn from gamma = {share(stuck)} on{here}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
-    elif critical is not None or stuck is not None:
+    elif solution.voices.plain and (critical is not None or stuck is not None):
         lines.append(f"Theorem 4 promises nothing: {bound.broken[0]}")
-    lines += way_out(*(threshold for threshold in (critical, stuck) if threshold is not None))
-    return Verdict("\n".join(lines), critical, stable, stuck, bound, False)
+    thresholds = [threshold for threshold in (critical, stuck) if threshold is not None]
+    ways = tuple(ways_out(mdp, gamma, aggregation)) if thresholds else ()
+    lines += what_to_do(thresholds, ways)
+    return Verdict("\n".join(lines), critical, stable, stuck, bound, False, ways=ways)
+
+
+def _never_stuck(solution: Solution) -> str:
+    """The verdict where the bound on the turns until something is earned holds, or with chance what is left of it."""
+    mdp, wished = solution.mdp, hope(solution) > 0
+    lines = ["never stuck while there is something to earn, at any gamma below 1: the strongest wish is followed "]
+    lines[0] += "until it pays or fails" if broken_premises(solution) else "until it pays"
+    if not wished.any():
+        lines.append("there is nothing to earn here")
+    elif broken_premises(solution):
+        least = float(chance_bound(solution)[wished].min())
+        lines.append(
+            "as there is chance, this may take any number of turns; it comes to an action that may pay with a "
+            f"probability of at least {least:.3g}, from every state with something to earn"
+        )
+    elif solution.gamma < 1.0:
+        turns = np.where(wished, earning_bound(solution), -1.0)
+        most, where = int(turns.max()), mdp.label(int(turns.argmax()))
+        lines.append(
+            f"at gamma = {solution.gamma:g} something is earned within {most} turn{'s' * (most != 1)} whatever the "
+            f"ties; that many, at most, from {where}"
+        )
+    if (mdp.reward < 0).any():
+        lines.append("but a maximum is deaf to losses: what is taken from those who do not lead does not count")
+    return "\n".join(lines)
 
 
 def _verdict_own_gammas(solution: Solution, bound: Bound) -> Verdict:
@@ -184,9 +220,9 @@ def describe_thresholds(critical: float | None, stable: float | None, gamma: flo
     return lines
 
 
-def way_out(*thresholds: float) -> list[str]:
-    """What to do where there are thresholds."""
+def what_to_do(thresholds: Sequence[float], ways: Sequence[WayOut]) -> list[str]:
+    """Where there are thresholds: stay below them, or take another way out."""
     if not thresholds:
         return []
-    keep = f"keep gamma at or below {share(min(thresholds))}, or " if min(thresholds) > 1e-4 else ""
-    return [f"what to do: {keep}plan empathically"]
+    keep = [f"keep gamma at or below {share(min(thresholds))}"] if min(thresholds) > 1e-4 else []
+    return [("what to do: " if k == 0 else "  or ") + way for k, way in enumerate([*keep, *map(str, ways)])]

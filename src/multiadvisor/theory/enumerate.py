@@ -70,6 +70,7 @@ def _listed(task: Task, listing: Listing, full: bool) -> FiniteMDP:
         start=listing.start,
         labels=task.labels,
         gammas=tuple(focus.gamma for focus in task.foci),
+        groups=tuple(focus.group for focus in task.foci),
     )
 
 
@@ -167,6 +168,7 @@ def _explore(task: Task, first: tuple[int, ...], happens: Happens, full: bool) -
         start=np.eye(states)[0],
         labels=tuple(label_of(task, state) for state in order),
         gammas=tuple(task.foci[j].gamma for j in used),
+        groups=tuple(task.foci[j].group for j in used),
     )
 
 

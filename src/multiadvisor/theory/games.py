@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import weighted_sum
+from multiadvisor.committee import Voices, voices_of
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import distances, exact_agent, maze_constants
 from multiadvisor.worlds.maze import MazeConstants
@@ -45,15 +45,19 @@ def fruit_advice(task: Task, steps: np.ndarray, gamma: float) -> np.ndarray:
 class _Walk:
     """The greedy actions on one board after the other, each found once."""
 
-    def __init__(self, world: MazeConstants, advice: np.ndarray, weights: np.ndarray, fruit: np.ndarray) -> None:
-        self.world, self.advice, self.weights = world, advice, weights
+    def __init__(
+        self, world: MazeConstants, advice: np.ndarray, weights: np.ndarray, fruit: np.ndarray, voices: Voices
+    ) -> None:
+        self.world, self.advice, self.weights, self.voices = world, advice, weights, voices
         self.fruit = fruit.copy()  # [fruits] bool
         self._known: dict[int, list[int]] = {}
 
     def best(self, cell: int) -> list[int]:
         """The cells that the best actions lead to."""
         if cell not in self._known:
-            preferences = weighted_sum(self.advice[cell, self.fruit], self.weights[self.fruit])  # [A]
+            there = np.flatnonzero(self.fruit)
+            advisors = len(self.world.ghost_start) + there
+            preferences = self.voices.prefer(self.advice[cell, there], self.weights[there], advisors)  # [A]
             close = preferences >= preferences.max() - _TIE * np.abs(preferences).max()
             self._known[cell] = self.world.neighbour[cell, close].tolist()
         return self._known[cell]
@@ -81,11 +85,11 @@ class _Walk:
         return True
 
 
-def greedy_game(task: Task, x: np.ndarray, advice: np.ndarray, seed: int = 0) -> Ending:
+def greedy_game(task: Task, x: np.ndarray, advice: np.ndarray, seed: int = 0, aggregation: str = "sum") -> Ending:
     """Play the game that begins with the board x, without ghosts; ties are broken at random."""
     world = maze_constants(task)
     ghosts = len(world.ghost_start)
-    walk = _Walk(world, advice, task.weights[ghosts:], x[1 + ghosts :] == 1)
+    walk = _Walk(world, advice, task.weights[ghosts:], x[1 + ghosts :] == 1, voices_of(task, aggregation))
     cell, turns, tied = int(x[0]), 0, False
     chance = np.random.default_rng(seed)
     left, seen = int(walk.fruit.sum()), {cell}
@@ -104,19 +108,19 @@ def greedy_game(task: Task, x: np.ndarray, advice: np.ndarray, seed: int = 0) ->
     return Ending(turns, left, cell, tied)
 
 
-def endings(task: Task, x: np.ndarray, steps: np.ndarray, gamma: float) -> Iterator[Ending]:
+def endings(task: Task, x: np.ndarray, steps: np.ndarray, gamma: float, aggregation: str = "sum") -> Iterator[Ending]:
     """The greedy game from the board x, and where ties leave a choice, some more."""
     advice = fruit_advice(task, steps, gamma)
-    first = greedy_game(task, x, advice)
+    first = greedy_game(task, x, advice, 0, aggregation)
     yield first
-    yield from (greedy_game(task, x, advice, seed) for seed in range(1, _TIES if first.tied else 1))
+    yield from (greedy_game(task, x, advice, seed, aggregation) for seed in range(1, _TIES if first.tied else 1))
 
 
-def other_games(task: Task, gamma: float, count: int = OTHERS) -> float:
+def other_games(task: Task, gamma: float, count: int = OTHERS, aggregation: str = "sum") -> float:
     """The share of greedy games from random boards that end stuck: not finished in ample time."""
     cells = len(maze_constants(task).neighbour)
     ample = replace(task, limit=max(task.limit or 0, 4 * cells))
-    return 1.0 - exact_agent(ample, "egocentric", gamma).evaluate(count).finished
+    return 1.0 - exact_agent(ample, "egocentric", gamma, aggregation=aggregation).evaluate(count).finished
 
 
 def safe_and_caught(
@@ -178,23 +182,24 @@ _LAST = (_LATTICE - 1) / _LATTICE
 
 
 def outlook(
-    task: Task, x: np.ndarray, gamma: float, above: float = 0.0, tell: Callable[[str], None] = lambda text: None
-) -> Outlook:
+    task: Task, x: np.ndarray, gamma: float, above: float = 0.0, tell: Callable[[str], None] = lambda text: None,
+    aggregation: str = "sum",
+) -> Outlook:  # fmt: skip
     """Play greedy games at many gammas; `above` is a gamma up to which a theorem promises that nothing gets stuck."""
     steps = distances(task)
 
     def stuck_here(g: float) -> bool:
         tell(f"the game of this board at gamma = {g:.4g}")
-        return any(one.left for one in endings(task, x, steps, g))
+        return any(one.left for one in endings(task, x, steps, g, aggregation))
 
     def stuck_elsewhere(g: float) -> bool:
         tell(f"{OTHERS} other games at gamma = {g:.4g}")
-        return other_games(task, g) > 0
+        return other_games(task, g, aggregation=aggregation) > 0
 
-    ending = max(endings(task, x, steps, gamma), key=lambda one: one.left)
+    ending = max(endings(task, x, steps, gamma, aggregation), key=lambda one: one.left)
     safe, stuck = safe_and_caught(stuck_here, 10_000, 100)
     world = maze_constants(task)
     if world.start >= 0 and world.fruits == len(world.fruit_cell):  # every game is this one
         return Outlook(ending, safe, stuck, 0, None, None)
     elsewhere, _ = safe_and_caught(stuck_elsewhere, _LATTICE, 5, above)
-    return Outlook(ending, safe, stuck, OTHERS, elsewhere, other_games(task, gamma))
+    return Outlook(ending, safe, stuck, OTHERS, elsewhere, other_games(task, gamma, aggregation=aggregation))

@@ -59,7 +59,8 @@ def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
             names, advice = agent.advice(np.array([state]))
             values[[place[name] for name in names], state] = advice
         planning, gamma = agent.settings.planning, agent.settings.gamma
-        return Solution(mdp, planning, gamma, values, np.nan, np.inf, True, 0), int(x[0])
+        heard = agent.settings.aggregation
+        return Solution(mdp, planning, gamma, values, np.nan, np.inf, True, 0, aggregation=heard), int(x[0])
     return None
 
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multiadvisor.committee import Team
 from multiadvisor.errors import BadInput
-from multiadvisor.task import check_gamma
+from multiadvisor.task import Focus, check_gamma
 
 LARGEST = 40_000_000  # entries of the transition array: beyond it nothing here ends in a sensible time
 
@@ -44,6 +45,7 @@ class FiniteMDP:
     start: np.ndarray  # [S] probability of the first state
     labels: tuple[str, ...] = ()  # what people call the states
     gammas: tuple[float | None, ...] = ()  # discounts of their own
+    groups: tuple[str, ...] = ()  # the advisors' groups, which an aggregation may name
 
     def __post_init__(self) -> None:
         off = np.abs(self.probability.sum(axis=-1) - 1.0) > 1e-9
@@ -61,6 +63,8 @@ class FiniteMDP:
             )
         if self.weights.shape != (self.n,):
             raise BadInput(f"{self.name!r} has {self.n} advisors but {self.weights.size} weights: give one for each")
+        if self.groups and len(self.groups) != self.n:
+            raise BadInput(f"{self.name!r} has {self.n} advisors but {len(self.groups)} groups: give one for each")
         if not np.isfinite(self.weights).all():
             raise BadInput(f"{self.name!r} has a weight that is not finite")
 
@@ -73,6 +77,19 @@ class FiniteMDP:
     def n(self) -> int:
         """The number of advisors."""
         return len(self.advisors)
+
+    @cached_property
+    def team(self) -> Team:
+        """The advisors and their groups, for settings that name them."""
+        groups = self.groups or ("",) * self.n
+        return Team(
+            self.name, tuple(Focus(name, group=group) for name, group in zip(self.advisors, groups, strict=True))
+        )
+
+    @cached_property
+    def heard(self) -> np.ndarray:
+        """[S, n] the weights with which advisors are heard: 0 where they are inactive, as these are silent."""
+        return np.where(self.local.T >= 0, self.weights, 0.0)
 
     @cached_property
     def full(self) -> bool:
@@ -113,6 +130,7 @@ class FiniteMDP:
         name: str = "given",
         actions: Sequence[str] | None = None,
         advisors: Sequence[str] | None = None,
+        groups: Sequence[str] = (),
     ) -> FiniteMDP:
         """From dense arrays: transition [S, A, S], reward [n, S, A], end [S, A] the probability that the game ends.
 
@@ -150,6 +168,7 @@ class FiniteMDP:
             weights=np.ones(n) if weights is None else np.asarray(weights, float),
             local=np.tile(np.arange(states), (n, 1)),
             start=np.full(states, 1.0 / states),
+            groups=tuple(groups),
         )
 
     def local_mdp(self, j: int) -> tuple[LocalMDP, bool]:

@@ -13,11 +13,22 @@ from multiadvisor.agent import load
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractors, first_gamma, stuck_states
-from multiadvisor.theory.boards import board_bound, board_solution, distances, peaks, trap_shares
-from multiadvisor.theory.bounds import Bound, Verdict, among, describe_thresholds, progressive, share, verdict, way_out
+from multiadvisor.theory.boards import board_bound, board_solution, distances, peaks, present, trap_shares
+from multiadvisor.theory.bounds import (
+    Bound,
+    Verdict,
+    among,
+    describe_thresholds,
+    progressive,
+    share,
+    verdict,
+    what_to_do,
+)
+from multiadvisor.theory.earning import broken_premises, earning_bound, rate
 from multiadvisor.theory.enumerate import enumerate_task
-from multiadvisor.theory.games import Outlook, outlook
+from multiadvisor.theory.games import Outlook, other_games, outlook
 from multiadvisor.theory.solver import Solution, best_actions, solve
+from multiadvisor.theory.ways_out import WayOut, least_exponent
 
 # The thresholds that the paper derives by hand; the tool finds its own and never looks here.
 PAPER = {
@@ -61,6 +72,7 @@ def _result(task: Task, solution: Solution, found: Verdict, text: str, board: in
         "options": task.options,
         "board": board,
         "planning": solution.planning,
+        "aggregation": solution.aggregation,
         "gamma": solution.gamma,
         "residual": solution.residual if np.isfinite(solution.residual) else None,
         "error_bound": solution.bound if np.isfinite(solution.bound) else None,
@@ -74,6 +86,7 @@ def _result(task: Task, solution: Solution, found: Verdict, text: str, board: in
         "policy": _policy(solution),
         "attractors": [one.as_dict() for one in attractors(solution)] if egocentric else [],
         "stuck": _stuck(solution),
+        "earning_bound": _earning(solution) if exact else None,
         "critical_gamma": found.critical,
         "critical_gamma_stable": found.stable,
         "critical_gamma_stuck": found.stuck,
@@ -82,15 +95,25 @@ def _result(task: Task, solution: Solution, found: Verdict, text: str, board: in
         "not_progressive": [one._asdict() for one in regressions],
         "gamma_bound": found.bound.gamma,
         "broken_premises": list(found.bound.broken),
+        "ways_out": [way.as_dict() for way in found.ways],
         "verdict": text,
     }
 
 
-def answer(task: Task, planning: str, gamma: float, *, full: bool = False) -> Answer:
+def _earning(solution: Solution) -> dict[str, int] | None:
+    """For each state with something to earn the turns within which it is; None where nothing bounds them."""
+    if broken_premises(solution) or rate(solution) >= 1.0:
+        return None
+    turns = earning_bound(solution)
+    return {solution.mdp.label(int(state)): int(turns[state]) for state in np.flatnonzero(np.isfinite(turns))}
+
+
+def answer(task: Task, planning: str, gamma: float, *, full: bool = False, aggregation: str = "sum") -> Answer:
     """A whole task, every state listed."""
     mdp = enumerate_task(task, full=full)
-    solution = solve(mdp, planning, gamma)
-    found = verdict(mdp, gamma)
+    heard = present(task, mdp, aggregation)
+    solution = solve(mdp, planning, gamma, heard)
+    found = verdict(mdp, gamma, heard)
     text = found.text
     if planning != "egocentric":
         text = f"{_fate(solution)}\nunder egocentric planning: {found.text}"
@@ -107,24 +130,45 @@ def _fate(solution: Solution) -> str:
     return f"under {solution.planning} planning the greedy aggregator {fate}"
 
 
-def answer_board(task: Task, gamma: float, seed: int, tell: Callable[[str], None] = lambda text: None) -> Answer:
+def answer_board(
+    task: Task, gamma: float, seed: int, tell: Callable[[str], None] = lambda text: None, aggregation: str = "sum"
+) -> Answer:
     """One board of a maze as it lies, without its ghosts, and the greedy games that begin with it."""
     x = _deal(task, seed)
     if any(focus.group == "ghosts" for focus in task.foci):
         raise BadInput(f"a board of {task.name!r} is solved without ghosts: add --no-ghosts")
-    solution, bound, steps = board_solution(task, x, gamma), board_bound(task), distances(task)
-    critical, stable = (_critical(task, x, steps, only_stable) for only_stable in (False, True))
-    games = outlook(task, x, gamma, bound.gamma or 0.0, tell)
+    solution, steps = board_solution(task, x, gamma, aggregation=aggregation), distances(task)
+    bound = board_bound(task) if solution.voices.plain else Bound(None, None, ("Theorem 4 is about sums",))
+    critical, stable = (_critical(task, x, steps, only_stable, aggregation) for only_stable in (False, True))
+    games = outlook(task, x, gamma, bound.gamma or 0.0, tell, aggregation)
     here = among([one.label for one in attractors(solution)], "cell")
     lines = _describe_games(task, games, gamma)
-    lines += ["the board as it lies: " + line for line in describe_thresholds(critical, stable, gamma, here)]
+    if turns := _earning(solution):
+        lines.append(f"the board as it lies: earns within {max(turns.values())} turns from every cell (proved)")
+    else:
+        lines += ["the board as it lies: " + line for line in describe_thresholds(critical, stable, gamma, here)]
     if stuck := _stuck(solution):
         lines.append(f"the board as it lies: the greedy walk never earns from {among(stuck, 'cell')}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
-    lines += way_out(*([] if games.keep is None else [games.keep]))
-    found = Verdict("\n".join(lines), critical, stable, games.stuck, bound, False)
+    ways = () if games.keep is None else _ways_out_of_boards(task, solution, tell)
+    lines += what_to_do([] if games.keep is None else [games.keep], ways)
+    found = Verdict("\n".join(lines), critical, stable, games.stuck, bound, False, ways=ways)
     return Answer(task, solution, {**_result(task, solution, found, found.text, seed), "games": games.as_dict(task)}, x)
+
+
+def _ways_out_of_boards(task: Task, solution: Solution, tell: Callable[[str], None]) -> tuple[WayOut, ...]:
+    """For mazes too large to list: the maximum by its proof, the p-norm of Theorem 4 tried on random boards."""
+    gamma = solution.gamma
+    proved = None if broken_premises(solution.heard_by("max")) else 1.0
+    ways = [WayOut("--aggregation max", proved, proved, "hear the strongest wish")]
+    if gamma < 1.0:
+        p = least_exponent(len(task.actions), gamma)
+        tell(f"other games with a p-norm of {p:g}")
+        safe = p > 1.0 and other_games(task, gamma, aggregation=f"p_norm:{p:g}") == 0
+        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, None, "hear a p-norm of the wishes")] if safe else []
+    ways.append(WayOut("--planning empathic", None, None, "plan empathically"))
+    return tuple(way for way in ways if way.flag != f"--aggregation {solution.aggregation}")
 
 
 def _describe_games(task: Task, games: Outlook, gamma: float) -> list[str]:
@@ -171,36 +215,41 @@ def _deal(task: Task, seed: int) -> np.ndarray:
     return task.deal(seed)
 
 
-def _critical(task: Task, x: np.ndarray, steps: np.ndarray, stable: bool) -> float | None:
+def _critical(task: Task, x: np.ndarray, steps: np.ndarray, stable: bool, aggregation: str) -> float | None:
     """The smallest gamma at which this board has an attractor, by bisection."""
     boards = (x[1:] == 1)[None]
 
     def caught(gamma: float) -> bool:
-        return bool(peaks(task, boards, gamma, steps)[int(stable)].any())
+        return bool(peaks(task, boards, gamma, steps, aggregation)[int(stable)].any())
 
     return first_gamma(caught)
 
 
-def traps(task: Task, boards: int, tell: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def traps(
+    task: Task, boards: int, tell: Callable[[str], None] = lambda text: None, aggregation: str = "sum"
+) -> dict[str, Any]:
     """How often a random board is a trap, against gamma."""
     if boards < 1:
         raise BadInput(f"boards is {boards}: give at least 1")
     gammas = sorted([k / 20 for k in range(4, 20)] + [1 / 3, 0.99])
-    shares = trap_shares(task, gammas, boards, tell=tell)
-    return {"task": task.name, "options": task.options, "boards": boards, "shares": shares}
+    shares = trap_shares(task, gammas, boards, tell=tell, aggregation=aggregation)
+    return {
+        "task": task.name, "options": task.options, "aggregation": aggregation, "boards": boards, "shares": shares
+    }  # fmt: skip
 
 
-def sweep(task: Task) -> dict[str, Any]:
-    """Q_Sigma of every action in the first state against gamma, which action wins, and the critical gamma found."""
+def sweep(task: Task, aggregation: str = "sum") -> dict[str, Any]:
+    """The preference for each action in the first state against gamma, which one wins, and the critical gamma."""
     gammas = [k / 200 for k in range(1, 200)]
     mdp = enumerate_task(task)
     first = int(mdp.start.argmax())
-    preferences = np.array([solve(mdp, "egocentric", float(g)).preferences[first] for g in gammas])  # [G, A]
+    heard = present(task, mdp, aggregation)
+    preferences = np.array([solve(mdp, "egocentric", float(g), heard).preferences[first] for g in gammas])  # [G, A]
     winners = [" or ".join(mdp.actions[a] for a in np.flatnonzero(row)) for row in best_actions(preferences)]
-    found = verdict(mdp)
-    paper = PAPER[task.name](task.options) if task.name in PAPER else None
+    found = verdict(mdp, aggregation=heard)
+    paper = PAPER[task.name](task.options) if task.name in PAPER and heard == "sum" else None
     return {
-        "task": task.name, "state": mdp.label(first), "gammas": [float(g) for g in gammas],
+        "task": task.name, "aggregation": heard, "state": mdp.label(first), "gammas": [float(g) for g in gammas],
         "preferences": {name: preferences[:, a].tolist() for a, name in enumerate(mdp.actions)}, "winner": winners,
         "critical_gamma": found.critical, "paper": paper, "verdict": found.text,
     }  # fmt: skip
@@ -217,7 +266,9 @@ def describe_sweep(result: dict[str, Any]) -> str:
 
 def describe(result: dict[str, Any]) -> str:
     """A solution as text."""
-    lines = [f"{result['task']}, {result['planning']}, gamma = {result['gamma']:g}", *result["verdict"].splitlines()]
+    heard = "" if result["aggregation"] == "sum" else f" heard by {result['aggregation']}"
+    lines = [f"{result['task']}, {result['planning']}{heard}, gamma = {result['gamma']:g}"]
+    lines += result["verdict"].splitlines()
     for one in result["attractors"][:8]:
         kind = "stable" if one["stable"] else "unstable"
         lines.append(

@@ -6,11 +6,13 @@ computed afresh by one plain Bellman backup, so that it does not depend on the i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from multiadvisor.aggregations import weighted_sum
+from multiadvisor.committee import Voices, voices_of
 from multiadvisor.compiling import cached
 from multiadvisor.errors import BadInput
 from multiadvisor.plannings import agnostic, bootstrap, egocentric, planning_named
@@ -38,11 +40,26 @@ class Solution:
     """For empathic planning: the length of the cycle of policies it fell into, 0 for none."""
     markov: bool = True
     """Whether every advisor's local environment is Markov; where not, values are those of the averaged one."""
+    aggregation: str = "sum"
+    """How the aggregator hears the advisors."""
 
-    @property
+    @cached_property
+    def voices(self) -> Voices:
+        """The aggregation, spread over the advisors."""
+        return voices_of(self.mdp.team, self.aggregation)
+
+    @cached_property
     def preferences(self) -> np.ndarray:
-        """Q_Sigma [S, A]."""
-        return aggregate(self.values, self.mdp.weights)
+        """The aggregator's preferences [S, A]: for a sum Q_Sigma. Inactive advisors are silent."""
+        return self.prefer(self.values)
+
+    def prefer(self, values: np.ndarray) -> np.ndarray:
+        """What the aggregator would make of values [n, S, B]: preferences [S, B]."""
+        return self.voices.prefer(np.moveaxis(values, 0, 1), self.mdp.heard)
+
+    def heard_by(self, aggregation: str) -> Solution:
+        """The same values, heard otherwise. (Empathic values depend on the aggregation: solve them anew.)"""
+        return replace(self, aggregation=aggregation)
 
     @property
     def policy(self) -> np.ndarray:
@@ -51,7 +68,7 @@ class Solution:
 
 
 def aggregate(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Q_Sigma [S, A] from Q_j [n, S, A]."""
+    """Q_Sigma [S, A] from Q_j [n, S, A], whoever is active."""
     n, states, actions = values.shape
     return weighted_sum(values.reshape(n, states * actions), weights).reshape(states, actions)
 
@@ -150,8 +167,8 @@ def _each(mdp: FiniteMDP, gamma: float, planning: str, policies: list[np.ndarray
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
-def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9) -> Solution:
-    """The exact fixed point of a planning.
+def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggregation: str = "sum") -> Solution:
+    """The exact fixed point of a planning, heard by an aggregation: `max`, `p_norm:5`, or by group `fruits=max`.
 
     >>> from multiadvisor.theory import enumerate_task
     >>> import multiadvisor as mad
@@ -160,9 +177,10 @@ def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9) -> S
     [[1.8, 1.0, 1.0]]
     """
     check_planning(planning)
+    voices_of(mdp.team, aggregation)  # an unknown name is refused before the work begins
     if planning != "empathic":
-        return _each(mdp, gamma, planning)
-    return _empathic_full(mdp, gamma) if mdp.full else _empathic_local(mdp, gamma)
+        return _each(mdp, gamma, planning).heard_by(aggregation)
+    return _empathic_full(mdp, gamma, aggregation) if mdp.full else _empathic_local(mdp, gamma, aggregation)
 
 
 SOLVED = ("egocentric", "agnostic", "empathic")
@@ -209,13 +227,17 @@ def _first_best(preferences: np.ndarray, before: np.ndarray | None) -> np.ndarra
     return np.where(kept, before, first)
 
 
-def _empathic_full(mdp: FiniteMDP, gamma: float) -> Solution:
-    """Policy iteration on the aggregator's policy: each advisor evaluates it, the aggregator takes the best."""
+def _empathic_full(mdp: FiniteMDP, gamma: float, aggregation: str) -> Solution:
+    """Policy iteration on the aggregator's policy: each advisor evaluates it, the aggregator takes the best.
+
+    With a sum every round is an improvement, and the end is the optimum. Other aggregations promise neither; a cycle of
+    policies is detected and reported.
+    """
     actions: np.ndarray | None = None
     seen: dict[bytes, int] = {}
     policy = np.full((mdp.states, len(mdp.actions)), 1.0 / len(mdp.actions))
     for iteration in range(10_000):
-        found = evaluate(mdp, policy, gamma)
+        found = evaluate(mdp, policy, gamma).heard_by(aggregation)
         actions = _first_best(found.preferences, actions)
         policy = np.eye(len(mdp.actions))[actions]
         key = actions.tobytes()
@@ -225,22 +247,22 @@ def _empathic_full(mdp: FiniteMDP, gamma: float) -> Solution:
         seen[key] = iteration
     else:
         cycle = 10_000
-    found = evaluate(mdp, policy, gamma)
+    found = evaluate(mdp, policy, gamma).heard_by(aggregation)
     assert actions is not None
     done = cycle == 1 or np.array_equal(_first_best(found.preferences, actions), actions)
     return Solution(
         mdp, "empathic", gamma, found.values, found.residual, found.bound, done and found.converged, iteration + 1,
-        0 if done else cycle,
+        0 if done else cycle, aggregation=aggregation,
     )  # fmt: skip
 
 
-def _empathic_local(mdp: FiniteMDP, gamma: float, rounds: int = 200) -> Solution:
+def _empathic_local(mdp: FiniteMDP, gamma: float, aggregation: str, rounds: int = 200) -> Solution:
     """Local states: each advisor estimates the aggregator's policy by how often each action is greedy where it stands.
 
     The estimate f_j(a | x_j) weighs the global states by how often a slightly exploring aggregator visits them. There
     is no guarantee that this settles; a cycle of policies is detected and reported.
     """
-    preferences = _each(mdp, gamma, "agnostic").preferences
+    preferences = _each(mdp, gamma, "agnostic").heard_by(aggregation).preferences
     seen: dict[bytes, int] = {}
     cycle = 0
     for iteration in range(rounds):
@@ -250,13 +272,14 @@ def _empathic_local(mdp: FiniteMDP, gamma: float, rounds: int = 200) -> Solution
             cycle = iteration - seen[key]
             break
         seen[key] = iteration
-        estimates = [local_estimate(mdp, j, best, visits(mdp, best, 0.05)) for j in range(mdp.n)]
+        met = visits(mdp, best, 0.05)
+        estimates = [local_estimate(mdp, j, best, met) for j in range(mdp.n)]
         found = _each(mdp, gamma, "empathic", estimates)
-        preferences = found.preferences
+        preferences = found.heard_by(aggregation).preferences
     settled = cycle == 1
     return Solution(
         mdp, "empathic", gamma, found.values, found.residual, found.bound, settled and found.converged, iteration,
-        0 if settled else cycle or -1, found.markov,
+        0 if settled else cycle or -1, found.markov, aggregation,
     )  # fmt: skip
 
 
