@@ -15,13 +15,15 @@ from multiadvisor.theory import attractors as _attractors
 from multiadvisor.theory.attractors import Attractor, critical_gamma, stuck_states
 from multiadvisor.theory.boards import board_solution, exact_agent, local_values, trap_shares
 from multiadvisor.theory.bounds import Bound, Verdict, gamma_bound, progressive, verdict
+from multiadvisor.theory.correction import Correction, correct
 from multiadvisor.theory.enumerate import enumerate_task
+from multiadvisor.theory.gpi import Improvement, improve
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, evaluate, optimum, solve
 
 __all__ = [
-    "Attractor", "Bound", "FiniteMDP", "Solution", "Verdict", "attractors", "board_solution", "critical_gamma",
-    "enumerate_task", "evaluate", "exact_agent", "gamma_bound", "local_values", "optimum", "progressive", "solve",
+    "Attractor", "Bound", "Correction", "FiniteMDP", "Improvement", "Solution", "Verdict", "attractors",
+    "board_solution", "correct", "critical_gamma", "enumerate_task", "evaluate", "exact_agent", "gamma_bound", "improve", "local_values", "optimum", "progressive", "solve",
     "stuck_states", "trap_shares", "verdict",
 ]  # fmt: skip
 
