@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import Aggregation, aggregation_named
+from multiadvisor.aggregations import CORRECTION, Aggregation, aggregation_named
 from multiadvisor.errors import BadInput
 from multiadvisor.plannings import Planning, planning_named
 
@@ -116,6 +116,9 @@ def voices_of(task: Task | Team, aggregation: str) -> Voices:
     """How the aggregator hears each advisor; those whom the settings leave out are summed."""
     values = by_name("aggregation", aggregation)
     names = [name or "sum" for name in spread("aggregation", values, task)]
+    if CORRECTION in names:
+        _check_correction(task, values)
+        names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [
         (name, focus.group if name != "sum" and (focus.group in values or focus.name in values) else "")
@@ -124,3 +127,13 @@ def voices_of(task: Task | Team, aggregation: str) -> Voices:
     parts = list(dict.fromkeys(keys))
     made = tuple(aggregation_named(name) for name, _ in parts)
     return Voices(made, np.array([parts.index(key) for key in keys], np.int64))
+
+
+def _check_correction(task: Task | Team, values: Mapping[str, str]) -> None:
+    """Refuse to take the plain sum for a corrected one."""
+    if len(values) > 1 or "" not in values:
+        raise BadInput(f"the correction is of the sum of all advisors: give {CORRECTION!r} alone, for everybody")
+    if task.foci[-1].group != CORRECTION:
+        raise BadInput(
+            f"the correction is learned beside tables, and task {task.name!r} has none here: choose another aggregation"
+        )

@@ -121,13 +121,13 @@ def expect(kind, table, counts, nexts, m, ahead, value, advisors, kinds):
 
 
 def settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
-    """How advisors that ended learn: `settle_advisors`, or `linear.settle_features`."""
+    """How advisors that ended learn: `settle_advisors`, or that of `linear`, or of `correction`."""
 
 
 def advance(
     combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
 ):
-    """How those who stay learn: `advance_advisors`, or `linear.advance_features`."""
+    """How those who stay learn: `advance_advisors`, or that of `linear`, or of `correction`."""
 
 
 # ---- choosing --------------------------------------------------------------------------------------------------------
@@ -311,10 +311,15 @@ def foresee(counts, nexts, m, now, run, voice, clock):
 
 
 @inside
-def learn_advisors(expect, table, counts, slots, rows, nexts, committee, m, action, decay, now, run, voice, clock):
-    """The m advisors that stay learn from the transition; whether the preferences in the next state have changed."""
+def look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock):
+    """What the m advisors that stay expect of the next state."""
     ahead = foresee(counts, nexts, m, now, run, voice, clock)
     expect(run.kind, table, counts, nexts, m, ahead, slots.value, slots.advisors, committee.kind)
+
+
+@inside
+def learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run):
+    """They learn from the transition; whether the preferences in the next state have changed."""
     same = False
     for i in range(m):
         j = np.uintp(slots.advisors[i])
@@ -331,9 +336,8 @@ def advance_advisors(
     """Those who stay look where they have arrived, and learn; the preferences there are left in `voice.total`."""
     aggregate(combine, table, seen, slots, committee, voice)
     if run.learning and m > 0:
-        changed = learn_advisors(
-            expect, table, counts, slots, rows, nexts, committee, m, action, decay, now, run, voice, clock
-        )
+        look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
+        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
         if changed or seen.size != m:
             aggregate(combine, table, seen, slots, committee, voice)
 
@@ -495,7 +499,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
                 return -1 - j
             slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
         _, leaving = pay(slots, m, committee, now, run, tally, real[RETURNS])
-        m = settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
+        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
 
     count = 0
     if event != TERMINATED:
@@ -507,7 +511,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         for i in range(m):
             nexts[i] = firsts[whole[VIEW, slots.advisors[i]]] + whole[POSITION, slots.advisors[i]]
         seen = Seen(whole[ARRIVED], whole[ARRIVED_ROW], real[ARRIVED_VOICE], count)
-        advance_advisors(
+        advance(
             combine,
             expect,
             table,

@@ -15,12 +15,13 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
+from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.settings import Settings
-from multiadvisor.tabular import kernel, linear, switch
+from multiadvisor.tabular import correction, kernel, linear, switch
 from multiadvisor.task import Focus, Task
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
@@ -104,6 +105,22 @@ class _Tables(ABC):
         return self.voices.prefer(told.advice, told.weights, told.advisors)
 
 
+def learning(settings: Settings) -> dict[str, Any]:
+    """The two functions by which the loop of such an agent learns."""
+    if settings.learner == "linear":
+        return {"settle": linear.settle_features, "advance": linear.advance_features}
+    if settings.aggregation == CORRECTION:
+        return {"settle": correction.settle_corrected, "advance": correction.advance_corrected}
+    return {"settle": kernel.settle_advisors, "advance": kernel.advance_advisors}
+
+
+def as_learned(task: Task, settings: Settings) -> Task:
+    """The task as the learner sees it; what it learns beside the task's own advisors comes after them."""
+    if settings.learner == "linear":  # a feature of its own for every advisor's local state, as in the paper
+        return replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
+    return correction.with_correction(task) if settings.aggregation == CORRECTION else task
+
+
 def shared_advisors(task: Task) -> int:
     """How many advisors, the first ones, may share tables: -1 where they are too many, or not the first."""
     sharing = [j for j, focus in enumerate(task.foci) if focus.table is not None]
@@ -147,9 +164,8 @@ class CompiledLearner(_Tables):
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.world is not None
-        features = settings.learner == "linear"
-        if features:  # a feature of its own for every advisor's local state, as in the paper
-            task = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
+        self._n = task.n  # those who are paid
+        task = as_learned(task, settings)
         self.task, self.settings = task, settings
         world = task.world
         assert world is not None
@@ -172,9 +188,7 @@ class CompiledLearner(_Tables):
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
             speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None,
-            combine=self.made.combine, expect=self.made.expect,
-            settle=linear.settle_features if features else kernel.settle_advisors,
-            advance=linear.advance_features if features else kernel.advance_advisors,
+            combine=self.made.combine, expect=self.made.expect, **learning(settings),
         )  # fmt: skip
         self._ask = specialise(
             kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
@@ -199,7 +213,7 @@ class CompiledLearner(_Tables):
             run,
             turns, scores, lengths, finished, returns,
         )  # fmt: skip
-        return Played(scores, lengths, finished, returns[:games])
+        return Played(scores, lengths, finished, returns[:games, : self._n])
 
     def prepare(self) -> None:
         """Compile, where that has not been done: nothing is played."""
@@ -338,12 +352,17 @@ class AdapterLearner(_Tables):
         assert task.adapter is not None
         if settings.learner == "linear":
             raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+        self._n = task.n  # those who are paid
+        task = as_learned(task, settings)
+        assert task.adapter is not None
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect)
+        self._call = specialise(
+            kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, **learning(settings)
+        )
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []
         self.seeded_at = np.zeros(1, np.int64)
@@ -483,7 +502,7 @@ class AdapterLearner(_Tables):
             return self._evaluate(games, seed)
 
     def _evaluate(self, games: int, seed: int) -> Played:
-        adapter, n = self.adapter, self.task.n
+        adapter, n = self.adapter, self._n
         played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))
         slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)
         turn = self._turn(slots)
@@ -501,7 +520,7 @@ class AdapterLearner(_Tables):
                         "TimeLimit"
                     )
             played.score[game], played.turns[game] = slots.tally[kernel.GAME_SCORE], slots.clock[kernel.GAME_TURN]
-            played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS]
+            played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS, :n]
         return played
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.aggregations import behaviour, epsilon_greedy, greedy, weighted_sum
+from multiadvisor.aggregations import CORRECTION, behaviour, epsilon_greedy, greedy, weighted_sum
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,
@@ -77,6 +77,7 @@ class Reference:
     sigma: float
     key: np.uint64
     counts: np.ndarray  # [rows, A] how often each action was the aggregator's
+    correcting: bool = False  # the last advisor is the correction
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
@@ -112,13 +113,18 @@ class Reference:
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
         reward = self.noisy(outcome.reward, before.advisors, key)
+        if self.correcting:
+            reward[-1] = 0.0
         gone = outcome.gone | outcome.terminated
         self.nudge(before.rows[gone], action, reward[gone], before.advisors[gone])
         if outcome.terminated:
             return
         stay = before.advisors[~gone]
-        values = self.expect(stay, outcome.rows[~gone], outcome.frame, key)
-        self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[stay] * values, stay)
+        reward, values = reward[~gone], self.expect(stay, outcome.rows[~gone], outcome.frame, key)
+        if self.correcting:  # paid what the others expect, and worth minus what all together can get
+            reward[-1] = sum(self.weights[stay[:-1]] * self.gammas[stay[:-1]] * values[:-1])
+            values[-1] = -self.preferences(outcome.frame).max()
+        self.nudge(before.rows[~gone], action, reward + self.gammas[stay] * values, stay)
 
     def expect(self, advisors: np.ndarray, rows: np.ndarray, after: Frame, key: np.uint64) -> np.ndarray:
         """What the advisors expect of the rows they have arrived at."""
@@ -170,7 +176,7 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
     return Reference(
         source, table, plannings_of(task, settings.planned), voices_of(task, settings.aggregation), task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
-        settings.noise, key, np.zeros_like(table), settings.learner == "linear",
+        settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, settings.learner == "linear",
     )  # fmt: skip
 
 

@@ -23,8 +23,8 @@ from multiadvisor.theory.solver import Solution, evaluate, optimum, solve
 
 __all__ = [
     "Attractor", "Bound", "Correction", "FiniteMDP", "Improvement", "Solution", "Verdict", "attractors",
-    "board_solution", "correct", "critical_gamma", "enumerate_task", "evaluate", "exact_agent", "gamma_bound", "improve", "local_values", "optimum", "progressive", "solve",
-    "stuck_states", "trap_shares", "verdict",
+    "board_solution", "correct", "critical_gamma", "enumerate_task", "evaluate", "exact_agent", "gamma_bound",
+    "improve", "local_values", "optimum", "progressive", "solve", "stuck_states", "trap_shares", "verdict",
 ]  # fmt: skip
 
 

@@ -80,12 +80,11 @@ def correct(solution: Solution) -> Correction:
 
     values = np.zeros_like(promised)
     scale = max(1.0, float(np.abs(promised).max(initial=0.0)))
-    for iteration in range(_ROUNDS):
+    moved, rounds = np.inf, 0
+    while moved > 1e-15 * scale and rounds < _ROUNDS:
         after = once_more(values)
         moved = float(np.abs(after - values).max(initial=0.0))
-        values = after
-        if moved <= 1e-15 * scale:
-            break
+        values, rounds = after, rounds + 1
     residual = float(np.abs(once_more(values) - values).max(initial=0.0))
     bound = error_bound(residual, np.array([gamma]), np.abs(values) + np.abs(promised))
-    return Correction(solution, values, residual, bound, residual <= 1e-12 * scale, iteration + 1)
+    return Correction(solution, values, residual, bound, residual <= 1e-12 * scale, rounds)

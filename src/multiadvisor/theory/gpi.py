@@ -1,8 +1,8 @@
-"""Generalised policy improvement (Barreto and others 2017), exact: what each advisor's plan is worth to every other one.
+"""Generalised policy improvement (Barreto and others 2017), exact: what an advisor's plan is worth to every other one.
 
-Advisor j's plan pi_j is its own greedy policy, as if it were in control. With the cross values Q_k^{pi_j} the aggregator
-acts by the best over j of sum_k w_k Q_k^{pi_j}(x, a): at least as good as letting any single advisor drive, for weights
-of any sign.
+Advisor j's plan pi_j is its own greedy policy, as if it were in control. With the cross values Q_k^{pi_j} the
+aggregator acts by the best over j of sum_k w_k Q_k^{pi_j}(x, a): at least as good as letting any single advisor drive,
+for weights of any sign.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.aggregations import CORRECTION
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractor_states, leaves, margins, stable_states, stuck_states
 from multiadvisor.theory.boards import board_solution
@@ -42,6 +43,8 @@ def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
     deep = getattr(agent.settings, "deep", None)
     if deep is not None and deep.split != "advisors":
         return None  # its values are not those of the task's advisors
+    if getattr(agent.settings, "aggregation", "sum") == CORRECTION:
+        return None  # the sum of their values is not what it acts by
     constants = None if task.world is None else task.world.constants
     if isinstance(constants, MazeConstants):
         fruits = int(x[1 + len(constants.ghost_start) :].sum())
