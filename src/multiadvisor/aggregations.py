@@ -20,6 +20,8 @@ from multiadvisor.plannings import check_name
 
 Array = Any  # a NumPy or JAX array
 CORRECTION = "correction"  # the aggregation, and the name and group of the one whom the aggregator then hears as well
+GPI = "gpi"
+LEARNED = (CORRECTION, GPI)  # what the aggregator itself learns for, beside the advisors' tables
 
 
 @dataclass(frozen=True)
@@ -341,6 +343,12 @@ def normalised(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
 def correction(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """The sum less the correction D(x, a) that the aggregator learns beside it: what the sum promises too much."""
     raise BadInput("the correction is learned beside tables, and there are none here: choose another aggregation")
+
+
+@aggregation(GPI, compiled=fill_nothing)
+def gpi(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
+    """Generalised policy improvement: the best over j of sum_k w_k Q_k^{pi_j}(x, a), what j's plan is worth to all."""
+    raise BadInput("what plans are worth is learned beside tables, and there are none here: choose another aggregation")
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------------

@@ -75,6 +75,19 @@ class Voice(NamedTuple):
     one: Any  # [A] scratch
     behaviour: Any  # [A] scratch
     note: Any  # [3] scratch of linear Q-learning
+    plans: Any  # what the plans of its groups are worth
+
+
+class Plans(NamedTuple):
+    """What every advisor's plan is worth to each of its group (`plans.py`); empty where no group is heard so."""
+
+    table: Any  # [rows, J, A] Q_k^{pi_j}: the row of j's plan in a local state, the place of k in the group
+    group: Any  # [n] int64 the group of an advisor, or -1
+    place: Any  # [n] int64 its place there
+    peers: Any  # [n, J] int64 the advisors of its group
+    sizes: Any  # [groups] int64
+    one: Any  # [A] scratch
+    best: Any  # [A] scratch
 
 
 class Run(NamedTuple):
@@ -120,14 +133,18 @@ def expect(kind, table, counts, nexts, m, ahead, value, advisors, kinds):
     """The plannings that are known here, as one switch."""
 
 
+def hear(combine, table, seen, slots, committee, voice):
+    """How the preferences in a state are found: `aggregate`, or that of `plans`."""
+
+
 def settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
-    """How advisors that ended learn: `settle_advisors`, or that of `linear`, or of `correction`."""
+    """How advisors that ended learn: `settle_advisors`, or that of `linear`, `correction` or `plans`."""
 
 
 def advance(
     combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
 ):
-    """How those who stay learn: `advance_advisors`, or that of `linear`, or of `correction`."""
+    """How those who stay learn: `advance_advisors`, or that of `linear`, `correction` or `plans`."""
 
 
 # ---- choosing --------------------------------------------------------------------------------------------------------
@@ -390,7 +407,7 @@ def play(
             speaks(constants, x, slots.advisors, m, slots.voice)
             local_states(constants, x, slots.advisors, m, slots.local)
             place(slots, committee, rows, m)
-            aggregate(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
+            hear(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
             entering = False
 
         action, before = next_action(voice.total, clock, run), m
@@ -443,7 +460,7 @@ def ask(constants, x, table, whole, real, committee, voice):
     speaks(constants, x, slots.advisors, m, slots.voice)
     local_states(constants, x, slots.advisors, m, slots.local)
     place(slots, committee, slots.rows, m)
-    aggregate(combine, table, Seen(slots.advisors, slots.rows, slots.voice, m), slots, committee, voice)
+    hear(combine, table, Seen(slots.advisors, slots.rows, slots.voice, m), slots, committee, voice)
     return m
 
 
@@ -479,7 +496,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF]
     )
     parts = clock[PARTS]
-    voice = Voice(whole[CODES, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2])
+    voice = Voice(whole[CODES, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2], 0)
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
         clock[KIND], clock[NEEDED],

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
-from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.settings import Settings
-from multiadvisor.tabular import correction, kernel, linear, switch
+from multiadvisor.tabular import kernel, plans, switch
+from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
@@ -105,22 +104,6 @@ class _Tables(ABC):
         return self.voices.prefer(told.advice, told.weights, told.advisors)
 
 
-def learning(settings: Settings) -> dict[str, Any]:
-    """The two functions by which the loop of such an agent learns."""
-    if settings.learner == "linear":
-        return {"settle": linear.settle_features, "advance": linear.advance_features}
-    if settings.aggregation == CORRECTION:
-        return {"settle": correction.settle_corrected, "advance": correction.advance_corrected}
-    return {"settle": kernel.settle_advisors, "advance": kernel.advance_advisors}
-
-
-def as_learned(task: Task, settings: Settings) -> Task:
-    """The task as the learner sees it; what it learns beside the task's own advisors comes after them."""
-    if settings.learner == "linear":  # a feature of its own for every advisor's local state, as in the paper
-        return replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
-    return correction.with_correction(task) if settings.aggregation == CORRECTION else task
-
-
 def shared_advisors(task: Task) -> int:
     """How many advisors, the first ones, may share tables: -1 where they are too many, or not the first."""
     sharing = [j for j, focus in enumerate(task.foci) if focus.table is not None]
@@ -145,7 +128,7 @@ class Made(NamedTuple):
 
 def made_committee(task: Task, settings: Settings) -> Made:
     """Who plans how and is heard how, as the compiled loop has it."""
-    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
+    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, tables=True)
     known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
@@ -179,6 +162,8 @@ class CompiledLearner(_Tables):
         self.weights = self.committee.weight
         self.table = empty_table(task, layout.rows)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
+        self.plans = plans.plans_of(task, self.made.voices, layout.rows)
+        ways = ways_of(settings, self.made.voices)
         self.x = np.zeros(world.size, np.int64)
         self.clock = np.array([0, 0, 0, 1, 0])
         self.tally = np.zeros(2)
@@ -188,11 +173,11 @@ class CompiledLearner(_Tables):
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
             speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None,
-            combine=self.made.combine, expect=self.made.expect, **learning(settings),
+            combine=self.made.combine, expect=self.made.expect, **ways,
         )  # fmt: skip
         self._ask = specialise(
             kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
-            speaks=world.speaks or kernel.everybody_speaks,
+            speaks=world.speaks or kernel.everybody_speaks, hear=ways["hear"],
         )  # fmt: skip
 
     def _play(
@@ -261,7 +246,7 @@ class CompiledLearner(_Tables):
     def _voice(self) -> kernel.Voice:
         """How the kernel hears, with room to work in."""
         room = np.zeros((3, self.table.shape[1]))
-        return kernel.Voice(self.made.codes, self.made.parameters, room[0], room[1], room[2], np.zeros(3))
+        return kernel.Voice(self.made.codes, self.made.parameters, room[0], room[1], room[2], np.zeros(3), self.plans)
 
     def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Who is active [m], on which rows [m], with which voice [m], and the preferences [A]."""
@@ -285,7 +270,8 @@ class CompiledLearner(_Tables):
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
         counted = {"counts": self.counts} if self.made.counting else {}
-        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted}
+        planned = {"plans": self.plans.table} if len(self.plans.sizes) else {}
+        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted, **planned}
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave; a game whose state cannot be checked is begun anew."""
@@ -358,10 +344,14 @@ class AdapterLearner(_Tables):
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
+        plans.plans_of(task, self.made.voices, 0)  # which are refused here
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
         self._call = specialise(
-            kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, **learning(settings)
+            kernel.adapter_turn,
+            combine=self.made.combine,
+            expect=self.made.expect,
+            **ways_of(settings, self.made.voices),
         )
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
+from multiadvisor.task import Task
+from multiadvisor.theory.boards import exact_agent, fruit_mdp, maze_constants
 from multiadvisor.theory.mdp import FiniteMDP
-from multiadvisor.theory.solver import Solution, evaluate, greedy_policy, solve
+from multiadvisor.theory.solver import Solution, evaluate, greedy_policy, solve, solve_local
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +64,26 @@ def improve(mdp: FiniteMDP, gamma: float = 0.9) -> Improvement:
         )
     worth = [evaluate(mdp, plan, gamma) for plan in plans(solve(mdp, "egocentric", gamma))]
     return Improvement(mdp, gamma, np.stack([each.values for each in worth]), max(each.bound for each in worth))
+
+
+def exact_plans(task: Task, gamma: float = 0.9, seed: int = 0) -> MultiAdvisor:
+    """An agent of a maze whose fruits are heard by each other's exact plans, on their own local states; any size.
+
+    A plan goes on once its own fruit is eaten, and stays about the place: nobody else's fruit can tell.
+
+    >>> import multiadvisor as mad
+    >>> exact_plans(mad.make("three-fruits"), 0.9).evaluate(games=10).finished
+    1.0
+    """
+    world = maze_constants(task)
+    agent = exact_agent(task, "egocentric", gamma, seed, aggregation="fruits=gpi")
+    worth, ghosts = agent._learner.plans.table, len(world.ghost_start)
+    layout, gammas = task.layout(), task.gammas(gamma)
+    mdps = [fruit_mdp(world, int(cell)) for cell in world.fruit_cell]
+    for j in range(ghosts, task.n):
+        plan = greedy_policy(agent.values(j))
+        plan[world.fruit_cell[j - ghosts]] = 0.25  # there its fruit is eaten, and it has no more to wish
+        rows = layout.offset[j] + layout.stride[j] * np.arange(len(plan))
+        for k, local in enumerate(mdps):
+            worth[rows, k] = solve_local(local, float(gammas[ghosts + k]), policy=plan)[0]
+    return agent
