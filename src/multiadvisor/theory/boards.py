@@ -98,9 +98,9 @@ def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iter
         yield q, residual
 
 
-def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, **settings: Any) -> MultiAdvisor:
+def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum") -> MultiAdvisor:
     """An agent whose tables hold the exact values in the place of learned ones."""
-    agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, **settings)
+    agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, aggregation=aggregation)
     layout = task.layout()
     for j, (q, _) in enumerate(local_values(task, planning, gamma)):
         agent._learner.table[layout.offset[j] + layout.stride[j] * np.arange(len(q))] = q
