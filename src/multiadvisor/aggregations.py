@@ -19,6 +19,9 @@ from multiadvisor.errors import BadInput, unknown
 from multiadvisor.plannings import check_name
 
 Array = Any  # a NumPy or JAX array
+CORRECTION = "correction"  # the aggregation, and the name and group of the one whom the aggregator then hears as well
+GPI = "gpi"
+LEARNED = (CORRECTION, GPI)  # what the aggregator itself learns for, beside the advisors' tables
 
 
 @dataclass(frozen=True)
@@ -292,6 +295,12 @@ def fill_normalised(table, rows, weights, m, parameter, preferences):
         preferences[action] = preferences[action] / largest if largest > 0.0 else 0.0
 
 
+def fill_nothing(table, rows, weights, m, parameter, preferences):
+    """Of what is learned beside the advisors' tables the advice alone says nothing."""
+    for action in range(table.shape[1]):
+        preferences[action] = 0.0
+
+
 @aggregation("sum", compiled=fill_sum)
 def weighted_sum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """Q_Sigma(x, a) = sum_j w_j Q_j(x_j, a), the paper's: weights may be any real numbers.
@@ -362,6 +371,18 @@ def normalised(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     total = xp.maximum(weights[..., None] * advice, 0.0).sum(axis=-2)
     largest = total.max(axis=-1, keepdims=True)
     return xp.where(largest > 0, total / xp.where(largest > 0, largest, 1.0), 0.0)
+
+
+@aggregation(CORRECTION, compiled=fill_nothing)
+def correction(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
+    """The sum less the correction D(x, a) that the aggregator learns beside it: what the sum promises too much."""
+    raise BadInput("the correction is learned beside tables, and there are none here: choose another aggregation")
+
+
+@aggregation(GPI, compiled=fill_nothing)
+def gpi(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
+    """Generalised policy improvement: the best over j of sum_k w_k Q_k^{pi_j}(x, a), what j's plan is worth to all."""
+    raise BadInput("what plans are worth is learned beside tables, and there are none here: choose another aggregation")
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import AGGREGATIONS, Aggregation, aggregation_named
+from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, LEARNED, Aggregation, aggregation_named
 from multiadvisor.errors import BadInput, short
 from multiadvisor.plannings import PLANNINGS, Planning, planning_named
 
@@ -110,12 +110,14 @@ class Voices(NamedTuple):
             aggregation, parameter = self.parts[0]
             return aggregation(advice, weights, parameter)
         of = self.of if advisors is None else self.of[advisors]
-        total = None
+        total: Any = None
         for part, (aggregation, parameter) in enumerate(self.parts):
             members = np.flatnonzero(of == part)
+            if not len(members):
+                continue  # nobody of them is active
             each = aggregation(advice[..., members, :], weights[..., members], parameter)
             total = each if total is None else total + each
-        return total
+        return advice.sum(axis=-2) if total is None else total
 
 
 def doubtful(task: Task | Team, voices: Voices, lowest: np.ndarray) -> str | None:
@@ -147,10 +149,22 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     return tuple(found)
 
 
-def voices_of(task: Task | Team, aggregation: str) -> Voices:
-    """How the aggregator hears each advisor; those whom the settings leave out are summed."""
+def voices_of(task: Task | Team, aggregation: str, tables: bool = False) -> Voices:
+    """How the aggregator hears each advisor; those whom the settings leave out are summed.
+
+    What the aggregator itself has to learn for it learns beside `tables`, and is refused elsewhere.
+    """
     values = by_name("aggregation", aggregation)
     names = [name or "sum" for name in spread("aggregation", values, task)]
+    learned = [name for name in names if name in LEARNED]
+    if learned and not tables:
+        raise BadInput(
+            f"the aggregation {learned[0]!r} is learned beside tables, and there are none here: choose another"
+        )
+    if CORRECTION in names:
+        if list(values) != [""]:
+            raise BadInput(f"the correction is of the sum of all advisors: give {CORRECTION!r} alone, for everybody")
+        names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [
         (name, focus.group if name != "sum" and (focus.group in values or focus.name in values) else "")

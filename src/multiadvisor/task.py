@@ -44,6 +44,11 @@ class Transition(NamedTuple):
     info: dict[str, Any]
 
 
+def nothing(transition: Transition) -> float:
+    """The reward of who is never paid."""
+    return 0.0
+
+
 @dataclass(frozen=True)
 class Focus:
     """One advisor's part of the task.
@@ -208,9 +213,16 @@ class Task:
     """For finite worlds, what people call the states."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
+    correction: Focus | None = None
+    """What a learned correction looks at (its `state` and `states`) and its step size (`alpha`); None: the whole state.
+
+    In a compiled world `state` is a compiled function (constants, x) -> number below `states`.
+    """
 
     def __post_init__(self) -> None:
         check_foci(self.foci)
+        if self.correction is not None:
+            check_foci([self.correction])
         if len(self.actions) < 1:
             raise BadInput(f"task {self.name!r} has no action: give it at least one")
         if (self.world is None) == (self.adapter is None):
@@ -342,7 +354,9 @@ class Task:
              f.planning, f.state if isinstance(f.state, str) else None]
             for f in self.foci
         ]  # fmt: skip
-        whole = [self.name, self.actions, parts, self.limit, self.known or self._world_digest]
+        whole: list[Any] = [self.name, self.actions, parts, self.limit, self.known or self._world_digest]
+        if self.correction is not None:
+            whole.append([self.correction.states, repr(self.correction.alpha)])
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
@@ -379,13 +393,15 @@ class Task:
         *,
         name: str | None = None,
         discretise: Callable[[Any], Hashable] | None = None,
+        correction: Focus | None = None,
         **options: Any,
     ) -> Task:
         """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor. Real-valued observations need
-        `discretise`, or a `state` function in each focus. The environment is the agent's from then on: play in another
+        `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at, where
+        that is not the whole observation. The environment is the agent's from then on: play in another
         one, as a step or reset of yours would come into the middle of its games.
 
         >>> import multiadvisor as mad
@@ -395,7 +411,7 @@ class Task:
         """
         from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
 
-        return task_from_gymnasium(env, foci, name, discretise, options)
+        return replace(task_from_gymnasium(env, foci, name, discretise, options), correction=correction)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:

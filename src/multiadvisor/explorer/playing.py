@@ -15,7 +15,7 @@ class TablePlayer:
 
     def __init__(self, agent: MultiAdvisor, weights: np.ndarray) -> None:
         self._learner: Any = agent._learner
-        self._weights = weights
+        self._weights = np.concatenate([weights, self._learner.weights[len(weights) :]])  # a correction keeps its own
 
     def act(self, x: np.ndarray, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""

@@ -77,6 +77,19 @@ class Voice(NamedTuple):
     one: Any  # [A] scratch
     behaviour: Any  # [A] scratch
     note: Any  # [3] scratch of linear Q-learning
+    plans: Any  # what the plans of its groups are worth
+
+
+class Plans(NamedTuple):
+    """What every advisor's plan is worth to each of its group (`plans.py`); empty where no group is heard so."""
+
+    table: Any  # [rows, J, A] Q_k^{pi_j}: the row of j's plan in a local state, the place of k in the group
+    group: Any  # [n] int64 the group of an advisor, or -1
+    place: Any  # [n] int64 its place there
+    peers: Any  # [n, J] int64 the advisors of its group
+    sizes: Any  # [groups] int64
+    one: Any  # [A] scratch
+    best: Any  # [A] scratch
 
 
 class Run(NamedTuple):
@@ -122,14 +135,18 @@ def expect(kind, table, counts, nexts, m, ahead, value, advisors, kinds):
     """The plannings that are known here, as one switch."""
 
 
+def hear(combine, table, seen, slots, committee, voice):
+    """How the preferences in a state are found: `aggregate`, or that of `plans`."""
+
+
 def settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
-    """How advisors that ended learn: `settle_advisors`, or `linear.settle_features`."""
+    """How advisors that ended learn: `settle_advisors`, or that of `linear`, `correction` or `plans`."""
 
 
 def advance(
     combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
 ):
-    """How those who stay learn: `advance_advisors`, or `linear.advance_features`."""
+    """How those who stay learn: `advance_advisors`, or that of `linear`, `correction` or `plans`."""
 
 
 # ---- choosing --------------------------------------------------------------------------------------------------------
@@ -319,10 +336,15 @@ def foresee(counts, nexts, m, now, run, voice, clock):
 
 
 @inside
-def learn_advisors(expect, table, counts, slots, rows, nexts, committee, m, action, decay, now, run, voice, clock):
-    """The m advisors that stay learn from the transition; whether the preferences in the next state have changed."""
+def look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock):
+    """What the m advisors that stay expect of the next state."""
     ahead = foresee(counts, nexts, m, now, run, voice, clock)
     expect(run.kind, table, counts, nexts, m, ahead, slots.value, slots.advisors, committee.kind)
+
+
+@inside
+def learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run):
+    """They learn from the transition; whether the preferences in the next state have changed."""
     same = False
     for i in range(m):
         j = np.uintp(slots.advisors[i])
@@ -339,9 +361,8 @@ def advance_advisors(
     """Those who stay look where they have arrived, and learn; the preferences there are left in `voice.total`."""
     aggregate(combine, table, seen, slots, committee, voice)
     if run.learning and m > 0:
-        changed = learn_advisors(
-            expect, table, counts, slots, rows, nexts, committee, m, action, decay, now, run, voice, clock
-        )
+        look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
+        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
         if changed or seen.size != m:
             aggregate(combine, table, seen, slots, committee, voice)
 
@@ -394,7 +415,7 @@ def play(
             speaks(constants, x, slots.advisors, m, slots.voice)
             local_states(constants, x, slots.advisors, m, slots.local)
             place(slots, committee, rows, m)
-            aggregate(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
+            hear(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
             entering = False
 
         action, before = next_action(voice.total, clock, run), m
@@ -447,7 +468,7 @@ def ask(constants, x, table, whole, real, committee, voice):
     speaks(constants, x, slots.advisors, m, slots.voice)
     local_states(constants, x, slots.advisors, m, slots.local)
     place(slots, committee, slots.rows, m)
-    aggregate(combine, table, Seen(slots.advisors, slots.rows, slots.voice, m), slots, committee, voice)
+    hear(combine, table, Seen(slots.advisors, slots.rows, slots.voice, m), slots, committee, voice)
     return m
 
 
@@ -484,8 +505,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     )
     parts = clock[PARTS]
     voice = Voice(
-        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2]
-    )
+        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2],
+        0,
+    )  # fmt: skip
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
         clock[KIND], clock[NEEDED],
@@ -505,7 +527,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
                 return -1 - j
             slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
         _, leaving = pay(slots, m, committee, now, run, tally, real[RETURNS])
-        m = settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
+        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
 
     count = 0
     if event != TERMINATED:
@@ -517,7 +539,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         for i in range(m):
             nexts[i] = firsts[whole[VIEW, slots.advisors[i]]] + whole[POSITION, slots.advisors[i]]
         seen = Seen(whole[ARRIVED], whole[ARRIVED_ROW], real[ARRIVED_VOICE], count)
-        advance_advisors(
+        advance(
             combine,
             expect,
             table,

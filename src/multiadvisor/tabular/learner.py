@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,8 @@ from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.settings import Settings
-from multiadvisor.tabular import kernel, linear, switch
+from multiadvisor.tabular import kernel, plans, switch
+from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
@@ -129,7 +129,7 @@ class Made(NamedTuple):
 
 def made_committee(task: Task, settings: Settings) -> Made:
     """Who plans how and is heard how, as the compiled loop has it."""
-    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
+    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, tables=True)
     known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
@@ -154,12 +154,12 @@ class CompiledLearner(_Tables):
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.world is not None
-        features = settings.learner == "linear"
-        if features:  # a feature of its own for every advisor's local state, as in the paper
-            task = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
+        if settings.learner == "linear":
             for what, each in (("gamma", task.gammas(settings.gamma)), ("alpha", task.alphas(settings.alpha))):
                 if (each != each[0]).any():
                     raise BadInput(f"linear Q-learning has one {what} for everything: leave those of advisors out")
+        self._n = task.n  # those who are paid
+        task = as_learned(task, settings)
         self.task, self.settings = task, settings
         world = task.world
         assert world is not None
@@ -173,6 +173,8 @@ class CompiledLearner(_Tables):
         self.weights = self.committee.weight
         self.table = empty_table(task, layout.rows)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
+        self.plans = plans.plans_of(task, self.made.voices, layout.rows)
+        ways = ways_of(settings, self.made.voices)
         self.x = np.zeros(world.size, np.int64)
         self.clock = np.array([0, 0, 0, 1, 0])
         self.tally = np.zeros(2)
@@ -182,13 +184,11 @@ class CompiledLearner(_Tables):
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
             speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None,
-            combine=self.made.combine, expect=self.made.expect,
-            settle=linear.settle_features if features else kernel.settle_advisors,
-            advance=linear.advance_features if features else kernel.advance_advisors,
+            combine=self.made.combine, expect=self.made.expect, **ways,
         )  # fmt: skip
         self._ask = specialise(
             kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
-            speaks=world.speaks or kernel.everybody_speaks,
+            speaks=world.speaks or kernel.everybody_speaks, hear=ways["hear"],
         )  # fmt: skip
 
     def _play(
@@ -209,7 +209,7 @@ class CompiledLearner(_Tables):
             run,
             turns, scores, lengths, finished, returns,
         )  # fmt: skip
-        return Played(scores, lengths, finished, returns[:games])
+        return Played(scores, lengths, finished, returns[:games, : self._n])
 
     def prepare(self) -> None:
         """Compile, where that has not been done: nothing is played."""
@@ -258,7 +258,7 @@ class CompiledLearner(_Tables):
         """How the kernel hears, with room to work in."""
         room = np.zeros((3, self.table.shape[1]))
         return kernel.Voice(
-            self.made.codes, self.made.ends, self.made.parameters, room[0], room[1], room[2], np.zeros(3)
+            self.made.codes, self.made.ends, self.made.parameters, room[0], room[1], room[2], np.zeros(3), self.plans
         )
 
     def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -283,7 +283,8 @@ class CompiledLearner(_Tables):
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
         counted = {"counts": self.counts} if self.made.counting else {}
-        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted}
+        planned = {"plans": self.plans.table} if len(self.plans.sizes) else {}
+        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted, **planned}
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave; a game whose state cannot be checked is begun anew."""
@@ -350,12 +351,21 @@ class AdapterLearner(_Tables):
         assert task.adapter is not None
         if settings.learner == "linear":
             raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+        self._n = task.n  # those who are paid
+        task = as_learned(task, settings)
+        assert task.adapter is not None
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
+        plans.plans_of(task, self.made.voices, 0)  # which are refused here
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect)
+        self._call = specialise(
+            kernel.adapter_turn,
+            combine=self.made.combine,
+            expect=self.made.expect,
+            **ways_of(settings, self.made.voices),
+        )
         self.slots = self._slots(draws.stream_key(settings.seed, draws.TRAINING), learning=True)
         self.trail: list[int] = []
         self.seeded_at = np.zeros(1, np.int64)
@@ -495,7 +505,7 @@ class AdapterLearner(_Tables):
             return self._evaluate(games, seed)
 
     def _evaluate(self, games: int, seed: int) -> Played:
-        adapter, n = self.adapter, self.task.n
+        adapter, n = self.adapter, self._n
         played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))
         slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)
         turn = self._turn(slots)
@@ -513,7 +523,7 @@ class AdapterLearner(_Tables):
                         "TimeLimit"
                     )
             played.score[game], played.turns[game] = slots.tally[kernel.GAME_SCORE], slots.clock[kernel.GAME_TURN]
-            played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS]
+            played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS, :n]
         return played
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:

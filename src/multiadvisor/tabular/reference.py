@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.aggregations import behaviour, epsilon_greedy, greedy, weighted_sum
+from multiadvisor.aggregations import CORRECTION, GPI, behaviour, epsilon_greedy, greedy, weighted_sum
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,
@@ -77,6 +77,10 @@ class Reference:
     sigma: float
     key: np.uint64
     counts: np.ndarray  # [rows, A] how often each action was the aggregator's
+    correcting: bool = False  # the last advisor is the correction
+    groups: tuple[np.ndarray, ...] = ()  # [groups] [members] of those who are heard by each other's plans
+    offset: np.ndarray | None = None  # [n] of the rows of advisors with the same local state
+    plans: np.ndarray | None = None  # [rows, J, A] Q_k^{pi_j}: the row of j's plan, the place of k in its group
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
@@ -101,8 +105,48 @@ class Reference:
 
     def preferences(self, frame: Frame) -> np.ndarray:
         """What the aggregator makes of the advice [A]."""
-        advisors = frame.advisors
-        return self.voices.prefer(self.table[frame.rows], self.weights[advisors] * frame.heard, advisors)
+        weights = self.weights[frame.advisors] * frame.heard
+        single = ~np.isin(frame.advisors, [k for group in self.groups for k in group])
+        total = np.zeros(self.table.shape[1])
+        if single.any() or not self.groups:
+            total = self.voices.prefer(self.table[frame.rows[single]], weights[single], frame.advisors[single])
+        for group in self.groups:
+            if np.isin(frame.advisors, group).any():
+                total = total + self.best_plan(frame, weights, group)
+        return total
+
+    def best_plan(self, frame: Frame, weights: np.ndarray, group: np.ndarray) -> np.ndarray:
+        """The best over the plans j of sum_k w_k Q_k^{pi_j} [A]."""
+        assert self.plans is not None
+        worth = np.zeros((len(group), self.table.shape[1]))  # [J, A]
+        for k, row, weight in zip(frame.advisors, frame.rows, weights, strict=True):
+            if k in group:
+                worth += weight * self.plans[self.plan_rows(row, k, group), np.searchsorted(group, k)]
+        return worth.max(axis=0)
+
+    def plan_rows(self, row: int, k: int, group: np.ndarray) -> np.ndarray:
+        """The rows [J] of all plans of a group in the local state in which k looks at `row`."""
+        assert self.offset is not None
+        return row - self.offset[k] + self.offset[group]
+
+    def learn_plans(self, rows: np.ndarray, action: int, reward: np.ndarray, advisors: np.ndarray,
+                    after: np.ndarray | None) -> None:  # fmt: skip
+        """What every plan of its group is worth to each of these advisors, who arrive in the rows `after`, or end."""
+        for i, k in enumerate(advisors):
+            for group in self.groups:
+                if k in group:
+                    assert self.plans is not None
+                    place = np.searchsorted(group, k)
+                    target = np.full(len(group), reward[i])
+                    if after is not None:
+                        ahead = self.plan_rows(after[i], k, group)
+                        tied = self.table[ahead] == self.table[ahead].max(axis=1, keepdims=True)  # [J, A] the plans
+                        worth = np.where(tied, self.plans[ahead, place], 0.0)
+                        target += self.gammas[k] * (np.array([sum(each) for each in worth]) / tied.sum(axis=1))
+                    here = self.plan_rows(rows[i], k, group)
+                    old = self.plans[here, place, action]
+                    new = old + self.alphas[k] * self.decay() * (target - old)
+                    self.plans[here, place, action] = np.where(abs(new) > TINY, new, 0.0)
 
     def choose(self, frame: Frame, turn: int) -> int:
         """The action of that turn."""
@@ -112,13 +156,20 @@ class Reference:
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
         reward = self.noisy(outcome.reward, before.advisors, key)
+        if self.correcting:
+            reward[-1] = 0.0
         gone = outcome.gone | outcome.terminated
+        self.learn_plans(before.rows[gone], action, reward[gone], before.advisors[gone], None)
         self.nudge(before.rows[gone], action, reward[gone], before.advisors[gone])
         if outcome.terminated:
             return
         stay = before.advisors[~gone]
-        values = self.expect(stay, outcome.rows[~gone], outcome.frame, key)
-        self.nudge(before.rows[~gone], action, reward[~gone] + self.gammas[stay] * values, stay)
+        reward, values = reward[~gone], self.expect(stay, outcome.rows[~gone], outcome.frame, key)
+        if self.correcting:  # paid what the others expect, and worth minus what all together can get
+            reward[-1] = sum(self.weights[stay[:-1]] * self.gammas[stay[:-1]] * values[:-1])
+            values[-1] = -self.preferences(outcome.frame).max()
+        self.learn_plans(before.rows[~gone], action, reward, stay, outcome.rows[~gone])
+        self.nudge(before.rows[~gone], action, reward + self.gammas[stay] * values, stay)
 
     def expect(self, advisors: np.ndarray, rows: np.ndarray, after: Frame, key: np.uint64) -> np.ndarray:
         """What the advisors expect of the rows they have arrived at."""
@@ -167,10 +218,16 @@ class Reference:
 
 def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
     """The readable learner of a task; what it learns goes into `table`."""
+    voices = voices_of(task, settings.aggregation, tables=True)
+    planned = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
+    groups = tuple(np.flatnonzero(voices.of == part) for part in planned)
+    most = max((len(group) for group in groups), default=0)
     return Reference(
-        source, table, plannings_of(task, settings.planned), voices_of(task, settings.aggregation), task.weights,
+        source, table, plannings_of(task, settings.planned), voices, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
-        settings.noise, key, np.zeros_like(table), settings.learner == "linear",
+        settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
+        task.layout().offset if groups else None, np.zeros((len(table), most, table.shape[1])),
+        settings.learner == "linear",
     )  # fmt: skip
 
 

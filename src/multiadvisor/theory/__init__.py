@@ -16,16 +16,18 @@ from multiadvisor.theory import counterexamples as counterexamples
 from multiadvisor.theory.attractors import Attractor, critical_gamma, stuck_states
 from multiadvisor.theory.boards import board_solution, exact_agent, local_values, trap_shares
 from multiadvisor.theory.bounds import Bound, Verdict, gamma_bound, progressive, verdict
+from multiadvisor.theory.correction import Correction, correct
 from multiadvisor.theory.earning import chance_bound, discounted_earning, earning_bound, earning_turns, fear_margin
 from multiadvisor.theory.enumerate import enumerate_task
+from multiadvisor.theory.gpi import Improvement, improve
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, evaluate, optimum, solve
 
 __all__ = [
-    "Attractor", "Bound", "FiniteMDP", "Solution", "Verdict", "attractors", "board_solution", "chance_bound",
-    "counterexamples", "critical_gamma", "discounted_earning", "earning_bound", "earning_turns", "enumerate_task",
-    "evaluate", "exact_agent", "fear_margin", "gamma_bound", "local_values", "optimum", "progressive", "solve",
-    "stuck_states", "trap_shares", "verdict",
+    "Attractor", "Bound", "Correction", "FiniteMDP", "Improvement", "Solution", "Verdict", "attractors",
+    "board_solution", "chance_bound", "correct", "counterexamples", "critical_gamma", "discounted_earning",
+    "earning_bound", "earning_turns", "enumerate_task", "evaluate", "exact_agent", "fear_margin", "gamma_bound",
+    "improve", "local_values", "optimum", "progressive", "solve", "stuck_states", "trap_shares", "verdict",
 ]  # fmt: skip
 
 

@@ -30,7 +30,8 @@ def maze_constants(task: Task) -> MazeConstants:
     return constants
 
 
-def _fruit_mdp(world: MazeConstants, cell: int) -> LocalMDP:
+def fruit_mdp(world: MazeConstants, cell: int) -> LocalMDP:
+    """Pac-Boy's cell, until he arrives at that of the fruit."""
     arrives = world.neighbour == cell
     return LocalMDP(
         world.neighbour[:, :, None],
@@ -67,7 +68,7 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
     else:
         world = maze_constants(task)
         ghosts = [_ghost_mdp(world)] * len(world.ghost_start)
-        fruits = (_fruit_mdp(world, int(cell)) for cell in world.fruit_cell)
+        fruits = (fruit_mdp(world, int(cell)) for cell in world.fruit_cell)
         mdps = (local for part in (ghosts, fruits) for local in part)
     known: dict[tuple[int, float], tuple[np.ndarray, float]] = {}
     for local, discount in zip(mdps, gammas, strict=True):
@@ -84,7 +85,7 @@ def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iter
     """The exact values of the fruits that lie on the board x, one after the other."""
     world = maze_constants(task)
     for place in np.flatnonzero(x[1 + len(world.ghost_start) :]):
-        q, residual, _ = solve_local(_fruit_mdp(world, int(world.fruit_cell[place])), gamma, planning)
+        q, residual, _ = solve_local(fruit_mdp(world, int(world.fruit_cell[place])), gamma, planning)
         yield q, residual
 
 
@@ -178,7 +179,7 @@ def _learned_residual(world: MazeConstants, agent: MultiAdvisor, fruits: list[in
     largest = 0.0
     for j in fruits:
         goal, q = int(world.fruit_cell[j - ghosts]), agent.values(j)
-        off = np.abs(backup(_fruit_mdp(world, goal), bootstrap(PLANNINGS[planning], q), gamma) - q)
+        off = np.abs(backup(fruit_mdp(world, goal), bootstrap(PLANNINGS[planning], q), gamma) - q)
         largest = max(largest, float(np.delete(off, goal, axis=0).max()))  # on its own fruit nobody ever stands
     return largest
 
@@ -188,7 +189,7 @@ def board_bound(task: Task) -> Bound:
     world = maze_constants(task)
     cells = np.arange(len(world.neighbour))
     parts = (
-        (f"fruit {task.grid.name(int(cell))}", _fruit_mdp(world, int(cell)), cells[cells != cell])
+        (f"fruit {task.grid.name(int(cell))}", fruit_mdp(world, int(cell)), cells[cells != cell])
         for cell in world.fruit_cell
     )
     return bound_of(parts, task.actions, task.weights)

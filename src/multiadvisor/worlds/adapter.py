@@ -17,7 +17,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.restored import require
-from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.task import Focus, Task, Transition, nothing
 from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
@@ -263,6 +263,8 @@ class Adapter:
 
     def _reward_source(self, j: int, focus: Focus) -> int:
         size = max(self.components, 1)
+        if focus.reward is nothing:
+            return size + j
         if focus.reward is None:
             if self.components:
                 raise BadInput(

@@ -1,0 +1,188 @@
+"""The correction that the aggregator learns: what the sum of the advisors promises too much (`theory.correction`).
+
+    D(x, a) = E[ sum_j w_j gamma_j V_j(x'_j) - gamma max_a' (Q_Sigma(x', a') - D(x', a')) ]
+
+D is heard as one more advisor, of weight -1, whose local state is the whole state or what the task names in its place.
+Its reward is what the others expect of the next state, its value there minus the best that all together can really
+get. So everything but these two lines is the advisors' own: rows of the one table, the sum, ends, checkpoints.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.aggregations import CORRECTION
+from multiadvisor.compiling import compiled, inside
+from multiadvisor.errors import BadInput
+from multiadvisor.tabular.kernel import aggregate, larger, learn_advisors, look_ahead, settle_advisors
+from multiadvisor.task import Focus, Task, World, nothing
+from multiadvisor.worlds.adapter import Adapter
+
+MOST_STATES = 4_000_000
+
+
+# ---- learning --------------------------------------------------------------------------------------------------------
+# The correction is the last of the active advisors, and active as long as the game lasts.
+@inside
+def settle_corrected(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+    """`settle_advisors`; the correction's own reward has no noise, and at the end of a game it is 0."""
+    slots.reward[m - 1] = 0.0
+    return settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+
+
+@inside
+def advance_corrected(
+    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
+):  # fmt: skip
+    """`advance_advisors`, with the reward and the value of the correction."""
+    aggregate(combine, table, seen, slots, committee, voice)
+    if run.learning and m > 0:
+        look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
+        promised = 0.0
+        for i in range(m - 1):
+            j = np.uintp(slots.advisors[i])
+            promised += committee.weight[j] * committee.gamma[j] * slots.value[i]
+        best = voice.total[0]
+        for a in range(1, voice.total.shape[0]):
+            best = larger(best, voice.total[a])
+        slots.reward[m - 1], slots.value[m - 1] = promised, -best
+        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        slots.reward[m - 1] = 0.0  # a world is given zeros
+        if changed or seen.size != m:
+            aggregate(combine, table, seen, slots, committee, voice)
+
+
+class Whole(NamedTuple):
+    """The constants of a world in which the correction looks at the whole state, or at features of it."""
+
+    world: Any
+    """The world's own."""
+    radix: Any  # [size] int64: what each number of x counts, where nobody names features
+    states: int
+    n: int
+    """The number of the correction among the advisors."""
+
+
+# ---- the task with one advisor more ----------------------------------------------------------------------------------
+def with_correction(task: Task) -> Task:
+    """The task as its aggregator sees it: with the correction as the last advisor."""
+    if any(focus.speaks is not None for focus in task.foci) or (task.world is not None and task.world.speaks):
+        raise BadInput(
+            f"some advisors of task {task.name!r} fall silent, and the correction is of a sum of the same advisors "
+            "throughout: let everybody speak, or choose another aggregation"
+        )
+    given = task.correction or Focus(CORRECTION)
+    focus = Focus(
+        CORRECTION, reward=nothing, state=given.state, states=given.states, weight=-1.0, alpha=given.alpha,
+        planning="egocentric", group=CORRECTION,
+    )  # fmt: skip
+    if task.adapter is not None:
+        foci = (*task.foci, focus)
+        return replace(task, foci=foci, adapter=Adapter(task.adapter.env, foci, task.adapter.discretise))
+    assert task.world is not None
+    place, radix, states = _features(task, given) if given.state is not None else _whole_state(task, task.world)
+    focus = replace(focus, state=CORRECTION, states=states)
+    constants = Whole(task.world.constants, radix, states, task.n)
+    return replace(task, foci=(*task.foci, focus), world=_looking(task.world, constants, place))
+
+
+def _features(task: Task, given: Focus) -> tuple[Any, np.ndarray, int]:
+    """The user's own function (constants, x) -> number below `states`."""
+    if not callable(given.state) or given.states is None:
+        raise BadInput(
+            f"the correction of task {task.name!r} needs a compiled function of the state and its number of values: "
+            "give correction=Focus('correction', state=function, states=number)"
+        )
+    if not 1 <= given.states <= MOST_STATES:
+        raise BadInput(
+            f"the correction of task {task.name!r} has {given.states} states: choose features that take from 1 to "
+            f"{MOST_STATES} values"
+        )
+    return _feature_place(given.state), np.zeros(0, np.int64), given.states
+
+
+def _whole_state(task: Task, world: World) -> tuple[Any, np.ndarray, int]:
+    """The number of a state x among all that its `sizes` allow."""
+    way_out = "name features of it with correction=Focus('correction', state=function, states=number)"
+    if world.sizes is None:
+        raise BadInput(
+            f"the states of task {task.name!r} cannot be counted, as its world gives no sizes: give them, or {way_out}"
+        )
+    states = math.prod(world.sizes)
+    if states > MOST_STATES:
+        raise BadInput(f"a correction on all {float(states):.2g} states of task {task.name!r} is too large: {way_out}")
+    radix = [math.prod(world.sizes[k + 1 :]) for k in range(world.size)]
+    return whole_place, np.array(radix, np.int64), states
+
+
+@compiled
+def whole_place(constants, x):
+    """The number of a state, digit by digit."""
+    total = 0
+    for k in range(constants.radix.shape[0]):
+        total += constants.radix[k] * x[k]
+    return total
+
+
+@lru_cache(maxsize=64)
+def _feature_place(features: Any) -> Any:
+    look = features if hasattr(features, "py_func") else compiled(features)
+
+    @compiled
+    def place(constants, x):
+        return look(constants.world, x)
+
+    return _of_module(place, features)
+
+
+def _looking(world: World, constants: Whole, place: Any) -> World:
+    """The world with one advisor more, which looks at `place`."""
+    functions = _compiled(world.reset, world.begin, world.local_states, world.step, place)
+    going = None if world.going is None else lambda constants, x: world.going(constants.world, x)  # type: ignore[misc]
+    return replace(world, constants=constants, going=going, **functions)
+
+
+@lru_cache(maxsize=64)
+def _compiled(reset: Any, begin: Any, local_states: Any, step: Any, place: Any) -> dict[str, Any]:
+    @compiled
+    def reset_all(constants, x, key):
+        reset(constants.world, x, key)
+
+    @compiled
+    def begin_all(constants, x, advisors):
+        m = begin(constants.world, x, advisors)
+        advisors[m] = constants.n
+        return m + 1
+
+    @compiled
+    def local_states_all(constants, x, advisors, m, local):
+        others = m - 1 if m > 0 else 0
+        local_states(constants.world, x, advisors, others, local)
+        if m > 0:
+            at = place(constants, x)
+            if at < 0 or at >= constants.states:
+                raise BadInput("the correction looks at a state that is out of range: correct `sizes`, or its function")
+            local[others] = at
+
+    @compiled
+    def step_all(constants, x, action, key, advisors, m, reward, ended):
+        return step(constants.world, x, action, key, advisors, m - 1, reward, ended)
+
+    return {
+        "reset": _of_module(reset_all, reset),
+        "begin": _of_module(begin_all, begin),
+        "local_states": _of_module(local_states_all, local_states, place),
+        "step": _of_module(step_all, step),
+    }
+
+
+def _of_module(wrapper: Any, *wrapped: Any) -> Any:
+    """What wraps a function of a script belongs to the script, whose machine code is not kept (see `specialise`)."""
+    if any(getattr(function, "__module__", "") == "__main__" for function in wrapped):
+        wrapper.__module__ = "__main__"
+    return wrapper

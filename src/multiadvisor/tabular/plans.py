@@ -1,0 +1,169 @@
+"""Generalised policy improvement, learned (`theory.gpi`): what every advisor's plan is worth to each of its group.
+
+Advisor j's plan is its own greedy action; advisors of a group share their local state, so that everybody can tell what
+each of the others would do. Off-policy, with every transition, each advisor k learns Q_k^{pi_j} for the plan of every j
+of its group, those whose part is over included. The group is heard as the best over j of sum_k w_k Q_k^{pi_j}(x, a),
+and the other groups are added as ever. The same loop as the advisors' (`kernel.play`), with these three functions in
+the place of theirs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multiadvisor.aggregations import GPI
+from multiadvisor.committee import Voices
+from multiadvisor.compiling import inside
+from multiadvisor.errors import BadInput
+from multiadvisor.tabular.kernel import TINY, Plans, aggregate, larger, learn_advisors, look_ahead, settle_advisors
+from multiadvisor.task import Task
+
+MOST_VALUES = 200_000_000  # 1.6 GB
+
+
+@inside
+def row_of(plans, committee, row, advisor, plan):
+    """The row of another's plan in the local state in which `advisor` looks at `row`."""
+    peer = plans.peers[np.uintp(advisor), plan]
+    return np.uintp(row - committee.offset[np.uintp(advisor)] + committee.offset[np.uintp(peer)])
+
+
+@inside
+def hear_plans(combine, table, seen, slots, committee, voice):
+    """The preferences of `aggregate`, and for each group with plans those of the best one, action by action."""
+    aggregate(combine, table, seen, slots, committee, voice)
+    plans = voice.plans
+    for group in range(plans.sizes.shape[0]):
+        members = 0
+        for plan in range(plans.sizes[group]):
+            members = 0
+            for a in range(table.shape[1]):
+                plans.one[a] = 0.0
+            for i in range(seen.size):
+                k = np.uintp(seen.advisors[i])
+                if plans.group[k] == group:
+                    row, place = row_of(plans, committee, seen.rows[i], k, plan), np.uintp(plans.place[k])
+                    members += 1
+                    for a in range(table.shape[1]):
+                        plans.one[a] += seen.voice[i] * plans.table[row, place, a]
+            for a in range(table.shape[1]):
+                plans.best[a] = larger(plans.best[a], plans.one[a]) if plan > 0 else plans.one[a]
+        if members > 0:
+            for a in range(table.shape[1]):
+                voice.total[a] += plans.best[a]
+
+
+@inside
+def nudge_plan(plans, row, place, action, alpha, target):
+    """q += alpha * error."""
+    old = plans.table[row, place, action]
+    new = old + alpha * (target - old)
+    plans.table[row, place, action] = new if abs(new) > TINY else 0.0
+
+
+@inside
+def settle_plans(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+    """Whoever has ended learns its last reward, whatever the plan; then `settle_advisors`."""
+    plans = voice.plans
+    if run.learning and (leaving or terminated):
+        for i in range(m):
+            k = np.uintp(slots.advisors[i])
+            if plans.group[k] >= 0 and (terminated or slots.ended[i] != 0):
+                alpha, place = committee.alpha[k] * decay, np.uintp(plans.place[k])
+                for plan in range(plans.sizes[plans.group[k]]):
+                    row = row_of(plans, committee, rows[i], k, plan)
+                    nudge_plan(plans, row, place, action, alpha, slots.reward[i])
+    return settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+
+
+@inside
+def learn_plans(table, slots, rows, nexts, m, committee, action, decay, plans):
+    """Those who stay learn what each plan of their group is worth to them; equal best actions share a plan evenly."""
+    for group in range(plans.sizes.shape[0]):
+        for plan in range(plans.sizes[group]):
+            best, ties, choice = 0.0, 0, 0  # what the plan does in the next state, which all of the group see alike
+            for i in range(m):
+                k = np.uintp(slots.advisors[i])
+                if plans.group[k] == group:
+                    ahead, place = row_of(plans, committee, nexts[i], k, plan), np.uintp(plans.place[k])
+                    if ties == 0:
+                        best, choice = table[ahead, 0], 0
+                        for a in range(1, table.shape[1]):
+                            best = larger(best, table[ahead, a])
+                        for a in range(table.shape[1]):
+                            choice = a if table[ahead, a] == best else choice
+                            ties += 1 if table[ahead, a] == best else 0
+                    worth = plans.table[ahead, place, choice]
+                    if ties > 1:
+                        worth = 0.0
+                        for a in range(table.shape[1]):
+                            worth += plans.table[ahead, place, a] if table[ahead, a] == best else 0.0
+                        worth /= ties
+                    row = row_of(plans, committee, rows[i], k, plan)
+                    target = slots.reward[i] + committee.gamma[k] * worth
+                    nudge_plan(plans, row, place, action, committee.alpha[k] * decay, target)
+
+
+@inside
+def advance_plans(
+    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
+):  # fmt: skip
+    """`advance_advisors`; plans are learned about before the advisors learn, and with it change their plans."""
+    hear_plans(combine, table, seen, slots, committee, voice)
+    if run.learning and m > 0:
+        look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
+        learn_plans(table, slots, rows, nexts, m, committee, action, decay, voice.plans)
+        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        if changed or seen.size != m:
+            hear_plans(combine, table, seen, slots, committee, voice)
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+def no_plans(actions: int) -> Plans:
+    """Of a committee in which no group has plans."""
+    return _plans(0, [], 0, actions)
+
+
+def plans_of(task: Task, voices: Voices, rows: int) -> Plans:
+    """Room for what the plans of the groups that are heard by them are worth, in a table of so many rows."""
+    actions = len(task.actions)
+    parts = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
+    groups = [np.flatnonzero(voices.of == part) for part in parts]
+    for members in groups:
+        _check_group(task, members)
+    if not groups:
+        return no_plans(actions)
+    if (size := rows * max(len(members) for members in groups) * actions) > MOST_VALUES:
+        raise BadInput(
+            f"what all plans are worth to all advisors of task {task.name!r} are {size:.2g} values, more than "
+            f"{MOST_VALUES:.2g}: give fewer advisors a group of plans (GROUP=gpi), or choose another aggregation"
+        )
+    return _plans(rows, groups, task.n, actions)
+
+
+def _plans(rows: int, groups: list[np.ndarray], n: int, actions: int) -> Plans:
+    most = max((len(members) for members in groups), default=0)
+    group, place, peers = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros((n, most), np.int64)
+    for g, members in enumerate(groups):
+        group[members], place[members] = g, np.arange(len(members))
+        peers[members, : len(members)] = members
+    sizes = np.array([len(members) for members in groups], np.int64)
+    return Plans(np.zeros((rows, most, actions)), group, place, peers, sizes, np.zeros(actions), np.zeros(actions))
+
+
+def _check_group(task: Task, members: np.ndarray) -> None:
+    """Refuse advisors that could not tell each other's plans from what they see."""
+    if task.world is None:
+        raise BadInput(
+            f"plans are learned in compiled worlds, and task {task.name!r} is a Python environment: choose another "
+            "aggregation than gpi"
+        )
+    first = task.foci[members[0]]
+    for j in members:
+        focus = task.foci[j]
+        if focus.table is not None or (focus.state, focus.states) != (first.state, first.states):
+            others = "shares its table" if focus.table is not None else f"does not see what {first.name!r} sees"
+            raise BadInput(
+                f"advisor {focus.name!r} of task {task.name!r} {others}, so that gpi cannot hear them by each other's "
+                "plans: name groups whose advisors share one local state, as in fruits=gpi"
+            )

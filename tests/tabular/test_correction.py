@@ -1,0 +1,191 @@
+"""The learned correction: its readable twin, the optimum where the sum gets stuck, checkpoints, and what is refused."""
+
+import dataclasses
+
+import gymnasium
+import numpy as np
+import pytest
+from test_parity import Errands, assert_compiled_parity, errand_foci, varied
+
+import multiadvisor as mad
+from multiadvisor import draws, theory
+from multiadvisor.errors import BadInput
+from multiadvisor.tabular import kernel
+from multiadvisor.tabular.reference import AdapterSource, reference
+
+CORRECTED = {"planning": "egocentric", "aggregation": "correction"}
+
+
+# ---- the readable twin -----------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["three-fruits", "four-fruits", "two-goal", "dollars-and-euros", "random-mdp"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_reference_and_the_kernel_give_the_same_bytes(name, noise):
+    assert_compiled_parity(varied(mad.make(name)), 1500, **CORRECTED, noise=noise, epsilon=0.3, seed=3)
+
+
+@pytest.mark.parametrize("planning", ["agnostic", "empathic"])
+def test_so_they_do_with_other_plannings(planning):
+    task = varied(mad.make("three-fruits"))
+    assert_compiled_parity(task, 1500, planning=planning, aggregation="correction", epsilon=0.3, alpha_half=500)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_so_they_do_in_a_python_environment_where_advisors_come_and_go(noise):
+    how = {**CORRECTED, "noise": noise, "epsilon": 0.2, "seed": 5}
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
+    twin = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)._learner.task
+    table = np.zeros((4000, 3))
+    told = reference(twin, agent.settings, AdapterSource(twin, 5), table, draws.stream_key(5, draws.TRAINING))
+    for _ in range(4):
+        agent._learner.run(400)
+        told.learn(400)
+        rows = agent._learner.adapter.rows
+        assert np.array_equal(agent._learner.table[:rows], table[:rows])
+    assert np.count_nonzero(agent.values("whole")) > 10
+    names, advice = agent.advice(np.array([1, 1, 1]))
+    assert names[-1] == "correction"
+    assert advice[-1].any()
+
+
+# ---- the optimum -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "score", "turns"), [("two-goal", 1, 1), ("three-fruits", 3, 10), ("four-fruits", 4, 14)]
+)
+def test_it_finishes_optimally_where_the_sum_is_stuck(name, score, turns):
+    task = mad.make(name)
+    plain = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, epsilon=0.2, seed=1).learn(50_000, progress=False)
+    assert plain.evaluate(games=20).finished == 0.0
+    for seed in range(3):
+        agent = mad.MultiAdvisor(task, **CORRECTED, gamma=0.9, epsilon=0.2, seed=seed)
+        found = agent.learn(200_000, progress=False).evaluate(games=20)
+        assert (found.finished, found.score, found.turns) == (1.0, score, turns)
+
+
+@pytest.mark.parametrize("name", ["two-goal", "three-fruits", "four-fruits"])
+def test_what_it_prefers_is_the_optimum_and_what_it_takes_off_is_not_negative(name):
+    agent = mad.MultiAdvisor(mad.make(name), **CORRECTED, gamma=0.9, epsilon=1.0, seed=0).learn(
+        2_000_000, progress=False
+    )
+    mdp = theory.enumerate_task(agent.task)
+    best, _ = theory.optimum(mdp, 0.9)
+    start = agent.task.deal()
+    assert agent.preferences(start) == pytest.approx(best[mdp.start.argmax()], abs=1e-4)
+    assert agent.advice(start)[1][-1].min() > -1e-9
+
+
+def test_a_python_environment_is_corrected_as_well():
+    def best_of(**how):
+        task = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0))
+        agent = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, epsilon=0.3, **how)
+        return agent.learn(4_000, progress=False).preferences(0)
+
+    assert best_of() == pytest.approx([2.7, 1.0, 2.0], abs=1e-3)
+    assert best_of(aggregation="correction") == pytest.approx([1.8, 1.0, 2.0], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_features_of_ones_own():
+    """The whole state, spelled as a function, is the same table; the cell alone is enough to leave the attractor."""
+    task = mad.make("three-fruits")
+    sizes = task.world.sizes
+
+    def everything(world, x):
+        total = 0
+        for k in range(4):
+            total = total * sizes[k] + x[k]
+        return total
+
+    def cell(world, x):
+        return x[0]
+
+    def learned(correction, **how):
+        own = dataclasses.replace(task, correction=correction)
+        return mad.MultiAdvisor(own, **CORRECTED, epsilon=0.2, **how).learn(50_000, progress=False)
+
+    whole = mad.Focus("correction", state=everything, states=15 * 8)
+    assert np.array_equal(learned(whole)._learner.table, learned(None)._learner.table)
+    slow = mad.Focus("correction", state=everything, states=15 * 8, alpha=0.01)
+    assert not np.array_equal(learned(slow)._learner.table, learned(None)._learner.table)
+    assert learned(mad.Focus("correction", state=cell, states=15)).evaluate(games=10).score > 0
+
+
+# ---- keeping ---------------------------------------------------------------------------------------------------------
+def test_a_run_that_was_saved_goes_on_bit_for_bit(tmp_path):
+    def fresh():
+        return mad.MultiAdvisor(mad.make("four-fruits"), **CORRECTED, noise=0.1, epsilon=0.2, seed=2)
+
+    straight = fresh().learn(3_000, progress=False)
+    fresh().learn(1_234, progress=False).save(tmp_path / "run")
+    again = mad.load(tmp_path / "run").learn(3_000 - 1_234, progress=False)
+    assert np.array_equal(again._learner.table, straight._learner.table)
+    with pytest.raises(BadInput, match="reweight=True"):
+        mad.load(tmp_path / "run", straight.task.with_weights(fruits=2.0))
+
+
+def test_so_does_a_run_in_a_python_environment(tmp_path):
+    def fresh():
+        return mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **CORRECTED, epsilon=0.2, seed=2)
+
+    straight = fresh().learn(1_500, progress=False)
+    fresh().learn(700, progress=False).save(tmp_path / "run")
+    again = mad.load(tmp_path / "run", mad.Task.from_gymnasium(Errands(), errand_foci())).learn(800, progress=False)
+    rows = straight._learner.adapter.rows
+    assert np.array_equal(again._learner.table[:rows], straight._learner.table[:rows])
+
+
+def test_an_evaluation_speaks_of_the_tasks_own_advisors():
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), **CORRECTED).learn(2_000, progress=False)
+    found = agent.evaluate(games=3)
+    assert set(found.advisors) == set(agent.task.names)
+    assert found.played.returns.shape == (3, 3)
+    assert found.score == found.played.returns.sum(axis=1).mean()
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+def test_states_that_cannot_be_counted_are_refused():
+    with pytest.raises(BadInput, match=r"all 1.7e\+28 states of task 'pac-boy'.*name features"):
+        mad.MultiAdvisor(mad.make("pac-boy"), **CORRECTED)
+    task = mad.make("three-fruits")
+    unknown = dataclasses.replace(task, world=dataclasses.replace(task.world, sizes=None))
+    with pytest.raises(BadInput, match="cannot be counted"):
+        mad.MultiAdvisor(unknown, **CORRECTED)
+    env = gymnasium.make("MountainCar-v0")
+    car = mad.Task.from_gymnasium(env, [mad.Focus("time", state=lambda observation: int(observation[0] > 0))])
+    with pytest.raises(BadInput, match="focus 'correction' looks at the whole observation"):
+        mad.MultiAdvisor(car, **CORRECTED)
+
+
+@pytest.mark.slow
+def test_features_out_of_range_are_refused_while_learning():
+    task = dataclasses.replace(
+        mad.make("three-fruits"), correction=mad.Focus("correction", state=lambda world, x: x[0], states=5)
+    )
+    with pytest.raises(BadInput, match="out of range"):
+        mad.MultiAdvisor(task, **CORRECTED).learn(1_000, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("focus", "message"),
+    [
+        (mad.Focus("correction", state="cell", states=5), "compiled function"),
+        (mad.Focus("correction", state=lambda world, x: 0), "number of values"),
+        (mad.Focus("correction", state=lambda world, x: 0, states=10**9), "from 1 to 4000000"),
+    ],
+)
+def test_features_without_their_number(focus, message):
+    with pytest.raises(BadInput, match=message):
+        mad.MultiAdvisor(dataclasses.replace(mad.make("three-fruits"), correction=focus), **CORRECTED)
+
+
+def test_a_part_of_the_sum_silent_advisors_and_networks_are_refused():
+    task = mad.make("three-fruits")
+    with pytest.raises(BadInput, match="alone, for everybody"):
+        mad.MultiAdvisor(task, aggregation="fruits=correction")
+    with pytest.raises(BadInput, match="learned beside tables"):
+        mad.MultiAdvisor(task, aggregation="correction", deep=mad.DeepSettings())
+    with pytest.raises(BadInput, match="linear Q-learning is a sum"):
+        mad.MultiAdvisor(task, aggregation="correction", learner="linear")
+    silent = dataclasses.replace(task, world=dataclasses.replace(task.world, speaks=kernel.everybody_speaks))
+    with pytest.raises(BadInput, match="fall silent"):
+        mad.MultiAdvisor(silent, **CORRECTED)
