@@ -91,11 +91,11 @@ class Voices(NamedTuple):
             aggregation, parameter = self.parts[0]
             return aggregation(advice, weights, parameter)
         of = self.of if advisors is None else self.of[advisors]
-        total = None
+        total = advice[..., :0, :].sum(axis=-2)  # [..., A] zeros
         for part, (aggregation, parameter) in enumerate(self.parts):
             members = np.flatnonzero(of == part)
-            each = aggregation(advice[..., members, :], weights[..., members], parameter)
-            total = each if total is None else total + each
+            if len(members):
+                total = total + aggregation(advice[..., members, :], weights[..., members], parameter)
         return total
 
 
