@@ -138,36 +138,45 @@ def fill_sum(table, rows, weights, m, parameter, preferences):
 def fill_max(table, rows, weights, m, parameter, preferences):
     """The largest, column by column; four at a time."""
     actions = table.shape[1]
+    heard = 0  # the first that speaks
+    while heard < m and weights[heard] == 0.0:
+        heard += 1
+    if heard == m:
+        for action in range(actions):
+            preferences[action] = 0.0
+        return
+    first, loud = np.uintp(rows[heard]), weights[heard]
     action = 0
     while action + 4 <= actions:
-        b0, b1, b2, b3 = -np.inf, -np.inf, -np.inf, -np.inf
-        for i in range(m):
-            row, w = np.uintp(rows[i]), weights[i]
-            if w != 0.0:
-                q0, q1 = w * table[row, action], w * table[row, action + 1]
-                q2, q3 = w * table[row, action + 2], w * table[row, action + 3]
-                b0 = q0 if q0 > b0 else b0
-                b1 = q1 if q1 > b1 else b1
-                b2 = q2 if q2 > b2 else b2
-                b3 = q3 if q3 > b3 else b3
+        b0, b1 = loud * table[first, action], loud * table[first, action + 1]
+        b2, b3 = loud * table[first, action + 2], loud * table[first, action + 3]
+        for i in range(heard + 1, m):
+            # who is silent repeats what the first one said: no branch
+            row = np.uintp(rows[i]) if weights[i] != 0.0 else first
+            w = weights[i] if weights[i] != 0.0 else loud
+            q0, q1 = w * table[row, action], w * table[row, action + 1]
+            q2, q3 = w * table[row, action + 2], w * table[row, action + 3]
+            b0 = q0 if q0 > b0 else b0
+            b1 = q1 if q1 > b1 else b1
+            b2 = q2 if q2 > b2 else b2
+            b3 = q3 if q3 > b3 else b3
         preferences[action], preferences[action + 1] = b0, b1
         preferences[action + 2], preferences[action + 3] = b2, b3
         action += 4
     while action < actions:
-        best = -np.inf
-        for i in range(m):
+        best = loud * table[first, action]
+        for i in range(heard + 1, m):
             if weights[i] != 0.0:
                 q = weights[i] * table[np.uintp(rows[i]), action]
                 best = q if q > best else best
         preferences[action] = best
         action += 1
-    if preferences[0] == -np.inf:  # nobody spoke
-        for k in range(actions):
-            preferences[k] = 0.0
 
 
 def fill_p_norm(table, rows, weights, m, parameter, preferences):
-    """Powers of what is divided by the largest, so that nothing overflows."""
+    """Powers of what is divided by the largest, so that nothing overflows; whole exponents by multiplying."""
+    times = int(parameter)
+    whole = times == parameter and times <= 64
     for action in range(table.shape[1]):
         largest = 0.0
         for i in range(m):
@@ -176,9 +185,16 @@ def fill_p_norm(table, rows, weights, m, parameter, preferences):
         total = 0.0
         if largest > 0.0:
             for i in range(m):
-                q = weights[i] * table[np.uintp(rows[i]), action]
-                if q > 0.0:
-                    total += (q / largest) ** parameter
+                share = weights[i] * table[np.uintp(rows[i]), action] / largest
+                if share > 0.0 and whole:
+                    power, left = 1.0, times
+                    while left > 0:
+                        power = power * share if left & 1 else power
+                        share *= share
+                        left >>= 1
+                    total += power
+                elif share > 0.0:
+                    total += share**parameter
         preferences[action] = largest * total ** (1.0 / parameter)
 
 
@@ -206,6 +222,19 @@ def fill_ranks(table, rows, weights, m, parameter, preferences):
         preferences[action] = 0.0
     for i in range(m):
         row, w = np.uintp(rows[i]), weights[i]
+        if actions == 4:  # a grid's, each pair once
+            q0, q1, q2, q3 = table[row, 0], table[row, 1], table[row, 2], table[row, 3]
+            p01 = 0.5 + (0.5 if q0 > q1 else 0.0) - (0.5 if q0 < q1 else 0.0)
+            p02 = 0.5 + (0.5 if q0 > q2 else 0.0) - (0.5 if q0 < q2 else 0.0)
+            p03 = 0.5 + (0.5 if q0 > q3 else 0.0) - (0.5 if q0 < q3 else 0.0)
+            p12 = 0.5 + (0.5 if q1 > q2 else 0.0) - (0.5 if q1 < q2 else 0.0)
+            p13 = 0.5 + (0.5 if q1 > q3 else 0.0) - (0.5 if q1 < q3 else 0.0)
+            p23 = 0.5 + (0.5 if q2 > q3 else 0.0) - (0.5 if q2 < q3 else 0.0)
+            preferences[0] += w * (1.0 + p01 + p02 + p03)
+            preferences[1] += w * (2.0 - p01 + p12 + p13)
+            preferences[2] += w * (3.0 - p02 - p12 + p23)
+            preferences[3] += w * (4.0 - p03 - p13 - p23)
+            continue
         for action in range(actions):
             points = 0.5  # against itself
             for other in range(actions):

@@ -16,6 +16,7 @@ import numpy as np
 from multiadvisor.compiling import compiled, inside
 from multiadvisor.draws import CHOICE, FORESIGHT, GAME, NOISE, below, draw, high_half, normal, turn_key
 from multiadvisor.plannings import Ahead
+from multiadvisor.worlds.slots import slot_of
 
 # Entries of `clock` and `tally`, which a checkpoint keeps.
 TURN, GAMES, GAME_TURN, FRESH, HELD = range(5)  # HELD: the next action plus 1, where an advisor has learned from it
@@ -70,6 +71,7 @@ class Voice(NamedTuple):
     """How the aggregator hears: the code and the parameter of each part, and room for one part's preferences."""
 
     code: Any  # [G] int64
+    ends: Any  # [G] int64 the first advisor behind each part; -1 where parts are mixed up
     parameter: Any  # [G]
     total: Any  # [A] the preferences
     one: Any  # [A] scratch
@@ -208,12 +210,18 @@ def aggregate(combine, table, seen, slots, committee, voice):
     parts = voice.code.shape[0]
     rows, voices, members, preferences = seen.rows, seen.voice, seen.size, voice.total
     if parts > 1:
-        rows, voices, preferences = slots.scratch, slots.volume, voice.one
+        preferences = voice.one
         for a in range(voice.total.shape[0]):
             voice.total[a] = 0.0
+    start = 0
     for part in range(parts):
-        if parts > 1:
-            members = 0
+        if parts > 1 and voice.ends[0] >= 0:  # advisors of a part stand side by side
+            last = part == parts - 1
+            end = seen.size if last else slot_of(seen.advisors, seen.size, voice.ends[part])
+            rows, voices, members = seen.rows[start:end], seen.voice[start:end], end - start
+            start = end
+        elif parts > 1:
+            rows, voices, members = slots.scratch, slots.volume, 0
             for i in range(seen.size):
                 if committee.part[np.uintp(seen.advisors[i])] == part:
                     rows[members], voices[members] = seen.rows[i], seen.voice[i]
@@ -455,11 +463,11 @@ def everybody_speaks(constants, x, advisors, m, voice):
 # Each array passed from Python costs some 30 ns, so that all there is fits into nine: the rows of the adapter's `whole`
 # and `real` go on after the slots, and `clock` and `tally` hold the settings as well.
 DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has just done
-(ARRIVED, ARRIVED_ROW, KIND_OF, PART_OF, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, NOW_SPEAKS, HAS_ENDED, CODES) = range(
-    WHOLE_SLOTS, WHOLE_SLOTS + 12
-)
+(
+    ARRIVED, ARRIVED_ROW, KIND_OF, PART_OF, POSITION, ONE, VIEW, SOURCE, NOW_ACTIVE, NOW_SPEAKS, HAS_ENDED, CODES, ENDS,
+) = range(WHOLE_SLOTS, WHOLE_SLOTS + 13)  # fmt: skip
 ARRIVED_VOICE, WEIGHT_OF, GAMMA_OF, ALPHA_OF, PARAMETERS, RETURNS = range(REAL_SLOTS, REAL_SLOTS + 6)
-ADAPTER_WHOLE, ADAPTER_REAL = WHOLE_SLOTS + 12, REAL_SLOTS + 6
+ADAPTER_WHOLE, ADAPTER_REAL = WHOLE_SLOTS + 13, REAL_SLOTS + 6
 ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS = range(5, 14)  # of `clock`
 EPSILON, SIGMA = range(2, 4)  # of `tally`
 
@@ -475,7 +483,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF]
     )
     parts = clock[PARTS]
-    voice = Voice(whole[CODES, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2])
+    voice = Voice(
+        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2]
+    )
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
         clock[KIND], clock[NEEDED],

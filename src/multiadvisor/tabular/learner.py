@@ -121,6 +121,7 @@ class Made(NamedTuple):
     needs: int
     counting: bool
     codes: np.ndarray  # [G] int64 the code of each part's aggregation
+    ends: np.ndarray  # [G] int64 the first advisor behind each part; -1 where parts are mixed up
     parameters: np.ndarray  # [G]
     expect: Any
     combine: Any
@@ -137,9 +138,15 @@ def made_committee(task: Task, settings: Settings) -> Made:
         voices, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
         sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
         np.array([heard.index(aggregation) for aggregation, _ in voices.parts], np.int64),
-        np.array([parameter for _, parameter in voices.parts], float),
+        _ends(voices), np.array([parameter for _, parameter in voices.parts], float),
         switch.expect_switch(known), switch.combine_switch(heard),
     )  # fmt: skip
+
+
+def _ends(voices: Voices) -> np.ndarray:
+    """The first advisor behind each part, where advisors of a part stand side by side; else -1."""
+    ends = np.searchsorted(voices.of, np.arange(len(voices.parts)), side="right")
+    return ends if (np.diff(voices.of) >= 0).all() else np.full_like(ends, -1)
 
 
 class CompiledLearner(_Tables):
@@ -247,7 +254,9 @@ class CompiledLearner(_Tables):
     def _voice(self) -> kernel.Voice:
         """How the kernel hears, with room to work in."""
         room = np.zeros((3, self.table.shape[1]))
-        return kernel.Voice(self.made.codes, self.made.parameters, room[0], room[1], room[2], np.zeros(3))
+        return kernel.Voice(
+            self.made.codes, self.made.ends, self.made.parameters, room[0], room[1], room[2], np.zeros(3)
+        )
 
     def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Who is active [m], on which rows [m], with which voice [m], and the preferences [A]."""

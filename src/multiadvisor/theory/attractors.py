@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.plannings import egocentric
+from multiadvisor.plannings import bootstrap, egocentric
 from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution, best_actions, solve
 
@@ -63,7 +63,7 @@ def pull(solution: Solution) -> Pull:
     """What staying and leaving are worth to the aggregator."""
     mdp = solution.mdp
     n, states, actions = solution.values.shape
-    own = egocentric(solution.values.reshape(n * states, actions)).reshape(n, states)
+    own = bootstrap(egocentric, solution.values.reshape(n * states, actions)).reshape(n, states)
     discounts = mdp.discounts(solution.gamma)
     stay = ((mdp.weights * discounts)[:, None] * own).sum(axis=0)
     options = np.where(leaves(mdp), solution.preferences, -np.inf)
