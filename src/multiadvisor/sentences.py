@@ -172,7 +172,7 @@ class Choice(NamedTuple):
         """Who has the strongest wish, over whom; and the others where they change the decision."""
         assert self.other is not None
         assert self.lead is not None
-        would = "would go" if self.moves else "would choose"
+        would, away = ("would go", "elsewhere") if self.moves else ("would choose", "otherwise")
         members = wishing(self.advice, self.weights, self.voices)
         wished = self.weights[members, None] * self.advice[members]
         others = np.setdiff1d(np.arange(len(self.names)), members)
@@ -193,9 +193,7 @@ class Choice(NamedTuple):
         if wished[leader, action] >= lead.value - self.tolerance:
             text = f"{self.does}: {self.crowd([lead.advisor])}"
             if lead.next is None or lead.next_action is None or lead.next_value is None:
-                return (
-                    f"{text}, {numbers(lead.value, math.inf)[0]}, is the strongest wish, and nobody {would} elsewhere"
-                )
+                return f"{text}, {numbers(lead.value, math.inf)[0]}, is the strongest wish, and nobody {would} {away}"
             x, y = numbers(lead.value, lead.next_value)
             return (
                 f"{text}, {x}, is the strongest wish; the next, {self.crowd([lead.next])}, {y}, {would} "

@@ -73,6 +73,7 @@ export class GameView {
     this.facts = el("p", { class: "facts" });
     this.boardCard = card("Board", this.layers, this.box, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
+    this.reasonCard = card("The shortest reason", this.reason.root);
     this.root = el(
       "div",
       { class: "columns" },
@@ -81,7 +82,7 @@ export class GameView {
         "div",
         { class: "stack" },
         card("Why this action", this.bars.root),
-        card("The shortest reason", this.reason.root),
+        this.reasonCard,
         el(
           "section",
           { class: "card" },
@@ -115,6 +116,7 @@ export class GameView {
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
     this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
     this.bars.render(frame);
+    setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });

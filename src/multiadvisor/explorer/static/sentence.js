@@ -110,7 +110,7 @@ function byStrength(all) {
 // The strongest wish, over whom; and those who are summed, where they change the decision.
 function led({ frame, all, start, side, does, word, moves, action, other, asked }) {
   const { lead, advice, total, tolerance, run, advisors } = frame;
-  const would = moves ? "would go" : "would choose";
+  const [would, away] = moves ? ["would go", "elsewhere"] : ["would choose", "otherwise"];
   const name = (i) => crowd([run.advisors[advisors[i]]]);
   const first = total.map((_, a) => lead.members.reduce((p, q) => (advice[q][a] > advice[p][a] ? q : p)));
   const top = total.map((_, a) => advice[first[a]][a]);
@@ -131,7 +131,7 @@ function led({ frame, all, start, side, does, word, moves, action, other, asked 
   }
   if (advice[lead.at][action] >= lead.value - tolerance) {
     const text = `${does}: ${name(lead.at)}`;
-    if (lead.next < 0) return `${text}, ${single(lead.value)}, is the strongest wish, and nobody ${would} otherwise`;
+    if (lead.next < 0) return `${text}, ${single(lead.value)}, is the strongest wish, and nobody ${would} ${away}`;
     const [x, y] = numbers(lead.value, lead.nextValue);
     const beaten = `the next, ${name(lead.next)}, ${y}, ${would} ${word(lead.nextAction)}`;
     return `${text}, ${x}, is the strongest wish; ${beaten}`;
