@@ -183,8 +183,9 @@ class Explanation:
         if self.voices.plain:
             lines = [f"what speaks for {pair}, {figure(self.advantage, '+')} in all:"]
         else:
-            lines = [f"what {pair}, {figure(self.advantage, '+')} by {self.aggregation}, would lose without each:"]
             rows = [(name, value) for name, value in rows if value != 0]
+            would = "would lose without each:" if rows else "would lose nothing without any one of them"
+            lines = [f"{pair}, {figure(self.advantage, '+')} by {self.aggregation}, {would}"]
         for name, value in rows[:_SHOWN]:
             note = "  MSX+" if name in self.msx_plus else "  MSX-" if name in self.msx_minus else ""
             lines.append(f"  {name:24} {figure(value, '+')}{note}")

@@ -65,6 +65,13 @@ def numbers(first: float, second: float) -> tuple[str, str]:
     return f"{first:.4g}", f"{second:.4g}"
 
 
+def _two(first: float, second: float) -> tuple[str, str]:
+    """Two wishes: those that are equal up to rounding look equal."""
+    if math.isclose(first, second, rel_tol=1e-9):
+        return numbers(first, math.inf)[0], numbers(second, math.inf)[0]
+    return numbers(first, second)
+
+
 def figure(value: float, sign: str = "") -> str:
     """A number with three decimals, or in powers of ten."""
     return f"{value:{sign}.3f}" if value == 0 or abs(value) >= 0.0005 else f"{value:{sign}.1e}"
@@ -180,7 +187,7 @@ class Choice(NamedTuple):
         first, top = members[wished.argmax(axis=0)], wished.max(axis=0)  # [A] for each action
         lead, action, other = self.lead, self.action, self.other
         if self.asked or side < 1:
-            x, y = numbers(float(top[action]), float(top[other]))
+            x, y = _two(float(top[action]), float(top[other]))
             if first[action] == first[other]:
                 text = f"{start}: {self.crowd(first[[action]])} has the strongest wish for both, {x} and {y}"
             else:
@@ -194,7 +201,7 @@ class Choice(NamedTuple):
             text = f"{self.does}: {self.crowd([lead.advisor])}"
             if lead.next is None or lead.next_action is None or lead.next_value is None:
                 return f"{text}, {numbers(lead.value, math.inf)[0]}, is the strongest wish, and nobody {would} {away}"
-            x, y = numbers(lead.value, lead.next_value)
+            x, y = _two(lead.value, lead.next_value)
             return (
                 f"{text}, {x}, is the strongest wish; the next, {self.crowd([lead.next])}, {y}, {would} "
                 f"{self.word(lead.next_action)}"
@@ -209,7 +216,7 @@ class Choice(NamedTuple):
         )
         if first[action] == lead.advisor:
             return text
-        best = numbers(float(top[action]), lead.value)[0]
+        best = _two(float(top[action]), lead.value)[0]
         return f"{text}; the strongest for {self.word(action)} is {self.crowd(first[[action]])}, {best}"
 
     def _besides(self, others: np.ndarray, gap: float) -> str:

@@ -85,6 +85,12 @@ function single(value) {
   return numbers(value, Infinity)[0];
 }
 
+// Two wishes: those that are equal up to rounding look equal.
+function two(first, second) {
+  const equal = Math.abs(first - second) <= 1e-9 * Math.max(Math.abs(first), Math.abs(second));
+  return equal ? [single(first), single(second)] : numbers(first, second);
+}
+
 // The gains of some outweigh the losses of the others.
 function summed(all, start, side) {
   const strongest = byStrength(all);
@@ -117,7 +123,7 @@ function led({ frame, all, start, side, does, word, moves, action, other, asked 
   const others = advisors.map((_, i) => i).filter((i) => !lead.members.includes(i));
   const gains = (a, b) => others.map((i) => ({ ...run.advisors[advisors[i]], value: advice[i][a] - advice[i][b] }));
   if (asked || side < 1) {
-    const [x, y] = numbers(top[action], top[other]);
+    const [x, y] = two(top[action], top[other]);
     const [mine, its] = [name(first[action]), name(first[other])];
     const text =
       first[action] === first[other]
@@ -132,7 +138,7 @@ function led({ frame, all, start, side, does, word, moves, action, other, asked 
   if (advice[lead.at][action] >= lead.value - tolerance) {
     const text = `${does}: ${name(lead.at)}`;
     if (lead.next < 0) return `${text}, ${single(lead.value)}, is the strongest wish, and nobody ${would} ${away}`;
-    const [x, y] = numbers(lead.value, lead.nextValue);
+    const [x, y] = two(lead.value, lead.nextValue);
     const beaten = `the next, ${name(lead.next)}, ${y}, ${would} ${word(lead.nextAction)}`;
     return `${text}, ${x}, is the strongest wish; ${beaten}`;
   }
@@ -142,7 +148,7 @@ function led({ frame, all, start, side, does, word, moves, action, other, asked 
   const beaten = `the strongest wish, ${name(lead.at)}, ${y}, which ${would} ${word(lead.action)}`;
   const text = `${does}: ${crowd(winning)}, ${x}, ${verb(winning, "outweigh")} ${beaten}`;
   if (first[action] === lead.at) return text;
-  return `${text}; the strongest for ${word(action)} is ${name(first[action])}, ${numbers(top[action], lead.value)[0]}`;
+  return `${text}; the strongest for ${word(action)} is ${name(first[action])}, ${two(top[action], lead.value)[0]}`;
 }
 
 // How many votes, and whose.
