@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor import theory
-from multiadvisor.explain import disagreement, explain, explain_advice, influence, msx, who
+from multiadvisor.explain import disagreement, explain, explain_advice, influence, msx
 from multiadvisor.runs.trace import explain_turn, record
+from multiadvisor.sentences import who
 from multiadvisor.theory.learned import learned_solution, surroundings
 
 

@@ -24,7 +24,7 @@ LAYERS = [
     {"runs.files", "runs.interrupt", "runs.checkpoint", "runs.sealed", "runs.lock"},
     {"agent"},
     {"theory"},
-    {"explain"},
+    {"shortest", "silence", "sentences", "explain"},
     {"check_adapter", "check_world", "check"},
     {"runs.training", "runs.trace", "plots", "paper_plots", "video"},
     {"runs.jobs"},

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.aggregations import CORRECTION, greedy
-from multiadvisor.committee import doubtful, plannings_of, unregistered, voices_of
+from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
@@ -103,6 +103,11 @@ class MultiAdvisor:
     def advisors(self) -> tuple[Focus, ...]:
         """Whose advice there is: the task's foci, or those a network was told to learn in their place."""
         return self._learner.advisors
+
+    @property
+    def voices(self) -> Voices:
+        """How the aggregator hears these advisors."""
+        return self._learner.voices
 
     def values(self, advisor: str | int) -> np.ndarray:
         """Q_j [local states, A] of one advisor, by name or index."""

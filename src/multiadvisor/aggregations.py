@@ -41,6 +41,8 @@ class Aggregation:
     """What the parameter is; empty where there is none."""
     wishes: bool = False
     """Whether it is meant for rewards of at least 0 only: a maximum does not hear fears."""
+    additive: bool = False
+    """Whether it adds up what it would make of each advisor alone, so that everybody's share can be told apart."""
 
     def __call__(self, advice: Array, weights: Array, parameter: float | None = None) -> Array:
         """The preferences [..., A] for advice [..., m, A] and weights [..., m]."""
@@ -62,13 +64,14 @@ AGGREGATIONS: dict[str, Aggregation] = {}
 
 def aggregation(
     name: str, *, compiled: Callable[..., None] | None = None, takes: str = "", parameter: float = 0.0,
-    least: float = -math.inf, wishes: bool = False,
+    least: float = -math.inf, wishes: bool = False, additive: bool = False,
 ) -> Callable[[Callable[[Array, Array, float], Array]], Aggregation]:  # fmt: skip
     """Register an aggregation under a name, for the library, the command line, sweeps and checkpoints alike.
 
     The function gives preferences; `compiled` is its twin for tables and for acting, in what numba can compile. What
     `takes` a parameter is written `name:parameter`. Whoever has weight 0 must not be heard, and where that is everybody
-    all preferences are 0. `wishes` are for rewards of at least 0: who gets less is warned of.
+    all preferences are 0. `wishes` are for rewards of at least 0: who gets less is warned of. What is `additive` is
+    explained faster.
 
     >>> import numpy as np
     >>> @aggregation("mean")
@@ -81,7 +84,7 @@ def aggregation(
     check_name("aggregation", name, AGGREGATIONS)
 
     def register(prefer: Callable[[Array, Array, float], Array]) -> Aggregation:
-        made = Aggregation(name, prefer, compiled, parameter, least, takes, wishes)
+        made = Aggregation(name, prefer, compiled, parameter, least, takes, wishes, additive)
         made.__dict__["__doc__"] = prefer.__doc__
         AGGREGATIONS[name] = made
         return made
@@ -301,7 +304,7 @@ def fill_nothing(table, rows, weights, m, parameter, preferences):
         preferences[action] = 0.0
 
 
-@aggregation("sum", compiled=fill_sum)
+@aggregation("sum", compiled=fill_sum, additive=True)
 def weighted_sum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """Q_Sigma(x, a) = sum_j w_j Q_j(x_j, a), the paper's: weights may be any real numbers.
 
@@ -331,7 +334,7 @@ def p_norm(advice: Array, weights: Array, parameter: float = 5.0) -> Array:
     return largest[..., 0, :] * (share**parameter).sum(axis=-2) ** (1.0 / parameter)
 
 
-@aggregation("majority", compiled=fill_majority)
+@aggregation("majority", compiled=fill_majority, additive=True)
 def majority(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """Each advisor has w_j votes for its own best action; where several are equal it splits them."""
     best = advice == advice.max(axis=-1, keepdims=True)
@@ -339,7 +342,7 @@ def majority(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     return (vote[..., None] * best).sum(axis=-2)
 
 
-@aggregation("ranks", compiled=fill_ranks)
+@aggregation("ranks", compiled=fill_ranks, additive=True)
 def ranks(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """Each advisor gives w_j times 1 for its worst action, 2 for the next, ... A for the best; equals share (Borda)."""
     mine, other = advice[..., :, None], advice[..., None, :]  # [..., m, A, A]
@@ -347,7 +350,9 @@ def ranks(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     return (weights[..., None] * points).sum(axis=-2)
 
 
-@aggregation("boltzmann_product", compiled=fill_boltzmann_product, takes="temperature", parameter=1.0, least=1e-6)
+@aggregation(
+    "boltzmann_product", compiled=fill_boltzmann_product, takes="temperature", parameter=1.0, least=1e-6, additive=True
+)
 def boltzmann_product(advice: Array, weights: Array, parameter: float = 1.0) -> Array:
     """The logarithm of the product of the advisors' Boltzmann policies, each to the power w_j."""
     xp = advice.__array_namespace__()
@@ -356,7 +361,9 @@ def boltzmann_product(advice: Array, weights: Array, parameter: float = 1.0) -> 
     return (weights[..., None] * policy).sum(axis=-2)
 
 
-@aggregation("boltzmann_sum", compiled=fill_boltzmann_sum, takes="temperature", parameter=1.0, least=1e-6)
+@aggregation(
+    "boltzmann_sum", compiled=fill_boltzmann_sum, takes="temperature", parameter=1.0, least=1e-6, additive=True
+)
 def boltzmann_sum(advice: Array, weights: Array, parameter: float = 1.0) -> Array:
     """The sum of the advisors' Boltzmann policies, each times w_j."""
     xp = advice.__array_namespace__()

@@ -46,6 +46,8 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
         )
+    if not agent.voices.plain:
+        raise BadInput(f"attractors are those of a sum, and this run is heard by {agent.settings.aggregation}")
     gamma = agent.settings.gamma
     if not x[1 + len(maze.ghost_start) :].any():
         return {"gamma": gamma, "planning": _kind(agent), "exact": [], "learned": [], "stuck": []}

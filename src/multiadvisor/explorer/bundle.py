@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
 from multiadvisor.grid import Grid
@@ -56,12 +57,26 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "turns": getattr(agent, "turns", 0),
         "actions": list(task.actions),
         "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in advisors],
+        "aggregation": agent.settings.aggregation,
+        "voices": {
+            "parts": [
+                {"name": kind.name, "parameter": parameter, "additive": kind.additive}
+                for kind, parameter in voices_for(agent).parts
+            ],
+            "of": voices_for(agent).of.tolist(),
+        },
+        "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planned)),
         "prices": task.weights.tolist(),
         "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
         "compiled": task.world is not None,
     }
+
+
+def voices_for(agent: Any) -> Voices:
+    """How the aggregator hears the agent's advisors."""
+    return agent.voices if hasattr(agent, "voices") else voices_of(agent.task, agent.settings.aggregation)
 
 
 def sends_table(agent: MultiAdvisor) -> bool:
@@ -98,6 +113,8 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
         arrays |= _on_grid(grid, trace.states(game))
     if trace.advice is not None or "cells" not in arrays:
         arrays |= _advice(trace, span)
+    if not voices_for(agent).plain:
+        arrays["preferences"] = _preferences(trace, game, agent)
     if trace.x is not None and agent.task.actions == tuple(DIRECTIONS):
         arrays["walls"] = _walls(agent, trace.states(game))
     kind: Any = float if trace.advice is None else trace.advice.dtype
@@ -106,6 +123,19 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
         "precision": float(np.finfo(kind).eps),
     }  # fmt: skip
     return pack(header, arrays)
+
+
+def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
+    """What the aggregator made of the advice in every turn [T, A]: the page may not know how to."""
+    voices, advisors = voices_for(agent), getattr(agent, "advisors", agent.task.foci)
+    weights, place = np.array([focus.weight for focus in advisors], float), {f.name: j for j, f in enumerate(advisors)}
+    found = np.zeros((int(trace.turns[game]), len(agent.task.actions)))
+    for turn, preferences in enumerate(found):
+        seen = trace.turn(game, turn)
+        names, advice = (seen.names, seen.advice) if seen.advice is not None else agent.advice(seen.state)
+        spoken = np.array([place[name] for name in names or ()], np.int64)
+        preferences[:] = voices.prefer(np.asarray(advice, float), weights[spoken], spoken)
+    return found
 
 
 def _walls(agent: Any, states: np.ndarray) -> np.ndarray:

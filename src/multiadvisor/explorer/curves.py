@@ -108,9 +108,13 @@ def label(settings: dict[str, Any]) -> str:
 
     >>> label({"planning": "empathic", "learner": "linear", "gamma": 0.9})
     'linear 0.9'
+    >>> label({"planning": "egocentric", "gamma": 0.9, "aggregation": "fruits=max"})
+    'egocentric 0.9, fruits=max'
     """
     learner = settings.get("learner", "advisors")
     text = f"{settings['planning'] if learner == 'advisors' else learner} {settings['gamma']:g}"
+    aggregation = settings.get("aggregation", "sum")
+    text += "" if aggregation == "sum" else f", {aggregation}"
     return text + (f", noise {settings['noise']:g}" if settings.get("noise") else "")
 
 

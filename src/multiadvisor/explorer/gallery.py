@@ -17,7 +17,7 @@ from multiadvisor.theory.attractors import attractors, critical_gamma
 from multiadvisor.theory.boards import maze_constants
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.theory.mdp import FiniteMDP
-from multiadvisor.theory.solver import Solution, best_actions, check_planning, solve
+from multiadvisor.theory.solver import SOLVED, Solution, best_actions, check_planning, solve
 from multiadvisor.worlds.builtin import make
 
 _LEARNED = 20_000  # transitions of the noisy learner
@@ -71,13 +71,14 @@ EXHIBITS = {
 }  # fmt: skip
 
 
-def listing() -> list[dict[str, Any]]:
-    """The exhibits, for the page."""
-    return [
+def listing() -> dict[str, Any]:
+    """The exhibits and the plannings they can be solved for, for the page."""
+    exhibits = [
         {"id": name, "title": one.title, "task": one.task, "text": one.text, "planning": one.planning,
          "gamma": one.gamma, "noise": one.noise}
         for name, one in EXHIBITS.items()
     ]  # fmt: skip
+    return {"gallery": exhibits, "plannings": list(SOLVED)}
 
 
 @functools.cache

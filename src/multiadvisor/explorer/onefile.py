@@ -85,13 +85,15 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
         packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
         layers[str(number)] = _layers(library, name, game)
-    return {"curves": library.curves(), "gallery": [], "runs": runs, "packs": packs, "layers": layers}
+    return {"curves": library.curves(), "gallery": [], "plannings": [], "runs": runs, "packs": packs, "layers": layers}
 
 
 def _layers(library: Library, name: str, game: int) -> dict[str, object]:
     """The exact attractors of every board of the game, by the turn in which it is new."""
     agent, (trace, number) = library.entry(name).agent, library.recorded(name, game)
     found: dict[str, object] = {}
+    if not agent.voices.plain:  # attractors are those of a sum
+        return found
     if trace.x is None or (maze := maze_of(agent.task)) is None:
         return found
     last = b""

@@ -123,7 +123,7 @@ class Explorer:
         return Response(result, media_type=kind)
 
     async def _runs(self, request: Request) -> Response:
-        return await self._answer(request, lambda: {**self.library.listing(), "gallery": gallery.listing()})
+        return await self._answer(request, lambda: {**self.library.listing(), **gallery.listing()})
 
     async def _curves(self, request: Request) -> Response:
         return await self._answer(request, lambda: {"curves": self.library.curves()})

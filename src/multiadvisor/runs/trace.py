@@ -23,7 +23,7 @@ import numpy as np
 
 from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
-from multiadvisor.explain import Explanation, explain, explain_advice
+from multiadvisor.explain import Explanation, explain, explain_advised
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.tabular.learner import Played
@@ -376,12 +376,8 @@ def explain_turn(
         )
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
-    foci = {focus.name: focus for focus in getattr(agent, "advisors", task.foci)}
-    return explain_advice(
-        seen.names, seen.advice, [foci[name].weight for name in seen.names], task.actions, action=seen.action,
-        against=against, groups=[foci[name].group for name in seen.names], task=task.name, first=task.first_action,
-        here=None if seen.state is None else surroundings(agent, seen.state),
-    )  # fmt: skip
+    here = None if seen.state is None else surroundings(agent, seen.state)
+    return explain_advised(agent, seen.names, seen.advice, seen.action, against, here)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ class Surroundings(NamedTuple):
     """Whether the greedy aggregator can remain in it, or in others like it."""
     margin: float | None
     """By how much staying beats the best action that leaves; below 0 where it does not."""
-    stuck: bool
-    """Whether the greedy walk from here never earns and never ends."""
+    stuck: bool | None
+    """Whether the greedy walk from here never earns and never ends; None where advisors are not summed."""
 
 
 def _values(task: Task) -> int:
@@ -82,7 +82,10 @@ def surroundings(agent: Any, state: Any) -> Surroundings | None:
     if found is None or not (found[0].mdp.local[:, found[1]] >= 0).any():
         return None
     solution, here = found
-    away, stuck = leaves(solution.mdp)[here], bool(stuck_states(solution)[here])
+    away = leaves(solution.mdp)[here]
+    if getattr(agent.settings, "aggregation", "sum") != "sum":
+        return Surroundings(away, None, None, None, None)  # a solution's preferences are those of a sum
+    stuck = bool(stuck_states(solution)[here])
     if solution.planning != "egocentric" or getattr(agent.settings, "learner", "advisors") == "linear":
         return Surroundings(away, None, None, None, stuck)
     attracting = attractor_states(solution)

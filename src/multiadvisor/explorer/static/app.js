@@ -42,7 +42,7 @@ class App {
       player: this.player,
       selects: [this.firstPick, this.otherPick],
     });
-    this.gallery = new Gallery(this.store, source, this.player, listing.gallery, this.redraw);
+    this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
     this.bar = el(
       "div",

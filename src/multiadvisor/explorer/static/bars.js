@@ -1,7 +1,7 @@
 // Why this action: what each action is worth, and who makes it so. One bar for each action, negative to the left.
 
 import { el, gapText, setText, signed, widthOf } from "./dom.js";
-import { bestActions } from "./maths.js";
+import { bestActions, hearPart } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
@@ -21,13 +21,45 @@ export function actionWord(name) {
   return COMPASS[name] || name;
 }
 
-// The parts of a bar: large groups together, the others one by one.
+// The parts of a bar. What adds up is split: large groups together, the others one by one. What does not, as a maximum,
+// is one part; of an aggregation from elsewhere only the whole is known.
 function partsOf(run) {
-  return run.groups.flatMap((group) =>
-    group.members.length > TOGETHER
-      ? [{ label: group.name, members: new Set(group.members) }]
-      : group.members.map((j) => ({ label: run.names[j], members: new Set([j]) })),
-  );
+  if (!run.known) return [{ label: run.aggregation, members: new Set(), voice: -1 }];
+  return run.voices.parts.flatMap(({ name, additive }, voice) => {
+    const heard = (j) => run.voices.of[j] === voice;
+    if (!additive) {
+      const named = run.groups.filter((group) => group.members.some(heard)).map((group) => group.name);
+      const label = named.length > 3 ? name : `${name} of ${named.join(", ")}`;
+      return [{ label, members: new Set(run.names.map((_, j) => j).filter(heard)), voice }];
+    }
+    return run.groups.flatMap((group) => {
+      const members = group.members.filter(heard);
+      return members.length > TOGETHER
+        ? [{ label: group.name, members: new Set(members), voice }]
+        : members.map((j) => ({ label: run.names[j], members: new Set([j]), voice }));
+    });
+  });
+}
+
+// What each part of the bars is worth [A][parts].
+function valuesOf(frame, shown) {
+  const { run, game, rows, advisors, parts, total } = frame;
+  if (!run.known) return run.actions.map((_, a) => [total[a]]);
+  const each = shown.map(({ members, voice }) => {
+    const part = parts.find((one) => one.number === voice);
+    const only = part ? part.at.map((_, k) => k).filter((k) => members.has(advisors[part.at[k]])) : [];
+    return only.length ? hearPart(game.table, run.A, part, rows, only) : new Float64Array(run.A);
+  });
+  return run.actions.map((_, a) => each.map((own) => own[a]));
+}
+
+// What a part is called in the bar of one action: under a maximum, whose wish it is.
+function labelOf(frame, { label, voice }, action) {
+  const { run, lead, advice, advisors } = frame;
+  if (!lead || run.voices.parts[voice]?.name !== "max") return label;
+  const members = lead.members.filter((i) => run.voices.of[advisors[i]] === voice);
+  if (!members.length) return label;
+  return run.names[advisors[members.reduce((p, q) => (advice[q][action] > advice[p][action] ? q : p))]];
 }
 
 // The longest of these texts that has room in so many pixels.
@@ -48,8 +80,11 @@ export class Bars {
     this.run = run;
     this.parts = partsOf(run);
     if (this.parts.length > 24) {
-      const rest = new Set(this.parts.slice(23).flatMap((part) => [...part.members]));
-      this.parts = [...this.parts.slice(0, 23), { label: `${rest.size} more`, members: rest }];
+      // only what is heard in the same way can be put together
+      const { voice } = this.parts.at(-1);
+      const kept = this.parts.filter((part, k) => k < 23 || part.voice !== voice);
+      const rest = new Set(this.parts.filter((part) => !kept.includes(part)).flatMap((part) => [...part.members]));
+      this.parts = [...kept, { label: `${rest.size} more`, members: rest, voice }];
     }
     this.rows = run.actions.map((name, a) => {
       const segments = this.parts.map((part) =>
@@ -81,13 +116,9 @@ export class Bars {
   }
 
   render(frame) {
-    const { run, total, advisors, advice, action } = frame;
+    const { run, total, advisors, action } = frame;
     if (run !== this.run) this.build(run);
-    const sums = run.actions.map((_, a) => this.parts.map(() => 0));
-    advisors.forEach((j, i) => {
-      const p = this.parts.findIndex((part) => part.members.has(j));
-      for (let a = 0; a < run.A; a += 1) sums[a][p] += advice[i][a];
-    });
+    const sums = valuesOf(frame, this.parts);
     let low = 0;
     let high = 0;
     sums.forEach((row, a) => {
@@ -119,11 +150,12 @@ export class Bars {
         segment.style.width = `${share}%`;
         segment.hidden = share < 0.15;
         segment.classList.toggle("negative", value < 0);
+        const label = labelOf(frame, this.parts[p], a);
         setText(
           segment.firstChild,
-          fitting([`${this.parts[p].label} ${signed(value)}`, signed(value), signed(value, 1)], (share * track) / 100),
+          fitting([`${label} ${signed(value)}`, signed(value), signed(value, 1)], (share * track) / 100),
         );
-        segment.title = `${this.parts[p].label} ${signed(value, 4)}`;
+        segment.title = `${label} ${signed(value, 4)}`;
       });
       row.zero.style.left = `${at(0)}%`;
       row.mark.style.left = `${at(total[a])}%`;
@@ -138,10 +170,11 @@ export class Bars {
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
+    const heard = run.plain ? "" : `Heard by ${run.aggregation}. `;
     const parts = this.parts.length > 1 ? "The diamond is the sum. " : "";
     setText(
       this.key,
-      advisors.length ? `${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
+      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
     );
     if (this.open.open) this.renderAll(frame);
   }

@@ -156,6 +156,17 @@ function drawRing(context, x, y, size, palette, stable) {
   context.restore();
 }
 
+// Whose wish is strongest, and whose is next.
+function drawFrame(context, x, y, size, palette, leads) {
+  context.save();
+  context.strokeStyle = palette.accent;
+  context.lineWidth = Math.max(1.5, size * 0.07);
+  if (!leads) context.setLineDash([size * 0.12, size * 0.1]);
+  roundedCell(context, x - size * 0.36, y - size * 0.36, size * 0.72, size * 0.16);
+  context.stroke();
+  context.restore();
+}
+
 function drawWays(context, centre, ways, size, palette) {
   context.save();
   context.lineWidth = Math.max(1, size * 0.035);
@@ -179,7 +190,7 @@ function angleOf(vector) {
   return vector && (vector[0] || vector[1]) ? Math.atan2(vector[0], vector[1]) : null;
 }
 
-// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, ways, cell, pinned, palette }.
+// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned, palette }.
 export function drawBoard(context, size, what) {
   const { run, game, turn, palette } = what;
   const { grid, A } = run;
@@ -222,6 +233,7 @@ export function drawBoard(context, size, what) {
   grid.items.forEach((item, k) => {
     if (game.hasItem(turn, k)) drawFruit(context, ...centre(item.cell), size, palette);
   });
+  for (const [cell, leads] of what.led || []) drawFrame(context, ...centre(cell), size, palette, leads);
   for (const one of what.attractors || []) drawRing(context, ...centre(one.cell), size, palette, one.stable);
   const cells = game.cells(turn);
   const next = what.fraction > 0 && turn < game.turns ? game.cells(turn + 1) : null;

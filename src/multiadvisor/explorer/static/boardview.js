@@ -153,7 +153,7 @@ export class BoardView {
     this.legend.classList.toggle("mixed", scale.mixed);
     this.legend.classList.toggle("below", scale.high <= 0 && scale.low < 0);
     this.legend.hidden = !what.heat;
-    this.unknown.hidden = what.run.table !== null;
+    this.unknown.hidden = what.run.table !== null && what.run.known;
     const bound = Math.max(-scale.low, scale.high);
     setText(this.low, signed(scale.mixed ? -bound : scale.low));
     setText(this.high, signed(scale.mixed ? bound : scale.high));

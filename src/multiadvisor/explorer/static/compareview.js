@@ -2,7 +2,7 @@
 
 import { el, scoreText, setText, widthOf } from "./dom.js";
 import { heights } from "./data.js";
-import { frameOf } from "./frame.js";
+import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
@@ -63,6 +63,7 @@ class Side {
           heat: state.heat,
           arrows: state.arrows,
           attractors: [],
+          led: ledItems(frame),
           palette,
         },
         { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) },

@@ -1,6 +1,6 @@
 // Packs from the server as runs and games: who speaks in which turn, from which rows of the table.
 
-import { weightedSum, weightedAdvice, largest } from "./maths.js";
+import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice, largest } from "./maths.js";
 
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
@@ -31,6 +31,9 @@ export class Run {
     this.names = header.advisors.map((advisor) => advisor.name);
     this.weights = Float64Array.from(header.advisors, (advisor) => advisor.weight);
     this.groups = groupsOf(header.advisors);
+    this.plain = header.aggregation === "sum";
+    // of an aggregation from elsewhere only what the server computed is known, turn by turn
+    this.known = header.voices.parts.every((part) => Object.hasOwn(AGGREGATIONS, part.name));
     if (!this.grid) return;
     if (this.table) {
       this.offset = arrays.layout.subarray(0, this.n);
@@ -136,41 +139,59 @@ export class Game {
     return found;
   }
 
-  // Q_Sigma in this turn, or where the player would stand on another cell.
-  preferences(turn, weights, cell = null) {
+  // The rows of everyone who speaks, where the player stands or would stand on another cell.
+  rowsAt(turn, cell = null) {
     const { advisors, rows } = this.speaking(turn);
-    const out = new Float64Array(this.run.A);
-    if (cell === null || !this.run.table) return weightedSum(this.table, this.run.A, advisors, rows, weights, out);
+    if (cell === null || !this.run.table) return rows;
     const cells = this.cells(turn);
-    const moved = advisors.map((j) => this.run.rowOf(j, cells, cell));
-    return weightedSum(this.table, this.run.A, advisors, moved, weights, out);
+    return advisors.map((j) => this.run.rowOf(j, cells, cell));
+  }
+
+  // What the aggregator makes of the advice in this turn, or where the player would stand on another cell.
+  preferences(turn, weights, cell = null) {
+    const { A, known, voices } = this.run;
+    const { advisors } = this.speaking(turn);
+    if (!known && turn >= this.turns) return new Float64Array(A);
+    if (!known) return this.arrays.preferences.slice(turn * A, (turn + 1) * A);
+    return preferencesOf(this.table, A, heardParts(voices, advisors, weights), this.rowsAt(turn, cell));
   }
 
   // The weighted advice of everyone who speaks.
   advice(turn, weights, cell = null) {
-    const { advisors, rows } = this.speaking(turn);
-    let used = rows;
-    if (cell !== null && this.run.table) {
-      const cells = this.cells(turn);
-      used = advisors.map((j) => this.run.rowOf(j, cells, cell));
-    }
-    return { advisors, advice: weightedAdvice(this.table, this.run.A, advisors, used, weights) };
+    const { advisors } = this.speaking(turn);
+    const rows = this.rowsAt(turn, cell);
+    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, weights) };
   }
 
-  // Q_Sigma of every cell [cells * A], NaN where nobody knows it; with `only`, one advisor's own values.
+  // The preferences of every cell [cells * A], NaN where nobody knows them; with `only`, one advisor's own values.
   landscape(turn, weights, only = null) {
     const { run } = this;
     const count = run.grid.cells.length;
     const { A } = run;
     const out = new Float64Array(count * A);
     const cells = this.cells(turn);
-    if (!run.table) {
-      // without tables only what was said where the player stood is known
+    if (!run.table || (only === null && !run.known)) {
+      // then only what was said where the player stood is known
       out.fill(NaN);
       out.set(this.preferences(turn, weights), cells[0] * A);
       return out;
     }
     const advisors = only === null ? this.speaking(turn).advisors : [only];
+    if (only === null && !run.plain) {
+      const parts = heardParts(run.voices, advisors, weights);
+      for (let c = 0; c < count; c += 1)
+        out.set(
+          preferencesOf(
+            this.table,
+            A,
+            parts,
+            advisors.map((j) => run.rowOf(j, cells, c)),
+          ),
+          c * A,
+        );
+      return out;
+    }
+    // a sum, advisor by advisor
     for (const j of advisors) {
       const weight = only === null ? weights[j] : 1;
       if (weight === 0) continue;

@@ -32,8 +32,9 @@ function csvCell(value) {
 
 export function csvOf(game, weights) {
   const { run } = game;
+  const heard = run.plain ? "" : ` (${run.aggregation})`;
   const lines = [
-    ["turn", "place", "action", "explored", "earned", "speaking", ...run.actions.map((name) => `Q ${name}`)],
+    ["turn", "place", "action", "explored", "earned", "speaking", ...run.actions.map((name) => `Q ${name}${heard}`)],
   ];
   for (let turn = 0; turn < game.turns; turn += 1) {
     const place = run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn);

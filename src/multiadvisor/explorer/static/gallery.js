@@ -9,7 +9,7 @@ import { frameOf } from "./frame.js";
 import { reasonText } from "./reason.js";
 
 export class Gallery {
-  constructor(store, source, player, exhibits, redraw) {
+  constructor(store, source, player, exhibits, plannings, redraw) {
     Object.assign(this, { store, source, player, exhibits, redraw });
     this.tabs = el(
       "div",
@@ -47,7 +47,7 @@ export class Gallery {
     this.planning = el(
       "select",
       { id: "planning", onchange: () => store.set({ planning: this.planning.value, step: 0 }) },
-      ["egocentric", "agnostic", "empathic"].map((name) => option(name, name)),
+      plannings.map((name) => option(name, name)),
     );
     this.noise = el("input", {
       type: "range",

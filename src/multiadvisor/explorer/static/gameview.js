@@ -1,9 +1,9 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, scoreText, setText, widthOf } from "./dom.js";
+import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
 import { heights } from "./data.js";
-import { frameOf } from "./frame.js";
-import { Bars } from "./bars.js";
+import { frameOf, ledItems } from "./frame.js";
+import { Bars, actionText } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { Reason, reasonText } from "./reason.js";
 import { Inspector } from "./inspector.js";
@@ -11,6 +11,15 @@ import { Timeline, seriesOf } from "./timeline.js";
 import { Weights, weightsChanged, weightsNow } from "./weights.js";
 import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
+
+const LEADING = -2; // the map of whoever has the strongest wish in this turn
+
+function leadText(run, { lead, advisors }) {
+  const wish = (i, action, value) =>
+    `${run.names[advisors[i]]}, ${signed(value, 3)} for ${actionText(run.actions[action])}`;
+  const next = lead.next < 0 ? "" : ` Dashed, the next: ${wish(lead.next, lead.nextAction, lead.nextValue)}.`;
+  return `Framed, the strongest wish: ${wish(lead.at, lead.action, lead.value)}.${next} `;
+}
 
 export function card(title, ...content) {
   return el("section", { class: "card" }, title ? el("h2", {}, title) : null, ...content);
@@ -64,6 +73,7 @@ export class GameView {
     this.facts = el("p", { class: "facts" });
     this.boardCard = card("Board", this.layers, this.box, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
+    this.reasonCard = card("The shortest reason", this.reason.root);
     this.root = el(
       "div",
       { class: "columns" },
@@ -72,7 +82,7 @@ export class GameView {
         "div",
         { class: "stack" },
         card("Why this action", this.bars.root),
-        card("The shortest reason", this.reason.root),
+        this.reasonCard,
         el(
           "section",
           { class: "card" },
@@ -104,8 +114,9 @@ export class GameView {
     const series = this.remember("series", [game, weights], () => seriesOf(game, weights));
     this.player.render(game.turns);
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
-    this.renderBoard({ run, game, id, number, turn, weights, changed }, state, palette);
+    this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
     this.bars.render(frame);
+    setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
@@ -113,7 +124,8 @@ export class GameView {
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
     const { planning, learner, gamma } = run.settings;
-    const how = learner === "linear" ? "linear Q-learning" : planning;
+    const heard = run.plain ? "" : `, heard by ${run.aggregation}`;
+    const how = (learner === "linear" ? "linear Q-learning" : planning) + heard;
     const score = scoreText(series.score[game.turns]);
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
@@ -121,12 +133,12 @@ export class GameView {
   }
 
   cellShown(run, game, turn, state) {
-    if (!run.table) return game.cells(turn)[0];
+    if (!run.table || !run.known) return game.cells(turn)[0];
     if (this.hovered >= 0) return this.hovered;
     return state.cell >= 0 && state.cell < run.grid.cells.length ? state.cell : game.cells(turn)[0];
   }
 
-  renderBoard({ run, game, id, number, turn, weights, changed }, state, palette) {
+  renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette) {
     this.box.hidden = run.grid === null;
     this.layers.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
@@ -144,14 +156,21 @@ export class GameView {
     }
     if (this.mapRun !== run) {
       this.mapRun = run;
-      this.map.replaceChildren(option(-1, "all advisors"), ...run.names.map((name, j) => option(j, name)));
+      this.leads = run.known && run.voices.parts.some((part) => part.name === "max");
+      this.map.replaceChildren(
+        option(-1, "all advisors"),
+        ...(this.leads ? [option(LEADING, "the strongest wish")] : []),
+        ...run.names.map((name, j) => option(j, name)),
+      );
     }
     this.map.disabled = !run.table;
-    const only = run.table && state.map >= 0 && state.map < run.n ? state.map : null;
+    const leader = frame.lead ? frame.advisors[frame.lead.at] : null;
+    const wanted = state.map === LEADING ? (leader ?? -1) : state.map;
+    const only = run.table && wanted >= 0 && wanted < run.n ? wanted : null;
     this.heatBox.checked = state.heat;
     this.arrowsBox.checked = state.arrows;
     this.layer.value = state.attractors;
-    this.map.value = String(only ?? -1);
+    this.map.value = String(state.map === LEADING && this.leads ? LEADING : (only ?? -1));
     const landscape = this.remember("landscape", [game, turn, weights, only], () =>
       game.landscape(turn, weights, only),
     );
@@ -170,6 +189,7 @@ export class GameView {
         heat: state.heat,
         arrows: state.arrows,
         attractors: rings,
+        led: ledItems(frame),
         ways: this.whatIf.ways,
         cell: this.hovered,
         pinned: state.cell,
@@ -177,8 +197,9 @@ export class GameView {
       },
       { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) },
     );
+    const led = frame.lead && turn < game.turns ? leadText(run, frame) : "";
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
     const found = answer && answer.late ? "" : attractorText(state.attractors, answer, game, turn);
-    setText(this.layerText, mapText + found);
+    setText(this.layerText, led + mapText + found);
   }
 }

@@ -1,4 +1,4 @@
-// One cell in exact numbers: Q_Sigma of every action, and the five advisors that weigh most.
+// One cell in exact numbers: the preference for every action, and the five advisors that weigh most.
 
 import { el, precise, setText } from "./dom.js";
 import { bestActions } from "./maths.js";
@@ -67,7 +67,7 @@ export class Inspector {
       .map((_, i) => i)
       .sort((p, q) => size[q] - size[p])
       .slice(0, TOP_FIVE);
-    this.fill(this.lines[0], advisors.length ? "all, Q\u03a3" : "nobody speaks", advisors.length ? total : null, best);
+    this.fill(this.lines[0], advisors.length ? run.plain ? "all, Q\u03a3" : `all, by ${run.aggregation}` : "nobody speaks", advisors.length ? total : null, best);
     for (let k = 0; k < TOP_FIVE; k += 1) {
       const i = order[k];
       this.lines[k + 1].hidden = i === undefined;

@@ -2,18 +2,166 @@
 
 const TIE = 1e-12; // relative, as in the theory lab: closer than this is rounding
 
-// Q_Sigma(x, a) = sum_j w_j Q_j(x_j, a), over the rows of the advisors that speak.
-export function weightedSum(table, actions, advisors, rows, weights, out) {
+// ---- aggregations ----------------------------------------------------------------------------------------------------
+// Each fills `out` [A] with what it makes of some rows of the table, heard with these weights: the twins of the
+// library's. An advisor of weight 0 is silent.
+
+function hearSum(table, A, rows, weights, parameter, out) {
   out.fill(0);
-  for (let i = 0; i < advisors.length; i += 1) {
-    const weight = weights[advisors[i]];
-    if (weight === 0) continue;
-    const at = rows[i] * actions;
-    for (let a = 0; a < actions; a += 1) out[a] += weight * table[at + a];
+  rows.forEach((row, i) => {
+    if (weights[i] !== 0) for (let a = 0; a < A; a += 1) out[a] += weights[i] * table[row * A + a];
+  });
+}
+
+function hearMax(table, A, rows, weights, parameter, out) {
+  out.fill(-Infinity);
+  rows.forEach((row, i) => {
+    if (weights[i] !== 0) for (let a = 0; a < A; a += 1) out[a] = Math.max(out[a], weights[i] * table[row * A + a]);
+  });
+  for (let a = 0; a < A; a += 1) if (out[a] === -Infinity) out[a] = 0;
+}
+
+function hearNorm(table, A, rows, weights, exponent, out) {
+  for (let a = 0; a < A; a += 1) {
+    const wished = rows.map((row, i) => Math.max(weights[i] * table[row * A + a], 0));
+    const most = wished.reduce((p, q) => Math.max(p, q), 0);
+    const total = most > 0 ? wished.reduce((sum, value) => sum + (value / most) ** exponent, 0) : 0;
+    out[a] = most * total ** (1 / exponent);
+  }
+}
+
+function hearVotes(table, A, rows, weights, parameter, out) {
+  out.fill(0);
+  rows.forEach((row, i) => {
+    const own = table.subarray(row * A, (row + 1) * A);
+    const most = largest(own);
+    const vote = weights[i] / own.filter((value) => value === most).length;
+    for (let a = 0; a < A; a += 1) if (own[a] === most) out[a] += vote;
+  });
+}
+
+function hearRanks(table, A, rows, weights, parameter, out) {
+  out.fill(0);
+  rows.forEach((row, i) => {
+    const own = table.subarray(row * A, (row + 1) * A);
+    for (let a = 0; a < A; a += 1) {
+      let points = 0.5;
+      for (const value of own) points += own[a] > value ? 1 : own[a] === value ? 0.5 : 0;
+      out[a] += weights[i] * points;
+    }
+  });
+}
+
+function hearBoltzmann(table, A, rows, weights, temperature, out, share) {
+  out.fill(0);
+  rows.forEach((row, i) => {
+    const own = table.subarray(row * A, (row + 1) * A);
+    const scaled = own.map((value) => (value - largest(own)) / temperature);
+    const total = scaled.reduce((sum, value) => sum + Math.exp(value), 0);
+    for (let a = 0; a < A; a += 1) out[a] += weights[i] * share(scaled[a], total);
+  });
+}
+
+function hearNormalised(table, A, rows, weights, parameter, out) {
+  out.fill(0);
+  rows.forEach((row, i) => {
+    for (let a = 0; a < A; a += 1) out[a] += Math.max(weights[i] * table[row * A + a], 0);
+  });
+  const most = largest(out);
+  for (let a = 0; a < A; a += 1) out[a] = most > 0 ? out[a] / most : 0;
+}
+
+export const AGGREGATIONS = {
+  sum: hearSum,
+  max: hearMax,
+  p_norm: hearNorm,
+  majority: hearVotes,
+  ranks: hearRanks,
+  boltzmann_product: (...given) => hearBoltzmann(...given, (scaled, total) => scaled - Math.log(total)),
+  boltzmann_sum: (...given) => hearBoltzmann(...given, (scaled, total) => Math.exp(scaled) / total),
+  normalised: hearNormalised,
+};
+
+// Who is heard together and how: `at` are places among the advisors that speak.
+export function heardParts(voices, advisors, weights) {
+  return voices.parts
+    .map((part, k) => {
+      const at = advisors.map((_, i) => i).filter((i) => voices.of[advisors[i]] === k);
+      return { ...part, number: k, at, weights: at.map((i) => weights[advisors[i]]) };
+    })
+    .filter((part) => part.at.length);
+}
+
+// The preferences of one part [A]; with `only`, of some of its members, by their places in it.
+export function hearPart(table, A, part, rows, only = null) {
+  const out = new Float64Array(A);
+  const some = only ? only.map((k) => rows[part.at[k]]) : part.at.map((i) => rows[i]);
+  const heard = only ? only.map((k) => part.weights[k]) : part.weights;
+  AGGREGATIONS[part.name](table, A, some, heard, part.parameter, out);
+  return out;
+}
+
+// The preferences of all: the parts are added.
+export function preferencesOf(table, A, parts, rows) {
+  const out = new Float64Array(A);
+  for (const part of parts) {
+    const own = hearPart(table, A, part, rows);
+    for (let a = 0; a < A; a += 1) out[a] += own[a];
   }
   return out;
 }
 
+// What the lead of one action over another loses if an advisor is silent, for everyone who speaks [m].
+export function contributionsOf(table, A, parts, rows, action, other) {
+  const found = new Float64Array(rows.length);
+  for (const part of parts) {
+    const gap = (values) => values[action] - values[other];
+    const now = gap(hearPart(table, A, part, rows));
+    part.at.forEach((i, k) => {
+      if (part.additive) found[i] = gap(hearPart(table, A, part, rows, [k]));
+      else {
+        const weights = part.weights.map((weight, j) => (j === k ? 0 : weight));
+        found[i] = now - gap(hearPart(table, A, { ...part, weights }, rows));
+      }
+    });
+  }
+  return found;
+}
+
+// How far apart two preferences may be by rounding alone.
+export function roundingOf(table, A, parts, rows, precision) {
+  const size = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  let total = 0;
+  for (const part of parts) {
+    const each = part.at.map((_, k) => k);
+    if (part.additive)
+      total += (each.length + 1) * each.reduce((sum, k) => sum + size(hearPart(table, A, part, rows, [k])), 0);
+    else if (part.name === "max")
+      total += 2 * each.reduce((most, k) => Math.max(most, size(hearPart(table, A, part, rows, [k]))), 0);
+    else total += 8 * (each.length + 1) * size(hearPart(table, A, part, rows));
+  }
+  return precision * total;
+}
+
+// The strongest wish where a maximum decides, and the strongest of those who would rather have another action, as
+// places among the advisors that speak; null where nothing of the kind is said.
+export function leadOf(parts, advice, tolerance) {
+  const members = parts
+    .filter((part) => part.name === "max")
+    .flatMap((part) => part.at.filter((_, k) => part.weights[k] !== 0))
+    .sort((p, q) => p - q);
+  const strongest = (some) => some.reduce((p, q) => (p < 0 || largest(advice[q]) > largest(advice[p]) ? q : p), -1);
+  const at = strongest(members);
+  if (at < 0) return null;
+  const value = largest(advice[at]);
+  const action = advice[at].indexOf(value);
+  const next = strongest(members.filter((i) => advice[i][action] < largest(advice[i]) - tolerance));
+  if (next < 0) return { members, at, action, value, next, nextAction: -1, nextValue: NaN };
+  const nextValue = largest(advice[next]);
+  return { members, at, action, value, next, nextAction: advice[next].indexOf(nextValue), nextValue };
+}
+
+// ---- actions ---------------------------------------------------------------------------------------------------------
 // The best actions, all of those that are equal up to rounding.
 export function bestActions(values, from = 0, count = values.length) {
   let best = -Infinity;
@@ -55,10 +203,10 @@ export function disagreementOf(advice, total) {
   return Math.max(0, sum - largest(total));
 }
 
-// Differences between two actions, the largest first: the full table (RDX).
-export function differences(advisors, advice, action, other) {
+// Contributions by advisor, the largest first.
+export function ranked(advisors, contributions) {
   return advisors
-    .map((advisor, i) => ({ advisor, value: advice[i][action] - advice[i][other] }))
+    .map((advisor, i) => ({ advisor, value: contributions[i] }))
     .sort((p, q) => q.value - p.value || p.advisor - q.advisor);
 }
 

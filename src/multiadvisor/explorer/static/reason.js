@@ -1,13 +1,19 @@
 // The shortest explanation: the fewest advisors that decide one action over another, and the table of all differences.
 
 import { el, gapText, option, setText, signed } from "./dom.js";
-import { bestActions, differences, shortestReason } from "./maths.js";
+import { contributions } from "./frame.js";
+import { bestActions, ranked, shortestReason } from "./maths.js";
 import { actionPhrase, actionText, actionWord } from "./bars.js";
 import { librarySentence } from "./sentence.js";
 
+// Whether an action was picked to compare the chosen one with.
+function isPicked(total, action, against) {
+  return against >= 0 && against < total.length && against !== action;
+}
+
 // The action that the chosen one is compared with: the next best, unless another was picked.
 export function rival(total, action, against) {
-  if (against >= 0 && against < total.length && against !== action) return against;
+  if (isPicked(total, action, against)) return against;
   let other = -1;
   total.forEach((value, a) => {
     if (a !== action && (other < 0 || value > total[other])) other = a;
@@ -27,11 +33,22 @@ export function reasonText(frame, against = -1) {
     const now = best.map((a) => actionWord(run.actions[a])).join(" or ");
     return `${did}; by these values and weights ${now} is best.`;
   }
-  return `${sentenceCase(librarySentence(frame, action, rival(total, action, against)))}.`;
+  const asked = isPicked(total, action, against);
+  return `${sentenceCase(librarySentence(frame, action, rival(total, action, against), asked))}.`;
 }
 
 function sentenceCase(text) {
   return text[0].toUpperCase() + text.slice(1);
+}
+
+// The strongest wish, and the next that wants something else.
+function leading({ run, advisors, lead, turn, game }) {
+  if (!lead || turn >= game.turns) return { plus: [], minus: [] };
+  const chip = (i, action, value) => ({ advisor: advisors[i], action: actionText(run.actions[action]), value });
+  return {
+    plus: [chip(lead.at, lead.action, lead.value)],
+    minus: lead.next < 0 ? [] : [chip(lead.next, lead.nextAction, lead.nextValue)],
+  };
 }
 
 export class Reason {
@@ -60,9 +77,10 @@ export class Reason {
   }
 
   render(frame, against) {
-    const { run, total, advisors, advice, action } = frame;
+    const { run, total, advisors, action } = frame;
     if (run !== this.run) {
       this.run = run;
+      this.open.hidden = !run.known;
       this.pick.replaceChildren(
         option(-1, "the next best"),
         ...run.actions.map((name, a) => option(a, actionText(name))),
@@ -71,15 +89,17 @@ export class Reason {
     this.pick.value = String(against < run.A ? against : -1);
     setText(this.sentence, reasonText(frame, against));
     const other = action >= 0 && advisors.length ? rival(total, action, against) : -1;
-    const sorted = other >= 0 ? differences(advisors, advice, action, other) : [];
-    const reason = shortestReason(sorted);
+    const needed = other >= 0 && (run.plain || this.open.open);
+    const sorted = needed ? ranked(advisors, contributions(frame, action, other)) : [];
+    const reason = run.plain ? shortestReason(sorted) : leading(frame);
     const chips = [...reason.plus.slice(0, 8), ...reason.minus.slice(0, 4)];
     while (this.chips.children.length < chips.length) this.chips.append(el("span", { class: "chip" }));
     while (this.chips.children.length > chips.length) this.chips.lastChild.remove();
     chips.forEach((one, k) => {
       const chip = this.chips.children[k];
-      chip.classList.toggle("negative", one.value < 0);
-      setText(chip, `${run.names[one.advisor]} ${gapText(one.value)}`);
+      chip.classList.toggle("negative", k >= reason.plus.length || one.value < 0);
+      const worth = one.action ? `${signed(one.value, 3)} ${one.action}` : gapText(one.value);
+      setText(chip, `${run.names[one.advisor]} ${worth}`);
     });
     if (!this.open.open) return;
     const decides = new Set([...reason.plus, ...reason.minus].map((one) => one.advisor));

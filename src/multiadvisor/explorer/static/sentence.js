@@ -1,6 +1,7 @@
 // The library's own sentence on one action against another, word for word: `multiadvisor explain` says the same.
 
-import { largest, shortestReason } from "./maths.js";
+import { contributions } from "./frame.js";
+import { hearPart, shortestReason } from "./maths.js";
 
 const NAMED = 3; // so many of a group are named, the others counted
 const NOISE = 1e-6; // of all gains: who loses less is not said to object
@@ -75,38 +76,137 @@ function deciding(all, sign) {
   return shortestReason(sorted).plus.map(({ one }) => one);
 }
 
-// Whether two sums are equal up to rounding.
-function isTie({ game, advice, total }, action, other) {
-  const size = advice.reduce((all, own) => all + largest(own.map(Math.abs)), 0);
-  return Math.abs(total[action] - total[other]) <= (advice.length + 1) * game.precision * size;
+// Votes as people count them: 5, or 2.5.
+function votes(value) {
+  return fixed(value, 2).replace(/0+$/, "").replace(/\.$/, "");
 }
 
-export function librarySentence(frame, action, other) {
-  const { run, game, turn, total, advisors, advice } = frame;
+function single(value) {
+  return numbers(value, Infinity)[0];
+}
+
+// Two wishes: those that are equal up to rounding look equal.
+function two(first, second) {
+  const equal = Math.abs(first - second) <= 1e-9 * Math.max(Math.abs(first), Math.abs(second));
+  return equal ? [single(first), single(second)] : numbers(first, second);
+}
+
+// The gains of some outweigh the losses of the others.
+function summed(all, start, side) {
+  const strongest = byStrength(all);
+  const gains = strongest.filter((one) => one.value > 0);
+  const losses = strongest.filter((one) => one.value < 0);
+  if (side === 0) {
+    if (!gains.length || !losses.length) return `${start}: they are the same to everybody`;
+    const [a, b] = numbers(sum(gains), sum(losses));
+    return `${start}: ${crowd(gains)}, ${a}, ${verb(gains, "balance")} ${crowd(losses)}, ${b}`;
+  }
+  const reasons = deciding(all, side);
+  const [won, lost] = side < 0 ? [losses, gains] : [gains, losses];
+  const against = lost.filter((one) => Math.abs(one.value) > NOISE * Math.abs(sum(won)));
+  if (!against.length) return `${start}: ${crowd(reasons)}, ${single(sum(reasons))}, and nobody objects`;
+  const [a, b] = numbers(sum(reasons), sum(against));
+  return `${start}: ${crowd(reasons)}, ${a}, ${verb(reasons, "outweigh")} ${crowd(against)}, ${b}`;
+}
+
+function byStrength(all) {
+  return [...all].sort((p, q) => Math.abs(q.value) - Math.abs(p.value));
+}
+
+// The strongest wish, over whom; and those who are summed, where they change the decision.
+function led({ frame, all, start, side, does, word, moves, action, other, asked }) {
+  const { lead, advice, total, tolerance, run, advisors } = frame;
+  const [would, away] = moves ? ["would go", "elsewhere"] : ["would choose", "otherwise"];
+  const name = (i) => crowd([run.advisors[advisors[i]]]);
+  const first = total.map((_, a) => lead.members.reduce((p, q) => (advice[q][a] > advice[p][a] ? q : p)));
+  const top = total.map((_, a) => advice[first[a]][a]);
+  const others = advisors.map((_, i) => i).filter((i) => !lead.members.includes(i));
+  const gains = (a, b) => others.map((i) => ({ ...run.advisors[advisors[i]], value: advice[i][a] - advice[i][b] }));
+  if (asked || side < 1) {
+    const [x, y] = two(top[action], top[other]);
+    const [mine, its] = [name(first[action]), name(first[other])];
+    const text =
+      first[action] === first[other]
+        ? `${start}: ${mine} has the strongest wish for both, ${x} and ${y}`
+        : `${start}: the strongest wish for ${word(action)} is ${mine}, ${x}, for ${word(other)} ${its}, ${y}`;
+    const gap = sum(gains(action, other));
+    if (Math.abs(gap) <= tolerance) return text;
+    const speaking = byStrength(others.map((i) => all[i])).filter((one) => Math.sign(gap) * one.value > 0);
+    const which = gap > 0 ? "for" : "against";
+    return `${text}; ${crowd(speaking)}, ${single(gap)}, ${verb(speaking, "speak")} ${which} ${word(action)}`;
+  }
+  if (advice[lead.at][action] >= lead.value - tolerance) {
+    const text = `${does}: ${name(lead.at)}`;
+    if (lead.next < 0) return `${text}, ${single(lead.value)}, is the strongest wish, and nobody ${would} ${away}`;
+    const [x, y] = two(lead.value, lead.nextValue);
+    const beaten = `the next, ${name(lead.next)}, ${y}, ${would} ${word(lead.nextAction)}`;
+    return `${text}, ${x}, is the strongest wish; ${beaten}`;
+  }
+  const gained = gains(action, lead.action);
+  const winning = byStrength(gained).filter((one) => one.value > 0);
+  const [x, y] = numbers(sum(gained), lead.value);
+  const beaten = `the strongest wish, ${name(lead.at)}, ${y}, which ${would} ${word(lead.action)}`;
+  const text = `${does}: ${crowd(winning)}, ${x}, ${verb(winning, "outweigh")} ${beaten}`;
+  if (first[action] === lead.at) return text;
+  return `${text}; the strongest for ${word(action)} is ${name(first[action])}, ${two(top[action], lead.value)[0]}`;
+}
+
+// How many votes, and whose.
+function voted({ frame, start, side, does, word, action, other }) {
+  const { total, run, game, parts, rows, advisors } = frame;
+  const [mine, its] = [votes(total[action]), votes(total[other])];
+  const of = votes(parts[0].weights.reduce((all, weight) => all + weight, 0));
+  if (side === 0) return `${start}: ${mine} of ${of} votes each`;
+  if (side < 0) return `${start}: ${mine} of ${of} votes against ${its}`;
+  const voters = advisors
+    .map((j, i) => ({ ...run.advisors[j], value: hearPart(game.table, run.A, parts[0], rows, [i])[action] }))
+    .filter((one) => one.value > 0)
+    .sort((p, q) => q.value - p.value);
+  return `${does}: ${mine} of ${of} votes (${crowd(voters)}); ${word(other)} has ${its}`;
+}
+
+// Any other aggregation: the two preferences and, where it is known, who would be missed.
+function heardOtherwise({ frame, all, start, side, word, action, other }) {
+  const { total, run } = frame;
+  if (side === 0) return `${start}, ${single(total[action])} each by ${run.aggregation}`;
+  const [a, b] = numbers(total[action], total[other]);
+  const text = `${start}, ${a} against ${b} by ${run.aggregation}`;
+  const loud = byStrength(all);
+  const least = NOISE * Math.abs(loud[0].value);
+  const said = [
+    [1, "for"],
+    [-1, "against"],
+  ].flatMap(([sign, which]) => {
+    const found = loud.filter((one) => sign * one.value > least);
+    return found.length ? [`${crowd(found)} ${verb(found, "speak")} ${which} ${word(action)}`] : [];
+  });
+  return said.length ? `${text}: ${said.join(", and ")}` : text;
+}
+
+// `asked`: whether the other action was asked about; else it is the next best.
+export function librarySentence(frame, action, other, asked = false) {
+  const { run, game, turn, total, advisors, advice, tolerance } = frame;
   const moves = run.actions.join() === Object.keys(POINTS).join();
   const word = (a) => (moves ? POINTS[run.actions[a]] : run.actions[a]);
   const wall = moves && game.intoWall(turn, action) ? ", into the wall" : "";
   const does = `${moves ? "goes" : "chooses"} ${word(action)}${wall}`;
   if (other < 0) return `${does}: there is no other action`;
   if (!advisors.length) return `${does}: nobody has a say, so that all actions are a tie`;
-  const all = advisors.map((j, i) => ({ ...run.advisors[j], value: advice[i][action] - advice[i][other] }));
-  const strongest = [...all].sort((p, q) => Math.abs(q.value) - Math.abs(p.value));
-  const gains = strongest.filter((one) => one.value > 0);
-  const losses = strongest.filter((one) => one.value < 0);
-  if (isTie(frame, action, other)) {
-    const pair = `tie between ${word(action)} and ${word(other)}`;
-    if (!gains.length || !losses.length) return `${pair}: they are the same to everybody`;
-    const [a, b] = numbers(sum(gains), sum(losses));
-    return `${pair}: ${crowd(gains)}, ${a}, ${verb(gains, "balance")} ${crowd(losses)}, ${b}`;
-  }
-  const worse = total[action] < total[other];
-  const start = worse
-    ? `${word(action)} would be worse than ${word(other)}`
-    : `${does}${wall ? "," : ""} rather than ${word(other)}`;
-  const reasons = deciding(all, worse ? -1 : 1);
-  const [won, lost] = worse ? [losses, gains] : [gains, losses];
-  const against = lost.filter((one) => Math.abs(one.value) > NOISE * Math.abs(sum(won)));
-  if (!against.length) return `${start}: ${crowd(reasons)}, ${numbers(sum(reasons), Infinity)[0]}, and nobody objects`;
-  const [a, b] = numbers(sum(reasons), sum(against));
-  return `${start}: ${crowd(reasons)}, ${a}, ${verb(reasons, "outweigh")} ${crowd(against)}, ${b}`;
+  const gap = total[action] - total[other];
+  const side = Math.abs(gap) <= tolerance ? 0 : Math.sign(gap);
+  const start = {
+    [-1]: `${word(action)} would be worse than ${word(other)}`,
+    0: `tie between ${word(action)} and ${word(other)}`,
+    1: `${does}${wall ? "," : ""} rather than ${word(other)}`,
+  }[side];
+  const kinds = run.voices.parts.map((part) => part.name);
+  const others = kinds.filter((kind) => kind !== "sum").join();
+  const own = !others || (others === "max" && !frame.lead) ? null : contributions(frame, action, other);
+  // of a sum from the weighted advice, as the page shows it
+  const value = (i) => (own ? own[i] : advice[i][action] - advice[i][other]);
+  const all = advisors.map((j, i) => ({ ...run.advisors[j], value: value(i) }));
+  const about = { frame, all, start, side, does, word, moves, action, other, asked };
+  if (!own) return summed(all, start, side);
+  if (others === "max") return led(about);
+  return kinds.join() === "majority" ? voted(about) : heardOtherwise(about);
 }

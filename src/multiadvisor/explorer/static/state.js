@@ -29,7 +29,6 @@ const DEFAULTS = {
 const CHOICES = {
   view: ["game", "compare", "gallery", "learning"],
   attractors: ["off", "exact", "learned"],
-  planning: ["", "egocentric", "agnostic", "empathic"],
   theme: ["auto", "light", "dark"],
   measure: ["score", "turns", "finished", "touches"],
 };

@@ -1,4 +1,4 @@
-// The episode at a glance: score, what is left, touches, disagreement; where it is stuck and where it was closest.
+// The episode at a glance: score, what is left, touches, disagreement or margin; where it is stuck, where it was closest.
 
 import { el, fitCanvas, scoreText, setText, signed } from "./dom.js";
 import { disagreementOf, marginOf, stuckStretches } from "./maths.js";
@@ -21,9 +21,11 @@ export function seriesOf(game, weights) {
     for (const { value } of game.paid[turn]) if (value < 0) touches.push(turn);
     if (!advisors.length) continue;
     const total = game.preferences(turn, weights);
-    disagreement[turn] = disagreementOf(game.advice(turn, weights).advice, total);
     margins[turn] = marginOf(total);
+    if (game.run.plain) disagreement[turn] = disagreementOf(game.advice(turn, weights).advice, total);
   }
+  const margin = Float64Array.from({ length: turns + 1 }, (_, turn) => margins[Math.min(turn, turns - 1)]);
+  for (let turn = 0; turn <= turns; turn += 1) if (!Number.isFinite(margin[turn])) margin[turn] = 0;
   if (turns > 0) disagreement[turns] = disagreement[turns - 1];
   let closest = -1;
   for (let turn = 0; turn < turns; turn += 1)
@@ -38,12 +40,14 @@ export function seriesOf(game, weights) {
   const { grid } = game.run;
   const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
   return {
+    plain: game.run.plain,
     ghosts,
     items: grid !== null && grid.items.length > 0,
     turns,
     score,
     speak,
     disagreement,
+    margin,
     margins,
     touches: [...new Set(touches)],
     closest,
@@ -129,7 +133,7 @@ export class Timeline {
       scoreText(first.score[Math.min(turn, first.turns)]),
       String(first.speak[Math.min(turn, first.turns)]),
       String(first.touches.filter((at) => at < turn).length),
-      signed(first.disagreement[Math.min(turn, first.turns)]),
+      signed(first[lastLane(all)][Math.min(turn, first.turns)]),
     ];
     context.font = "600 11px system-ui, sans-serif";
     context.fillStyle = palette.ink;
@@ -176,13 +180,18 @@ function along(turn, turns, width) {
   return GUTTER + ((width - GUTTER - PAD) * turn) / Math.max(1, turns);
 }
 
+// Disagreement is that of a sum; elsewhere the margin between the two best actions stands in its place.
+function lastLane(all) {
+  return all.every((series) => series.plain) ? "disagreement" : "margin";
+}
+
 function drawLanes(context, all, longest, palette, width, divergence) {
   const { ghosts, items } = all[0];
   const lanes = [
     ["score", "score"],
     [items ? "fruit left" : "speaking", "speak"],
     [ghosts ? "touches" : "losses", null],
-    ["disagreement", "disagreement"],
+    [lastLane(all), lastLane(all)],
   ];
   const height = lanes.length * LANE + 8;
   for (const { start, end } of all[0].stuck) {

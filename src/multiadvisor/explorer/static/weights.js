@@ -7,6 +7,7 @@ const LISTED = 120; // advisors that are listed at once
 // w [n] as it is set on the page.
 export function weightsNow(run, state) {
   const weights = Float64Array.from(run.weights);
+  if (!run.known) return weights; // the server has computed its preferences under these
   for (const [j, value] of Object.entries(state.weights)) if (Number(j) < run.n) weights[j] = value;
   const heard = new Set(state.solo.filter((j) => j < run.n));
   if (heard.size) for (let j = 0; j < run.n; j += 1) if (!heard.has(j)) weights[j] = 0;
@@ -20,11 +21,12 @@ export function weightsChanged(run, state) {
 }
 
 // What other weights mean to values that were learned under the old ones.
-function trainingText({ planning, learner }) {
-  if (learner === "linear") return "Linear Q-learning has learned one value for all, under the old weights.";
-  if (planning === "empathic")
-    return "Empathic advisors were trained under the old weights: they expect the aggregator to act as it did then.";
-  const who = `${planning[0].toUpperCase()}${planning.slice(1)}`;
+function trainingText({ settings, asks }) {
+  if (settings.learner === "linear") return "Linear Q-learning has learned one value for all, under the old weights.";
+  const kind = settings.planning.includes("=") ? "These" : settings.planning;
+  const who = `${kind[0].toUpperCase()}${kind.slice(1)}`;
+  if (asks)
+    return `${who} advisors were trained under the old weights: they expect the aggregator to act as it did then.`;
   return `${who} advisors learn values that do not depend on the weights; only which states they saw does.`;
 }
 
@@ -181,6 +183,7 @@ export class Weights {
       const same = values.every((value) => value === values[0]);
       if (document.activeElement !== control.slider || Number(control.slider.value) !== values[0])
         control.slider.value = values[0];
+      for (const part of [control.slider, control.mute, control.solo]) part.disabled = !run.known;
       setText(control.number, same ? values[0].toFixed(2) : "mixed");
       control.mute.setAttribute("aria-pressed", String(control.members.every((j) => muted.has(j))));
       control.solo.setAttribute("aria-pressed", String(control.members.every((j) => solo.has(j))));
@@ -193,15 +196,16 @@ export class Weights {
     const changed = weightsChanged(run, state);
     this.badge.hidden = !changed;
     this.reset.hidden = !changed;
-    this.note.hidden = !changed;
-    const learned = trainingText(run.settings);
+    this.note.hidden = !changed && run.known;
+    const learned = trainingText(run);
     const silent = weightsNow(run, state).every((weight) => weight === 0);
     if (this.problem && this.problem.weights !== state.weights) this.problem = null;
     const parts = [learned, "The game itself was played with the old weights."];
     if (!live) parts.push("This file cannot train again.");
     else if (silent) parts.push("Nobody has a say now: raise a weight to train again.");
     else if (this.problem) parts.push(this.problem.text);
-    setText(this.note, parts.join(" "));
+    const foreign = "Other weights can be tried only under the library's own aggregations";
+    setText(this.note, run.known ? parts.join(" ") : `${foreign}, and this run is heard by ${run.aggregation}.`);
     this.retrain.hidden = !changed || !live || !this.progress.hidden;
     this.retrain.disabled = silent;
     this.update();
