@@ -427,6 +427,22 @@ class PythonSource:
         """Who has a say in one state, [n]."""
         return self.reader.active(state)
 
+    def read(self, transition: Transition, arrived: np.ndarray) -> tuple[np.ndarray, Turn]:
+        """The action [1] and what the turn brought, of a transition that somebody else played."""
+        before, action, reward, after, terminated, truncated, info = transition
+        paid, ended = np.zeros((1, self.task.n)), np.zeros((1, self.task.n), np.uint8)
+        number = action - self.reader.first_action
+        self.reader.seen = False  # nobody knows where it comes from
+        self.reader.read(before, number, reward, after, terminated, truncated, info, paid[0], ended[0])
+        active = self.reader.active(after)[None] if self.reader.says else NOBODY
+        over = np.array([terminated or truncated])
+        return np.array([number]), Turn(arrived, paid, ended, np.array([terminated]), over, np.zeros(1, bool), active)
+
+    def forget(self, turns: np.ndarray) -> None:
+        """The games are given up, after `turns` [N] of them and of others: new ones can be begun."""
+        self.trails = [[] for _ in self.envs]
+        self.turns[...], self.torn = turns, False
+
     def tensors(self) -> dict[str, np.ndarray]:
         """Where the games stand: seeds and actions."""
         lengths = np.array([len(trail) for trail in self.trails], np.int64)

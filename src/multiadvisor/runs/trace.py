@@ -24,9 +24,9 @@ import numpy as np
 from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advice
+from multiadvisor.learner import Played
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import Settings, whole_number
-from multiadvisor.tabular.learner import Played
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.learned import surroundings

@@ -316,19 +316,26 @@ class Adapter:
 
     def reset(self, seed: int | None) -> None:
         """Start a game, with this seed where one is given, and look around."""
-        observation = begin_game(self.env, seed)
+        self.arrive(begin_game(self.env, seed))
+
+    def arrive(self, observation: Any) -> None:
+        """Look around where a game stands."""
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
 
-    def step(self, action: int) -> tuple[bool, bool]:
-        """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
+    def step(self, action: int, result: Any = None) -> tuple[bool, bool]:
+        """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated.
+
+        `result`: what it gave, where somebody else has made it.
+        """
         action += self.first_action
-        result = self.env.step(action)
+        if result is None:
+            result = self.env.step(action)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
             result = five(result)
         observation, reward, terminated, truncated, info = result
         if not self._reward_seen:
-            self._check_reward(reward)
+            self.check_reward(reward)
         try:
             if self.components:
                 self._vector[:] = reward
@@ -351,7 +358,7 @@ class Adapter:
         self.look(observation)
         return terminated, truncated
 
-    def _check_reward(self, reward: Any) -> None:
+    def check_reward(self, reward: Any) -> None:
         """Once: a wrapper may have made a number of a vector, or the environment may not have declared its vector."""
         size = np.size(reward) if np.ndim(reward) else 0
         if size != self.components:
