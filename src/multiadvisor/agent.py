@@ -22,7 +22,7 @@ from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, Settings, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.tabular.environment import AdapterLearner
-from multiadvisor.tabular.learner import CompiledLearner
+from multiadvisor.tabular.learner import CompiledLearner, linear_learner
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.version import VERSION
 
@@ -268,13 +268,28 @@ def tables_of(agent: MultiAdvisor) -> CompiledLearner:
     return agent._learner
 
 
-def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
-    if settings.deep is None:
-        return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
+# ---- learners by name ------------------------------------------------------------------------------------------------
+def _advisors(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
+
+
+def _linear(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    return linear_learner(task, settings)
+
+
+def _network(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
     from multiadvisor.deep.learner import DeepLearner  # lazily: tables need no JAX
 
     return DeepLearner(task, settings, saved=saved)
+
+
+NETWORK = "network"
+MAKERS = {"advisors": _advisors, "linear": _linear, NETWORK: _network}
+
+
+def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
+    return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 
 def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:

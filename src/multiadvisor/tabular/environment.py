@@ -38,8 +38,6 @@ class AdapterLearner(Tables):
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.adapter is not None
-        if settings.learner == "linear":
-            raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)

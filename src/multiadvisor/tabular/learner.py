@@ -140,13 +140,15 @@ def made_committee(task: Task, settings: Settings) -> Made:
 
 
 class CompiledLearner(Tables):
-    """Learns inside a compiled world."""
+    """Learns inside a compiled world; `settle` and `advance` say how, as the kernel has it."""
 
-    def __init__(self, task: Task, settings: Settings) -> None:
-        assert task.world is not None
-        features = settings.learner == "linear"
-        if features:  # a feature of its own for every advisor's local state, as in the paper
-            task = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
+    def __init__(
+        self,
+        task: Task,
+        settings: Settings,
+        settle: Any = kernel.settle_advisors,
+        advance: Any = kernel.advance_advisors,
+    ) -> None:
         self.task, self.settings = task, settings
         world = task.world
         assert world is not None
@@ -170,9 +172,7 @@ class CompiledLearner(Tables):
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
             speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None,
-            combine=self.made.combine, expect=self.made.expect,
-            settle=linear.settle_features if features else kernel.settle_advisors,
-            advance=linear.advance_features if features else kernel.advance_advisors,
+            combine=self.made.combine, expect=self.made.expect, settle=settle, advance=advance,
         )  # fmt: skip
         self._ask = specialise(
             kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
@@ -293,6 +293,14 @@ class CompiledLearner(Tables):
         self.exploration.restore(tensors, self.turns)
         if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
             self.clock[kernel.FRESH] = 1
+
+
+def linear_learner(task: Task, settings: Settings) -> CompiledLearner:
+    """One Q-function, linear in a feature of its own for every advisor's local state, as in the paper."""
+    if task.world is None:
+        raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+    features = replace(task, foci=tuple(replace(focus, table=None) for focus in task.foci))
+    return CompiledLearner(features, settings, linear.settle_features, linear.advance_features)
 
 
 def empty_table(task: Task, rows: int) -> np.ndarray:
