@@ -16,6 +16,7 @@ from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel
 from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
 from multiadvisor.task import Task, Transition
+from multiadvisor.worlds.stretch import Stretch
 
 
 class _Slots(NamedTuple):
@@ -29,12 +30,7 @@ class _Slots(NamedTuple):
 
 
 class AdapterLearner(Tables):
-    """Learns in a Gymnasium environment.
-
-    The environment is seeded anew every thousand turns or so, at the start of a game, and the actions since then are
-    remembered. So a run that was saved, or whose environment was borrowed for an evaluation, goes on exactly where it
-    was: that stretch is played again. (Seeding every game would cost more than learning where games are short.)
-    """
+    """Learns in a Gymnasium environment."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
         assert task.adapter is not None
@@ -48,8 +44,7 @@ class AdapterLearner(Tables):
         self.exploration = Exploration()
         self.slots = self._slots(self.key, learning=True)
         self._aside = self._slots(self.key, learning=False)  # for a look at a state, beside the run
-        self.trail: list[int] = []
-        self.seeded_at = np.zeros(1, np.int64)
+        self.stretch = Stretch(task.name, settings.seed)
 
     def _slots(self, key: np.uint64, learning: bool) -> _Slots:
         task, settings, adapter = self.task, self.settings, self.adapter
@@ -107,36 +102,16 @@ class AdapterLearner(Tables):
         if self.made.counting:
             self.counts = grown(self.counts, rows)
 
-    def _stretch_seed(self) -> int:
-        return draws.environment_seed(self.settings.seed, draws.ENVIRONMENT, int(self.seeded_at[0]))
-
     def _deal(self, turn: Callable[[int], int]) -> int:
         """Start the next training game."""
-        if not self.trail or len(self.trail) >= draws.STRETCH:
-            self.seeded_at[0] = self.clock[kernel.TURN]
-            self.trail.clear()
-            self.adapter.reset(self._stretch_seed())
-        else:
-            self.adapter.reset(None)
+        self.adapter.reset(self.stretch.deal(int(self.clock[kernel.TURN])))
         return turn(kernel.DEAL)
 
     def _return(self, turn: Callable[[int], int]) -> None:
         """Play the current stretch again up to where it was."""
-        self.adapter.reset(self._stretch_seed())
-        over, late = False, False
-        for turns, action in enumerate(self.trail):
-            if over:
-                late = turns >= draws.STRETCH  # a new stretch would have begun here
-                if late:
-                    break
-                self.adapter.reset(None)
-            terminated, truncated = self.adapter.step(action)
-            over = terminated or truncated
-        if late or over != bool(self.clock[kernel.FRESH]):
-            raise BadInput(
-                f"task {self.task.name!r} did not repeat itself from the same seed and actions, so that its run "
-                "cannot go on: run check_task on it"
-            )
+        over = self.stretch.again(self.adapter.reset, self.adapter.step)
+        if over != bool(self.clock[kernel.FRESH]):
+            raise self.stretch.strayed()
         if not over:
             turn(kernel.RETURN)
 
@@ -152,13 +127,13 @@ class AdapterLearner(Tables):
         """Play and learn for this many turns."""
         with self._stage as stage:
             turn = self._turn(self.slots)
-            if stage.user is not self and self.trail:
+            if stage.user is not self and self.stretch.trail:
                 self._return(turn)
             stage.user = self
             self._run(turn, turns)
 
     def _run(self, turn: Callable[[int], int], turns: int) -> None:
-        step, trail = self.adapter.step, self.trail
+        step, trail = self.adapter.step, self.stretch.trail
         action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
         try:
             for _ in range(turns):
@@ -198,14 +173,13 @@ class AdapterLearner(Tables):
             try:
                 self._observe(transition, following)
             finally:  # whatever comes next: no game of the run's own is going on
-                self.seeded_at[0] = self.clock[kernel.TURN]
+                self.stretch.begin(int(self.clock[kernel.TURN]))
                 self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
             if over:
                 self.clock[kernel.GAME_TURN], self.tally[kernel.GAME_SCORE] = 0, 0.0
 
     def _give_up(self) -> None:
-        if self.trail or not self.clock[kernel.FRESH]:
-            self.trail.clear()
+        if self.stretch.trail or not self.clock[kernel.FRESH]:
             self.clock[kernel.GAME_TURN], self.tally[kernel.GAME_SCORE] = 0, 0.0
 
     def _observe(self, transition: Transition, following: int | None) -> None:
@@ -280,8 +254,8 @@ class AdapterLearner(Tables):
         counts = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
         return {
             "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
-            "seeded_at": self.seeded_at,
-            "trail": np.array(self.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
+            "seeded_at": np.array([self.stretch.seeded_at], np.int64),
+            "trail": np.array(self.stretch.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
             **self.exploration.tensors(self.turns),
         }  # fmt: skip
 
@@ -302,6 +276,6 @@ class AdapterLearner(Tables):
             self.counts = np.array(array(tensors, "counts", table.shape, np.float64))
             require((self.counts >= 0).all(), "counts")
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
-        own.clock[:], own.tally[:], self.seeded_at[:] = clock, tally, seeded_at
-        self.table, self.trail = np.array(table), trail.tolist()
+        own.clock[:], own.tally[:] = clock, tally
+        self.table, self.stretch.seeded_at, self.stretch.trail = np.array(table), int(seeded_at[0]), trail.tolist()
         self.exploration.restore(tensors, self.turns)
