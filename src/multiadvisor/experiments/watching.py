@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.draws import CHOICE, EVALUATION, draw, low_half, stream_key, turn_key
+from multiadvisor.draws import low_half
 from multiadvisor.experiments.pac_boy import trained
 from multiadvisor.runs.jobs import Tell
 from multiadvisor.theory.boards import peaks
 from multiadvisor.worlds.builtin import make
-from multiadvisor.worlds.game import Game
+from multiadvisor.worlds.episode import Turn, episode, games_of
 
 STRONGEST = 3  # advisors shown of a turn
 SETTLED = 60  # turns after which an agent that comes to rest has done so
@@ -22,30 +22,17 @@ CLOSE = 4  # steps: a ghost within them is near
 Says = list[tuple[str, float]]
 
 
-class Turn(NamedTuple):
-    """One turn: the state it began in, the action, what it earned, and the state it led to."""
-
-    x: np.ndarray
-    action: int
-    reward: float
-    game: int
-    after: np.ndarray
-
-
-def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> Iterator[Turn]:
+def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> list[list[Turn]]:
     """The very games of `agent.evaluate(games, seeds=(evaluation,))`, turn by turn."""
-    key = stream_key(agent.settings.seed, EVALUATION, evaluation)
-    game = Game(agent.task, key)
-    for number in range(games):
-        game.deal()
-        over = False
-        while not over:
-            x = game.x.copy()
-            word = np.uint64(draw(np.uint64(turn_key(key, game.turn)), CHOICE))
-            action = agent.act(x, low_half(word))
-            now = game.step(action)
-            over = now.terminated or now.truncated
-            yield Turn(x, action, float(agent.task.weights[now.advisors] @ now.reward), number, game.x.copy())
+    source = games_of(agent.task, agent.settings.seed, evaluation)
+    return [
+        list(episode(source, game, lambda x, draw: agent.act(x, low_half(np.uint64(draw))))) for game in range(games)
+    ]
+
+
+def earned(agent: MultiAdvisor, turn: Turn) -> float:
+    """What a turn added to the score."""
+    return float(agent.task.weights[turn.advisors] @ turn.reward)
 
 
 def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
@@ -69,13 +56,13 @@ def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
 def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
     """The first game of an evaluation, for drawing; `says` tells who decided a turn."""
     fruits = len(agent.task.board.fruit)
-    turns = list(watch(agent, evaluation))
+    (turns,) = watch(agent, evaluation)
     return {
-        "movers": [x[:-fruits].tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
-        "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].x[-fruits:] == 1]],
+        "movers": [x[:-fruits].tolist() for x in (*(turn.state for turn in turns), turns[-1].after)],
+        "fruit": [int(cell) for cell in agent.task.board.fruit[turns[0].state[-fruits:] == 1]],
         "actions": [turn.action for turn in turns],
-        "rewards": [turn.reward for turn in turns],
-        "advisors": [[list(one) for one in says(agent, turn.x, turn.action)] for turn in turns],
+        "rewards": [earned(agent, turn) for turn in turns],
+        "advisors": [[list(one) for one in says(agent, turn.state, turn.action)] for turn in turns],
     }  # fmt: skip
 
 
@@ -101,11 +88,11 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
     task, calm = agent.task, make("pac-boy", ghosts=False)
     fruits, cells = len(task.board.fruit), len(task.board.place)
-    turns = list(watch(agent, epochs, config["watched"]))
-    x = np.array([turn.x for turn in turns])
+    games = watch(agent, epochs, config["watched"])
+    turns = [turn for game in games for turn in game]
+    x = np.array([turn.state for turn in turns])
     cell, boards = x[:, 0], x[:, -fruits:] == 1
-    number = np.array([turn.game for turn in turns])
-    since = np.concatenate([np.arange((number == game).sum()) for game in range(config["watched"])])
+    since = np.concatenate([np.arange(len(game)) for game in games])
     late = since >= SETTLED
     apart = steps_between(task.board.neighbour)
     ghost = np.min([apart[cell, x[:, 1 + k]] for k in range(x.shape[1] - fruits - 1)], axis=0)
@@ -116,7 +103,7 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
     far = late & (ghost > CLOSE)
     middle = np.abs(task.board.place - (np.array(task.board.shape) - 1) / 2).max(axis=1)  # [cells]
-    eaten = np.array([turn.reward > 0 for turn in turns])
+    eaten = np.array([earned(agent, turn) > 0 for turn in turns])
     return {
         "cells": np.bincount(cell[late], minlength=cells).tolist(),
         "attractors": peak[late].sum(axis=0).tolist(),
