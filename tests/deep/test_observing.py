@@ -172,6 +172,13 @@ def test_many_games_and_worlds_are_refused():
     assert "compiled world" in refused(agent_of(world), world.deal(), 0, 1.0, world.deal(), False)
 
 
+def test_a_checkpoint_of_an_observer_is_refused_where_nothing_can_be_observed():
+    agent = agent_of(mad.make("two-goal"))
+    tensors = agent._learner.tensors()
+    with pytest.raises(mad.BadInput, match="is a compiled world"):
+        agent._learner.restore({**tensors, "games watching": np.ones(1, np.int64)})
+
+
 def test_cart_pole_in_the_loop_that_everybody_writes():
     """The pole's own environment, its own seeds: it is learned from, and the agent's environment was never touched."""
     env = gymnasium.make("CartPole-v1")

@@ -185,6 +185,17 @@ def test_whoever_only_observes_leaves_the_environment_alone():
     assert bytes_of(own_loop(agent, 300, env)) == bytes_of(other)
 
 
+def test_a_forged_count_of_draws_is_refused():
+    agent = mad.MultiAdvisor(errands())
+    for _ in range(3):
+        agent.act(np.array([0, 1, 1]), explore=True)
+    tensors = agent._learner.tensors()
+    assert tensors["explored"].tolist() == [2]
+    for wrong in (-1, 1 << 62):
+        with pytest.raises(mad.BadInput, match="'explored' is out of range"):
+            agent._learner.restore({**tensors, "explored": np.array([wrong])})
+
+
 # ---- what cannot be observed -----------------------------------------------------------------------------------------
 class Numbered(gymnasium.Env):
     """Nothing but spaces."""
