@@ -17,7 +17,7 @@ LAYERS = [
     {"draws"},
     {"plannings", "aggregations"},
     {"committee", "settings"},
-    {"task"},
+    {"task", "learner"},
     {"worlds"},
     {"tabular"},
     {"deep"},

@@ -9,7 +9,7 @@ from PIL import Image
 import multiadvisor as mad
 from multiadvisor import video
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.watching import influence, recorded, watch
+from multiadvisor.experiments.watching import earned, influence, recorded, watch
 
 
 @pytest.fixture(scope="module")
@@ -24,19 +24,17 @@ def trace(agent):
 
 def test_the_games_watched_are_those_of_the_evaluation(agent):
     seen = agent.evaluate(3, seeds=(7,)).played
-    turns = list(watch(agent, 7, 3))
-    for game in range(3):
-        mine = [turn for turn in turns if turn.game == game]
-        assert len(mine) == seen.turns[game]
-        assert sum(turn.reward for turn in mine) == seen.score[game]
+    for game, turns in enumerate(watch(agent, 7, 3)):
+        assert len(turns) == seen.turns[game]
+        assert sum(earned(agent, turn) for turn in turns) == seen.score[game]
 
 
 def test_states_are_those_of_the_game(agent, trace):
     shown = list(video.states(agent.task, trace))
-    turns = list(watch(agent, 7))
+    (turns,) = watch(agent, 7)
     assert len(shown) == len(turns) + 1
     for state, turn in zip(shown, turns, strict=False):
-        assert np.array_equal(state, turn.x)
+        assert np.array_equal(state, turn.state)
     assert np.array_equal(shown[-1], turns[-1].after)
 
 

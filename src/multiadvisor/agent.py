@@ -6,6 +6,7 @@ import dataclasses
 import time
 import warnings
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,16 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
+from multiadvisor.learner import Learner, Played
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
 from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, Settings, whole_number
 from multiadvisor.statistics import interval
-from multiadvisor.tabular.learner import Played, tabular_learner
-from multiadvisor.task import BY_ADVISOR, Focus, Task
+from multiadvisor.tabular.environment import AdapterLearner
+from multiadvisor.tabular.learner import CompiledLearner, linear_learner
+from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
@@ -131,9 +134,13 @@ class MultiAdvisor:
         """Q_Sigma(x, .) [A]."""
         return self._learner.preferences(state)
 
-    def act(self, state: Any, draw: float = 0.0) -> int:
-        """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exactly equal ones."""
-        return self.task.first_action + int(greedy(self.preferences(state), draw))
+    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> int:
+        """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exactly equal ones.
+
+        With `explore`, the action that learning would take: at random with probability epsilon, as the seed has it.
+        """
+        chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
+        return self.task.first_action + chosen
 
     def explain(self, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
@@ -178,6 +185,40 @@ class MultiAdvisor:
                 elif taken > 4 * _PIECE_SECONDS:
                     self.piece = max(size // 4, 1)
         return self
+
+    def observe(
+        self, observation: Any, action: int, reward: Any, next_observation: Any, terminated: bool,
+        truncated: bool = False, info: dict[str, Any] | None = None, *, next_action: int | None = None,
+    ) -> None:  # fmt: skip
+        """Learn from one transition that somebody else played, in whatever order they come.
+
+        Actions are the environment's own. `next_action`, the one taken in the next observation, is for plannings that
+        learn from it, as sarsa does. A game of the agent's own that was going on is given up.
+
+        >>> import multiadvisor as mad
+        >>> agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), alpha=0.5)
+        >>> agent.observe(14, 2, 1.0, 15, terminated=True)
+        >>> agent.act(14), agent.preferences(14).tolist()
+        (2, [0.0, 0.0, 0.5, 0.0])
+        """
+        following = None if next_action is None else self._own_action("next_action", next_action)
+        action = self._own_action("action", action) + self.task.first_action
+        ends, cut = bool(terminated), bool(truncated)
+        transition = Transition(observation, action, reward, next_observation, ends, cut, info or {})
+        self._learner.observe(transition, following)
+
+    def _own_action(self, name: str, action: Any) -> int:
+        """An action of the environment's, counted from 0."""
+        first, count = self.task.first_action, len(self.task.actions)
+        try:
+            number = index(action) - first
+        except TypeError:
+            number = -1
+        if not 0 <= number < count:
+            raise BadInput(
+                f"{name} is {short(repr(action))}: give one of the environment's, {first} to {first + count - 1}"
+            )
+        return number
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
         """Play `games` greedy games for each seed, without learning."""
@@ -242,13 +283,35 @@ def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
     return dataclasses.replace(settings or Settings(), **changes)
 
 
-def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Any:
-    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
-    if settings.deep is None:
-        return tabular_learner(task, settings)
+def tables_of(agent: MultiAdvisor) -> CompiledLearner:
+    """The learner of an agent in a compiled world, with its one flat table; a network has none."""
+    if not isinstance(agent._learner, CompiledLearner):
+        raise BadInput(f"the agent of task {agent.task.name!r} has no tables of a compiled world: {agent.settings}")
+    return agent._learner
+
+
+# ---- learners by name ------------------------------------------------------------------------------------------------
+def _advisors(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
+
+
+def _linear(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    return linear_learner(task, settings)
+
+
+def _network(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
     from multiadvisor.deep.learner import DeepLearner  # lazily: tables need no JAX
 
     return DeepLearner(task, settings, saved=saved)
+
+
+NETWORK = "network"
+MAKERS = {"advisors": _advisors, "linear": _linear, NETWORK: _network}
+
+
+def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
+    return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 
 def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:

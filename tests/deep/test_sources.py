@@ -13,6 +13,7 @@ import multiadvisor as mad
 from multiadvisor.deep.replay import END, LAST, NEWEST, TURN
 from multiadvisor.deep.sources import sight_of
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.trace import record, replay
 
 
 def foci(*states):
@@ -253,3 +254,13 @@ def test_foci_with_functions_of_the_transition():
         assert replay.ended[0, row, 1] == int(turn + 1 >= 2)
     assert agent.advice(np.array([3.0, 1, 0]))[0] == ("sum",)
     assert agent.advice(np.array([0.0, 1, -1]))[0] == ("sum", "early")
+
+
+def test_a_focus_that_shows_the_network_an_array_can_be_recorded():
+    """Nobody looks for a row of a table where a network sees the observation."""
+    foci = [mad.Focus("place", state=lambda o: np.asarray(o[:2])), mad.Focus("all")]
+    task = mad.Task.from_gymnasium("CartPole-v1", foci)
+    agent = mad.MultiAdvisor(task, deep=mad.DeepSettings(hidden=(4,)))
+    trace = record(agent, games=2)
+    replay(trace, task)
+    assert trace.score.tolist() == agent.evaluate(games=2).played.score.tolist()

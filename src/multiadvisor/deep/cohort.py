@@ -10,8 +10,8 @@ import numpy as np
 from multiadvisor.deep.learner import DeepLearner
 from multiadvisor.deep.replay import FILLED
 from multiadvisor.errors import BadInput
+from multiadvisor.learner import Played
 from multiadvisor.settings import Settings, whole_number
-from multiadvisor.tabular.learner import Played
 from multiadvisor.task import Task
 
 

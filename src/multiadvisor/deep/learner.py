@@ -15,15 +15,23 @@ import numpy as np
 from multiadvisor.committee import Team, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
-from multiadvisor.deep.replay import DONE, SCORE_SUM, TURNS, Chooser, Replay, remember
-from multiadvisor.deep.sources import NOBODY, PythonSource, VectorSource, WorldSource, evaluation_keys, training_keys
+from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
+from multiadvisor.deep.sources import (
+    NOBODY,
+    PythonSource,
+    Turn,
+    VectorSource,
+    WorldSource,
+    evaluation_keys,
+    training_keys,
+)
 from multiadvisor.deep.update import Rules, make_update
 from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_key
 from multiadvisor.errors import BadInput, Diverged
+from multiadvisor.learner import Consulted, Exploration, Played, not_finite, refuse_unobservable
 from multiadvisor.restored import Arrays, Shapes, array, require, whole
 from multiadvisor.settings import Settings
-from multiadvisor.tabular.learner import Consulted, Played
-from multiadvisor.task import Focus, Task
+from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stage import Stage
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
@@ -92,6 +100,7 @@ class DeepLearner:
         self.source = self._source()
         games = len(self.source_keys) // len(self.seeds)
         self.games_each = games
+        self._score_weights = task.weights
         sight = self.source.sight
         views = [self._view(sight.masks, part) for part in self.split.members]
         shares = {
@@ -117,7 +126,9 @@ class DeepLearner:
         parameters = sum(leaf.size for leaf in jax.tree.leaves(self.state.network)) // len(self.seeds)
         self._numpy = jax.default_backend() == "cpu" and parameters <= _SMALL and not deep.convolutions
         self._see()
-        self._opened = False
+        self._opened = False  # whether games of its own are going on
+        self._watching = False  # whether somebody else plays: the memory holds transitions that were observed
+        self.exploration = Exploration()
         self._nothing = np.zeros((len(self.source_keys), 0), np.uint8)
 
     def _rules(self) -> Rules:
@@ -220,14 +231,21 @@ class DeepLearner:
 
     # ---- learning ----------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
-        """Begin the games; the update is compiled when it is first needed."""
-        if not self._opened:
-            with self._stage() as stage:
-                stage.user = self
-                self.source.open()
-            active = self.source.active if self._activity else self._nothing
-            self.replay.open(self.source.current, active)
-            self._opened = True
+        """Begin the games, unless somebody else plays; the update is compiled when it is first needed."""
+        if not self._watching:
+            self._open()
+
+    def _open(self) -> None:
+        if self._opened:
+            return
+        if self._watching:
+            self.source.forget(self.replay.clock[:, TURNS])
+        with self._stage() as stage:
+            stage.user = self
+            self.source.open()
+        begin = self.replay.begin_again if self._watching else self.replay.open
+        begin(self.source.current, self.source.active if self._activity else self._nothing)
+        self._opened, self._watching = True, False
 
     def _epsilon(self) -> float:
         deep, last = self.deep, self.settings.epsilon
@@ -236,46 +254,81 @@ class DeepLearner:
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns, rounded up to whole turns of all games."""
-        self.prepare()
+        self._open()
         with self._stage():
             self._find_back()
             self._run(turns)
 
     def _run(self, turns: int) -> None:
-        deep, source, replay, split = self.deep, self.source, self.replay, self.split
+        source, replay, runs = self.source, self.replay, len(self.seeds)
         until = self.turns + turns
-        limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         actions = np.zeros(len(self.source_keys), np.int64)
-        runs, score_weights = len(self.seeds), self.task.weights
-        now = self.turns
-        while now < until:
+        while self.turns < until:
             advice = self._advice(source.current.reshape(runs, self.games_each, -1))
             active = source.active if self._activity else NOBODY
             self._choose(
                 advice.reshape(-1, *advice.shape[2:]), active, self.source_keys, replay.clock, self._epsilon(), actions
             )
             turn = source.step(actions)
-            if split.merge is None:
-                paid, ended = turn.paid, turn.ended | turn.terminated[:, None]
-                now_active = turn.active if self._activity else self._nothing
-                then_active = source.active if self._activity else self._nothing
-            else:
-                paid = turn.paid @ split.merge
-                ended = np.repeat(turn.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
-                now_active = then_active = self._nothing
-            wrong = remember(
-                replay.observations, replay.action, replay.reward, replay.ended, replay.active, replay.kind,
-                replay.clock, replay.tally, self.source_keys, actions, turn.arrived, paid, turn.over, ended, turn.dealt,
-                source.current, now_active, then_active, source.waits, limit, sigma, score_weights, turn.paid,
-            )  # fmt: skip
-            if wrong >= 0:
-                # the games have gone on and the memory has not: what was saved before is better
-                raise Diverged(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
-            now = self.turns
-            due = (now - deep.starts) // deep.update_every - self.updates
-            while due >= deep.updates_at_once and now >= deep.batch:
-                self._learn()
-                due -= deep.updates_at_once
+            self._remember(turn, actions, source.current, source.active)
+            self._catch_up()
+
+    def _remember(self, turn: Turn, actions: np.ndarray, following: np.ndarray, active: np.ndarray) -> None:
+        """Keep a turn of every game; `following` [N, F] is what is acted on next, with who is active there."""
+        deep, replay, split = self.deep, self.replay, self.split
+        limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
+        if split.merge is None:
+            paid, ended = turn.paid, turn.ended | turn.terminated[:, None]
+            now_active = turn.active if self._activity else self._nothing
+            then_active = active if self._activity else self._nothing
+        else:
+            paid = turn.paid @ split.merge
+            ended = np.repeat(turn.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
+            now_active = then_active = self._nothing
+        wrong = remember(
+            replay.observations, replay.action, replay.reward, replay.ended, replay.active, replay.kind,
+            replay.clock, replay.tally, self.source_keys, actions, turn.arrived, paid, turn.over, ended, turn.dealt,
+            following, now_active, then_active, self.source.waits, limit, sigma, self._score_weights, turn.paid,
+        )  # fmt: skip
+        if wrong >= 0:
+            # the games have gone on and the memory has not: what was saved before is better
+            raise Diverged(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")
+
+    def _catch_up(self) -> None:
+        """The updates that are due."""
+        deep, now = self.deep, self.turns
+        due = (now - deep.starts) // deep.update_every - self.updates
+        while due >= deep.updates_at_once and now >= deep.batch:
+            self._learn()
+            due -= deep.updates_at_once
+
+    # ---- games that somebody else plays ------------------------------------------------------------------------------
+    def explore(self, state: Any) -> int:
+        """The action that learning would take in one state."""
+        row = self.source.sight.convert(state)
+        advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0]  # [1, n, A]
+        active = self.source.active_in(state)[None] if self._activity else NOBODY
+        clock, action = np.array([[0, 0, self.exploration.turn(self.turns)]]), np.zeros(1, np.int64)
+        self._choose(advice, active, self.source_keys[:1], clock, self._epsilon(), action)
+        return int(action[0])
+
+    def observe(self, transition: Transition, following: int | None) -> None:
+        """Remember a transition that somebody else played, and learn as after one of its own."""
+        refuse_unobservable(self.task)
+        if self.deep.envs > 1:
+            raise BadInput(f"envs is {self.deep.envs}, and transitions are observed one by one: leave it at 1")
+        source, replay = self.source, self.replay
+        before, after = (source.sight.convert(seen)[None] for seen in (transition[0], transition[3]))
+        action, turn = source.read(transition, after)
+        for focus, paid in zip(self.task.foci, turn.paid[0], strict=True):
+            if not np.isfinite(paid):
+                raise not_finite(focus)
+        self._watching, self._opened = True, False
+        if not replay.stands_at(before[0]):
+            active = source.active_in(transition.observation)[None] if self._activity else self._nothing
+            (replay.begin_again if replay.clock[0, FILLED] else replay.open)(before, active)
+        self._remember(turn, action, after, turn.active)
+        self._catch_up()
 
     @property
     def _alone(self) -> bool:
@@ -426,9 +479,11 @@ class DeepLearner:
             if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
                 raise Diverged("the network is no longer finite: it was not saved; lower the learning rate")
         kept = {f"network {k:03}": leaf for k, leaf in enumerate(leaves)}
-        games = {f"games {name}": array for name, array in self.source.tensors().items()}
+        stand = {"watching": np.ones(1, np.int64)} if self._watching else self.source.tensors()
+        games = {f"games {name}": array for name, array in stand.items()}
         memory = {f"replay {name}": array for name, array in self.replay.tensors().items()}
-        return {**kept, **games, **memory, "updates": np.array([self.updates], np.int64)}
+        explored = self.exploration.tensors(self.turns)
+        return {**kept, **games, **memory, "updates": np.array([self.updates], np.int64), **explored}
 
     def _updates_due(self) -> int:
         """How many updates so many turns bring."""
@@ -451,17 +506,17 @@ class DeepLearner:
         require(self.updates == self._updates_due() and all((leaf == self.updates).all() for leaf in counts), "updates")
         own = [jax.numpy.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
         self.state = jax.tree.unflatten(tree, own)
+        self.exploration.restore(tensors, self.turns)
+        self._watching = "watching" in parts["games"]
+        self._opened = not self._watching
+        self._see()
+        if self._watching:
+            refuse_unobservable(self.task)
+            return
         with self._stage() as stage:
             stage.user = self
             if not self.source.restore(parts["games"], self.replay.clock[:, TURNS]):
                 self._begin_again()
-        self._opened = True
-        self._see()
-
-    def close(self) -> None:
-        """Close the environments."""
-        for env in getattr(self.source, "envs", []):
-            env.close()
 
 
 class _Tracked:

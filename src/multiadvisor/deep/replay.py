@@ -213,6 +213,11 @@ class Replay:
         self.observations[:, 0], self.active[:, 0] = observations, active
         self.kind[:, 0], self.clock[:, HEAD], self.clock[:, FILLED] = NEWEST, 0, 1
 
+    def stands_at(self, observation: np.ndarray) -> bool:
+        """Whether the only game stands at this observation [F], so that what was done in it goes on there."""
+        head = self.clock[0, HEAD]
+        return bool(self.kind[0, head] == NEWEST and np.array_equal(self.observations[0, head], observation))
+
     def begin_again(self, observations: np.ndarray, active: np.ndarray) -> None:
         """New games in every ring, whatever was going on: what was not finished counts as cut off."""
         for i in range(len(self.kind)):

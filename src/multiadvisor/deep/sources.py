@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.compiling import specialise
-from multiadvisor.draws import ENVIRONMENT, STRETCH, TRAINING, environment_seed, game_key, stream_key
+from multiadvisor.draws import ENVIRONMENT, TRAINING, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput, short
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.task import Focus, Task, Transition
-from multiadvisor.worlds.adapter import no_reward
 from multiadvisor.worlds.game import Games
-from multiadvisor.worlds.stepping import begin_game, copied, five
+from multiadvisor.worlds.stepping import begin_game, five
+from multiadvisor.worlds.stretch import Stretch
 
 NOBODY = np.zeros((0, 0), np.uint8)  # in the place of activity, where every advisor always has a say
 
@@ -283,114 +283,41 @@ class WorldSource:
 
 
 # ---- Python environments ---------------------------------------------------------------------------------------------
-class _Reader:
-    """Reads the rewards, ends and activity of n foci from one environment's steps."""
-
-    def __init__(self, task: Task) -> None:
-        adapter = task.adapter
-        assert adapter is not None
-        self.components, self.first_action, self.n = adapter.components, adapter.first_action, task.n
-        self.foci = task.foci
-        self.plain = all(not callable(focus.reward) and focus.ended is None for focus in task.foci)
-        self.columns = np.array([focus.reward if isinstance(focus.reward, int) else 0 for focus in task.foci])
-        self.functions = [(j, focus.reward) for j, focus in enumerate(task.foci) if callable(focus.reward)]
-        self.ends = [(j, focus.ended) for j, focus in enumerate(task.foci) if focus.ended is not None]
-        self.says = [(j, focus.active) for j, focus in enumerate(task.foci) if focus.active is not None]
-        self.straight = self.components == self.n and self.columns.tolist() == list(range(self.n))
-        self.seen = False
-
-    def read(
-        self, before: Any, action: int, reward: Any, after: Any, terminated: bool, truncated: bool,
-        info: dict[str, Any], paid: np.ndarray, ended: np.ndarray,
-    ) -> None:  # fmt: skip
-        """The rewards [n] and ends [n] of one step."""
-        if not self.seen:
-            size = np.size(reward) if np.ndim(reward) else 0
-            if size != self.components:
-                raise BadInput(
-                    f"the environment pays {f'a vector of {size}' if size else 'a number'}, not what its reward_space "
-                    "promises: declare reward_space, or take off the wrapper that changes the reward"
-                )
-            self.seen = True
-        try:
-            if self.straight:
-                paid[:] = reward
-            elif self.components:
-                paid[:] = np.asarray(reward)[self.columns]
-            else:
-                paid[:] = float(reward)  # a vector would be spread over the advisors
-        except (TypeError, ValueError, IndexError):
-            raise no_reward(reward) from None
-        ended[:] = terminated
-        if not self.plain:
-            transition = Transition(before, action + self.first_action, reward, after, terminated, truncated, info)
-            for j, function in self.functions:
-                own = function(transition)
-                try:
-                    paid[j] = own
-                except (TypeError, ValueError):
-                    raise no_reward(own, self.foci[j]) from None
-            for j, function in self.ends:
-                if function(transition):
-                    ended[j] = 1
-
-    def active(self, observation: Any) -> np.ndarray:
-        """Who has a say, [n] uint8."""
-        active = np.ones(self.n, np.uint8)
-        for j, function in self.says:
-            active[j] = 1 if function(observation) else 0
-        return active
-
-
 class PythonSource:
-    """Python environments, stepped one after the other.
-
-    Each is seeded anew every thousand turns or so, at the start of a game, and the actions since then are remembered:
-    a run that was saved plays that stretch again, and goes on exactly where it was.
-    """
+    """Python environments, stepped one after the other; a run that was saved goes on where its `Stretch` ends."""
 
     waits = False
 
     def __init__(self, task: Task, envs: Sequence[Any], seeds: Sequence[tuple[int, int]], image: bool) -> None:
         assert task.adapter is not None
-        self.task, self.envs, self.seeds = task, list(envs), list(seeds)
+        self.task, self.envs = task, list(envs)
         self.sight = sight_of(task.adapter.env.observation_space, task.foci, image)
-        self.reader = _Reader(task)
-        self._looks_back = bool(self.reader.says) or not self.reader.plain
+        self.readers = [task.adapter.fresh(table=False, env=env) for env in self.envs]
+        self.stretches = [Stretch(task.name, seed, place) for seed, place in seeds]
         count = len(self.envs)
-        self.trails: list[list[int]] = [[] for _ in range(count)]
-        self.seeded_at = np.zeros(count, np.int64)
         self.turns = np.zeros(count, np.int64)
-        self.seen: list[Any] = [None] * count
         self.current = np.zeros((count, math.prod(self.sight.shape)), self.sight.dtype)
         self._false = np.zeros(count, bool)
         self.active = NOBODY
         self.torn = False  # whether a turn failed on the way, so that the games are not where the trails end
 
-    def _stretch_seed(self, i: int) -> int:
-        seed, game = self.seeds[i]
-        return environment_seed(seed, ENVIRONMENT, int(self.seeded_at[i]) + (game << 40))
-
     def _deal(self, i: int) -> None:
-        if not self.trails[i] or len(self.trails[i]) >= STRETCH:
-            self.seeded_at[i] = self.turns[i]
-            self.trails[i].clear()
-            self._arrive(i, begin_game(self.envs[i], self._stretch_seed(i)))
-        else:
-            self._arrive(i, begin_game(self.envs[i]))
+        self.readers[i].reset(self.stretches[i].deal(int(self.turns[i])))
+        self._arrive(i)
 
-    def _arrive(self, i: int, observation: Any) -> None:
-        # functions of the foci look at it later, when the environment may have changed it in place
-        self.seen[i] = copied(observation) if self._looks_back else observation
-        self.current[i] = self.sight.convert(observation)
+    def _arrive(self, i: int) -> None:
+        self.current[i] = self.sight.convert(self.readers[i].observation)
 
     def begin(self, seed: int) -> None:
         """Begin the only game with this seed."""
-        self._arrive(0, begin_game(self.envs[0], seed))
+        self.readers[0].reset(seed)
+        self._arrive(0)
         self.active = self._who()
 
     def _who(self) -> np.ndarray:
-        return np.stack([self.reader.active(seen) for seen in self.seen]) if self.reader.says else NOBODY
+        if not self.readers[0].varies:
+            return NOBODY
+        return np.stack([reader.now_active for reader in self.readers]).astype(np.uint8)
 
     def open(self) -> None:
         """Begin every game."""
@@ -400,20 +327,18 @@ class PythonSource:
 
     def step(self, actions: np.ndarray, again: bool = True) -> Turn:
         """A turn of every game; those that it ended begin anew, unless not `again`."""
-        count, n, reader = len(self.envs), self.task.n, self.reader
+        count, n = len(self.envs), self.task.n
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
         terminated, over = np.zeros(count, bool), np.zeros(count, bool)
-        first = reader.first_action
         self.torn = True
-        for i, (env, action) in enumerate(zip(self.envs, actions.tolist(), strict=True)):
-            before = self.seen[i]
-            after, reward, ends, cut, info = five(env.step(action + first))
-            reader.read(before, action, reward, after, ends, cut, info, paid[i], ended[i])
-            self._arrive(i, after)
+        for i, (reader, action) in enumerate(zip(self.readers, actions.tolist(), strict=True)):
+            ends, cut = reader.step(action)
+            paid[i], ended[i] = reader.paid, reader.has_ended
+            self._arrive(i)
             terminated[i], over[i] = ends, ends or cut
         self.turns += 1
-        for trail, action in zip(self.trails, actions.tolist(), strict=True):
-            trail.append(action)  # only now: a turn that failed on the way is no part of the run
+        for stretch, action in zip(self.stretches, actions.tolist(), strict=True):
+            stretch.trail.append(action)  # only now: a turn that failed on the way is no part of the run
         self.torn = False
         arrived, active = self.current, self._who()
         self.active = active
@@ -426,15 +351,32 @@ class PythonSource:
 
     def active_in(self, state: Any) -> np.ndarray:
         """Who has a say in one state, [n]."""
-        return self.reader.active(state)
+        return self.readers[0].active_in(state)
+
+    def read(self, transition: Transition, arrived: np.ndarray) -> tuple[np.ndarray, Turn]:
+        """The action [1] and what the turn brought, of a transition that somebody else played."""
+        reader, number = self.readers[0], transition.action - self.task.first_action
+        self.torn = True  # the reader looks elsewhere now than where the game stands
+        reader.arrive(transition.observation)
+        reader.check_reward(transition.reward)
+        terminated, truncated = reader.step(number, transition[3:4] + transition[2:3] + transition[4:])
+        over, dealt = np.array([terminated or truncated]), np.zeros(1, bool)
+        active, ended = self._who(), reader.has_ended[None].astype(np.uint8)
+        return np.array([number]), Turn(arrived, reader.paid[None], ended, np.array([terminated]), over, dealt, active)
+
+    def forget(self, turns: np.ndarray) -> None:
+        """The games are given up, after `turns` [N] of them and of others: new ones can be begun."""
+        for stretch, turn in zip(self.stretches, turns.tolist(), strict=True):
+            stretch.begin(turn)
+        self.turns[...], self.torn = turns, False
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Where the games stand: seeds and actions."""
-        lengths = np.array([len(trail) for trail in self.trails], np.int64)
-        flat = [action for trail in self.trails for action in trail]
+        trails = [stretch.trail for stretch in self.stretches]
         return {
-            "seeded_at": self.seeded_at, "env_turns": self.turns, "trail_lengths": lengths,
-            "trail": np.array(flat, np.int64),
+            "seeded_at": np.array([stretch.seeded_at for stretch in self.stretches], np.int64),
+            "env_turns": self.turns, "trail_lengths": np.array([len(trail) for trail in trails], np.int64),
+            "trail": np.array([action for trail in trails for action in trail], np.int64),
         }  # fmt: skip
 
     def restore(self, tensors: Arrays, turns: np.ndarray) -> bool:
@@ -445,26 +387,20 @@ class PythonSource:
         seeded_at = whole(tensors, "seeded_at", (count,))
         require((whole(tensors, "env_turns", (count,)) == turns).all(), "env_turns")
         require((seeded_at + lengths == turns).all() and lengths.sum() == len(trail), "trail_lengths")
-        self.seeded_at[...], self.turns[...] = seeded_at, turns
-        self.trails = [part.tolist() for part in np.split(trail, np.cumsum(lengths)[:-1])]
+        self.turns[...] = turns
+        parts = np.split(trail, np.cumsum(lengths)[:-1])
+        for stretch, begun, part in zip(self.stretches, seeded_at.tolist(), parts, strict=True):
+            stretch.seeded_at, stretch.trail = begun, part.tolist()
         self.find_back()
         return True
 
     def find_back(self) -> None:
         """Play the stretches again up to where they were."""
-        for i, env in enumerate(self.envs):
-            self.seen[i] = begin_game(env, self._stretch_seed(i))
-            over = False
-            for turns, action in enumerate(self.trails[i]):
-                if over:
-                    require(turns < STRETCH, "trail")  # a new stretch would have begun here
-                    self.seen[i] = begin_game(env)
-                self.seen[i], _, ends_now, cut, _ = five(env.step(action + self.reader.first_action))
-                over = ends_now or cut
-            if over:
+        for i, (reader, stretch) in enumerate(zip(self.readers, self.stretches, strict=True)):
+            if stretch.again(reader.reset, reader.step):
                 self._deal(i)
             else:
-                self._arrive(i, self.seen[i])
+                self._arrive(i)
         self.active, self.torn = self._who(), False
 
 
@@ -484,8 +420,9 @@ class VectorSource:
             raise BadInput("the vector environment does not begin new games by itself: choose another autoreset mode")
         self.waits = self.mode == AutoresetMode.NEXT_STEP
         self.sight = sight_of(env.single_observation_space, task.foci, image)
-        self.reader = _Reader(task)
-        if not self.reader.plain:
+        assert task.adapter is not None
+        self.reader = task.adapter
+        if any(callable(focus.reward) or focus.ended is not None for focus in task.foci):
             raise BadInput(
                 "in a vector environment foci take components of the reward: a focus with a function of the "
                 "transition needs an environment of single games"
@@ -500,7 +437,7 @@ class VectorSource:
         return np.stack([self.sight.convert(each) for each in observations])
 
     def _who(self, observations: list[Any]) -> np.ndarray:
-        return np.stack([self.reader.active(each) for each in observations]) if self.reader.says else NOBODY
+        return np.stack([self.reader.active_in(each) for each in observations]) if self.reader.varies else NOBODY
 
     def open(self) -> None:
         """Begin every game."""
@@ -512,13 +449,13 @@ class VectorSource:
 
     def step(self, actions: np.ndarray) -> Turn:
         """A turn of every game; where one had ended, a new one is dealt."""
-        count, n, reader = self.env.num_envs, self.task.n, self.reader
-        seen, rewards, terminated, truncated, infos = five(self.env.step(actions + reader.first_action))
+        count, n = self.env.num_envs, self.task.n
+        seen, rewards, terminated, truncated, infos = five(self.env.step(actions + self.reader.first_action))
         dealt = self.over if self.waits else np.zeros(count, bool)
         over = np.asarray(terminated | truncated)
-        paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
-        for i in range(count):
-            reader.read(None, 0, rewards[i], None, bool(terminated[i]), bool(truncated[i]), {}, paid[i], ended[i])
+        self.reader.check_reward(rewards[0])
+        paid = np.asarray(rewards, float).reshape(count, -1)[:, self.reader.source]
+        ended = np.repeat(np.asarray(terminated, np.uint8)[:, None], n, axis=1)
         each = self._each(seen)
         self.current, self.active = self._rows(each), self._who(each)
         arrived, active = self.current, self.active
@@ -530,7 +467,7 @@ class VectorSource:
 
     def active_in(self, state: Any) -> np.ndarray:
         """Who has a say in one state, [n]."""
-        return self.reader.active(state)
+        return self.reader.active_in(state)
 
     def tensors(self) -> dict[str, np.ndarray]:
         """How often the games were begun."""

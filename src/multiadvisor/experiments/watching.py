@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.draws import CHOICE, EVALUATION, draw, low_half, stream_key, turn_key
+from multiadvisor.draws import low_half
 from multiadvisor.experiments.pac_boy import trained
 from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.theory.boards import peaks
 from multiadvisor.worlds.builtin import make
-from multiadvisor.worlds.game import Game
+from multiadvisor.worlds.episode import Turn, episode, games_of
 
 STRONGEST = 3  # advisors shown of a turn
 SETTLED = 60  # turns after which an agent that comes to rest has done so
@@ -22,30 +22,17 @@ CLOSE = 4  # steps: a ghost within them is near
 Says = list[tuple[str, float]]
 
 
-class Turn(NamedTuple):
-    """One turn: the state it began in, the action, what it earned, and the state it led to."""
-
-    x: np.ndarray
-    action: int
-    reward: float
-    game: int
-    after: np.ndarray
-
-
-def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> Iterator[Turn]:
+def watch(agent: MultiAdvisor, evaluation: int, games: int = 1) -> list[list[Turn]]:
     """The very games of `agent.evaluate(games, seeds=(evaluation,))`, turn by turn."""
-    key = stream_key(agent.settings.seed, EVALUATION, evaluation)
-    game = Game(agent.task, key)
-    for number in range(games):
-        game.deal()
-        over = False
-        while not over:
-            x = game.x.copy()
-            word = np.uint64(draw(np.uint64(turn_key(key, game.turn)), CHOICE))
-            action = agent.act(x, low_half(word))
-            now = game.step(action)
-            over = now.terminated or now.truncated
-            yield Turn(x, action, float(agent.task.weights[now.advisors] @ now.reward), number, game.x.copy())
+    source = games_of(agent.task, agent.settings.seed, evaluation)
+    return [
+        list(episode(source, game, lambda x, draw: agent.act(x, low_half(np.uint64(draw))))) for game in range(games)
+    ]
+
+
+def earned(agent: MultiAdvisor, turn: Turn) -> float:
+    """What a turn added to the score."""
+    return float(agent.task.weights[turn.advisors] @ turn.reward)
 
 
 def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
@@ -69,13 +56,14 @@ def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
 
 def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
     """The first game of an evaluation, for drawing; `says` tells who decided a turn."""
-    grid, turns = agent.task.grid, list(watch(agent, evaluation))
+    grid = agent.task.grid
+    (turns,) = watch(agent, evaluation)
     return {
-        "movers": [grid.movers(x).tolist() for x in (*(turn.x for turn in turns), turns[-1].after)],
-        "fruit": grid.item_cells[grid.lying(turns[0].x)].tolist(),
+        "movers": [grid.movers(x).tolist() for x in (*(turn.state for turn in turns), turns[-1].after)],
+        "fruit": grid.item_cells[grid.lying(turns[0].state)].tolist(),
         "actions": [turn.action for turn in turns],
-        "rewards": [turn.reward for turn in turns],
-        "advisors": [[list(one) for one in says(agent, turn.x, turn.action)] for turn in turns],
+        "rewards": [earned(agent, turn) for turn in turns],
+        "advisors": [[list(one) for one in says(agent, turn.state, turn.action)] for turn in turns],
     }  # fmt: skip
 
 
@@ -101,11 +89,11 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     """Where a trained agent stands late in its games, and where the exact solver has attractors on the same boards."""
     agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
     grid, calm = agent.task.grid, make("pac-boy", ghosts=False)
-    turns = list(watch(agent, epochs, config["watched"]))
-    x, after = (np.array(states) for states in zip(*((turn.x, turn.after) for turn in turns), strict=True))
+    games = watch(agent, epochs, config["watched"])
+    turns = [turn for game in games for turn in game]
+    x, after = (np.array(states) for states in zip(*((turn.state, turn.after) for turn in turns), strict=True))
     (cell, *ghosts), boards = grid.movers(x).T, grid.lying(x)
-    number = np.array([turn.game for turn in turns])
-    since = np.concatenate([np.arange((number == game).sum()) for game in range(config["watched"])])
+    since = np.concatenate([np.arange(len(game)) for game in games])
     late = since >= SETTLED
     apart = steps_between(grid.neighbour)
     ghost = np.min([apart[cell, other] for other in ghosts], axis=0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor
+from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
@@ -83,7 +83,7 @@ def sends_table(agent: MultiAdvisor) -> bool:
     """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each turn."""
     if agent.task.board is None or agent.task.world is None or not has_tables(agent):
         return False
-    learner: Any = agent._learner
+    learner = tables_of(agent)
     return learner.table.nbytes <= _LARGEST_TABLE
 
 
@@ -91,7 +91,7 @@ def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     """The run: its descriptor and, on a grid, the one flat table and where each advisor's rows lie in it."""
     if not sends_table(agent):
         return pack(describe(agent, name), {})
-    learner: Any = agent._learner
+    learner = tables_of(agent)
     return pack(
         describe(agent, name), {"table": np.asarray(learner.table, float), "layout": learner.layout.astype(np.int32)}
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor
+from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explorer.bundle import game_pack, pack, run_pack
 from multiadvisor.runs.trace import record
@@ -108,7 +108,7 @@ def exact(task: str, planning: str, gamma: float) -> MultiAdvisor:
         j = made.names.index(name)
         speaks = np.flatnonzero(mdp.local[k] >= 0)
         rows = layout.offset[j] + layout.stride[j] * mdp.local[k, speaks]
-        agent._learner.table[rows] = solution.values[k, speaks]
+        tables_of(agent).table[rows] = solution.values[k, speaks]
     return agent
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor
+from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.aggregations import greedy
 
 
@@ -14,7 +12,7 @@ class TablePlayer:
     """An agent of a compiled world that acts as if its advisors had these weights [n]."""
 
     def __init__(self, agent: MultiAdvisor, weights: np.ndarray) -> None:
-        self._learner: Any = agent._learner
+        self._learner = tables_of(agent)
         self._weights = np.concatenate([weights, self._learner.weights[len(weights) :]])  # a correction keeps its own
 
     def act(self, x: np.ndarray, draw: float = 0.0) -> int:

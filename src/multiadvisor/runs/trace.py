@@ -16,22 +16,23 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
-from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advised
+from multiadvisor.learner import Played
 from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import Settings, whole_number
-from multiadvisor.tabular.learner import Played
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.learned import surroundings
 from multiadvisor.version import VERSION
-from multiadvisor.worlds.game import Game
+from multiadvisor.worlds.episode import Turn as Step
+from multiadvisor.worlds.episode import episode, games_of
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
@@ -41,7 +42,6 @@ KIND = "multiadvisor trace"
 _FIRST = b'{"actions": ['
 """How every header begins: its keys are sorted."""
 _LARGEST_HEADER = 16 << 20
-_LONGEST_GAME = 1_000_000
 
 
 class Turn(NamedTuple):
@@ -171,66 +171,6 @@ def _kept(settings: Settings) -> dict[str, Any]:
 
 
 # ---- recording -------------------------------------------------------------------------------------------------------
-class _Step(NamedTuple):
-    """What a turn brought, from either kind of world."""
-
-    advisors: np.ndarray  # [m]
-    reward: np.ndarray  # [m]
-    terminated: bool
-    truncated: bool
-
-
-class _Compiled:
-    """The evaluation games of a compiled world."""
-
-    def __init__(self, task: Task, draws: int, seed: int, apart: bool) -> None:
-        self._task, self._draws, self._seed, self._apart = task, draws, seed, apart
-        self._game = Game(task, stream_key(draws, EVALUATION, seed))
-
-    def deal(self, game: int) -> Any:
-        """Start a game: the state."""
-        if self._apart:
-            self._game = Game(self._task, game_key(self._draws, self._seed, game))
-        self._game.deal()
-        return self._game.x.copy()
-
-    def step(self, action: int) -> tuple[Any, _Step]:
-        """Play a turn: the state, and what it brought."""
-        now = self._game.step(action)
-        return self._game.x.copy(), _Step(now.advisors, now.reward, now.terminated, now.truncated)
-
-
-class _Environment:
-    """The evaluation games of a Python environment."""
-
-    def __init__(self, task: Task, draws: int, seed: int, apart: bool) -> None:
-        assert task.adapter is not None
-        if task.adapter.vector:
-            raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
-        task.adapter.stage.user = None  # whoever trains in the environment has to find its way back
-        self.adapter, self._seeds = task.adapter.fresh(table=False), (draws, seed)
-        self.active = np.ones(task.n, np.int64)
-        self.adapter.bind(self.active, np.ones_like(self.active), np.zeros_like(self.active))
-
-    def deal(self, game: int) -> Any:
-        """Start a game: the observation."""
-        draws, seed = self._seeds
-        self.adapter.reset(environment_seed(draws, EVALUATION, ((1 + seed) << 32) + game))
-        return self.adapter.observation
-
-    def step(self, action: int) -> tuple[Any, _Step]:
-        """Play a turn: the observation, and what it brought."""
-        advisors = np.flatnonzero(self.active)
-        terminated, truncated = self.adapter.step(action)
-        reward = self.adapter.signals[self.adapter.source[advisors]]
-        return self.adapter.observation, _Step(advisors, reward, terminated, truncated)
-
-
-def _world(task: Task, draws: int, seed: int, apart: bool) -> _Compiled | _Environment:
-    """`apart`: each game has draws of its own, as those have that a network plays side by side."""
-    return (_Compiled if task.world is not None else _Environment)(task, draws, seed, apart)
-
-
 _Given = ParamSpec("_Given")
 
 
@@ -267,41 +207,37 @@ def record(
     """
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
-    task, key = agent.task, stream_key(own, EVALUATION, seed)
+    task = agent.task
     if advice is None:
         advice = task.world is None or not has_tables(agent)
     apart = task.world is not None and agent.settings.deep is not None
     advisors = getattr(agent, "advisors", task.foci)
-    world, turn = _world(task, own, seed, apart), 0
-    lengths, finished, actions, explored, states = [], [], [], [], []
-    rewards: list[tuple[int, int, float]] = []
+    turns: list[Step] = []
+    lengths, states, explored = [], [], []
     active: list[np.ndarray] = []
     advised: list[np.ndarray] = []
     place = {focus.name: j for j, focus in enumerate(advisors)}
+
+    def act(state: Any, draw: int) -> int:
+        high, low = divmod(draw, 1 << 32)
+        explored.append(high / (1 << 32) < epsilon)
+        if advice:
+            names, values = agent.advice(state)
+            active.append(np.isin(np.arange(len(advisors)), [place[name] for name in names]))
+            advised.append(np.asarray(values))
+        if explored[-1]:
+            return low * len(task.actions) >> 32
+        return agent.act(state, low / (1 << 32)) - task.first_action
+
+    source = games_of(task, own, seed, apart)
     for game in range(games):
-        state, over, length = world.deal(game), False, 0
-        while not over:
-            now = (game_key(own, seed, game), length) if apart else (key, turn)
-            high, low = divmod(draw_python(int(now[0]), now[1], CHOICE), 1 << 32)
-            exploring = high / (1 << 32) < epsilon
-            choice = low * len(task.actions) >> 32  # where it explores
-            action = task.first_action + choice if exploring else agent.act(state, low / (1 << 32))
-            if advice:
-                names, values = agent.advice(state)
-                active.append(np.isin(np.arange(len(advisors)), [place[name] for name in names]))
-                advised.append(np.asarray(values))
-            states.append(state)
-            state, step = world.step(action - task.first_action)
-            rewards += [(turn, int(j), float(r)) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]
-            actions.append(action)
-            explored.append(exploring)
-            turn, length = turn + 1, length + 1
-            over = step.terminated or step.truncated or length == longest
-            if length > _LONGEST_GAME:
-                raise BadInput(f"a game of {task.name!r} did not end in {_LONGEST_GAME} turns: give the task a limit")
-        states.append(state)
-        lengths.append(length)
-        finished.append(step.terminated)
+        played = list(islice(episode(source, game, act), longest))
+        turns += played
+        states += [*(turn.state for turn in played), played[-1].after]
+        lengths.append(len(played))
+    last = np.cumsum(lengths) - 1
+    rewards = [(k, int(j), float(r)) for k, turn in enumerate(turns)
+               for j, r in zip(turn.advisors, turn.reward, strict=True) if r != 0]  # fmt: skip
     header = {
         "version": VERSION,
         "task": task.as_data(),
@@ -319,8 +255,9 @@ def record(
     }
     when, who, what = zip(*rewards, strict=True) if rewards else ((), (), ())
     return Trace(
-        header=header, turns=np.array(lengths, np.int64), finished=np.array(finished, bool),
-        action=np.array(actions, np.int64), explored=np.array(explored, bool), reward_turn=np.array(when, np.int64),
+        header=header, turns=np.array(lengths, np.int64), finished=np.array([turns[k].terminated for k in last], bool),
+        action=np.array([task.first_action + turn.action for turn in turns], np.int64),
+        explored=np.array(explored, bool), reward_turn=np.array(when, np.int64),
         reward_advisor=np.array(who, np.int64), reward=np.array(what, float),
         x=None if task.world is None else np.array(states, np.int64),
         active=np.array(active) if advice else None, advice=np.concatenate(advised) if advice else None,
@@ -340,23 +277,26 @@ def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evalu
     return seen, trace
 
 
+def _as_kept(trace: Trace, game: int) -> Callable[[Any, int], int]:
+    """Whoever does what was done in a game."""
+    choices = iter(trace.choice[trace.span(game)].tolist())
+    return lambda state, draw: next(choices)
+
+
 def replay(trace: Trace, task: Task) -> None:
     """Play the games again: the world, with its draws and the actions kept, must bring the same states and rewards."""
     name, mine = trace.header["task"]["name"], trace.header["task"]["fingerprint"]
     if task.fingerprint() != mine:
         raise BadInput(f"the trace is of task {name!r} with other advisors or options than the given {task.name!r}")
-    world = _world(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
+    source = games_of(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
     for game, length in enumerate(trace.turns.tolist()):
-        state = world.deal(game)
-        for turn in range(length + 1):
-            seen = trace.turn(game, turn)
-            same = seen.state is None or np.array_equal(seen.state, state)
-            if seen.action is not None and same:
-                state, step = world.step(seen.action - task.first_action)
-                paid = {task.names[j]: float(r) for j, r in zip(step.advisors, step.reward, strict=True) if r != 0}
-                last = turn == length - 1
-                over = (step.terminated or step.truncated, step.terminated)
-                same = paid == seen.rewards and over == (last, last and bool(trace.finished[game]))
+        for turn, now in enumerate(episode(source, game, _as_kept(trace, game))):
+            seen, last = trace.turn(game, turn), turn == length - 1
+            paid = {task.names[j]: float(r) for j, r in zip(now.advisors, now.reward, strict=True) if r != 0}
+            same = seen.state is None or np.array_equal(seen.state, now.state)
+            same &= paid == seen.rewards and (now.over, now.terminated) == (last, last and bool(trace.finished[game]))
+            if last and seen.state is not None:
+                same &= np.array_equal(trace.states(game)[-1], now.after)
             if not same:
                 raise BadInput(f"game {game} of the trace goes another way than task {name!r} from turn {turn} on")
 

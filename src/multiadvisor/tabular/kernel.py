@@ -324,9 +324,10 @@ def foresee(counts, nexts, m, now, run, voice, clock):
     ahead = taken = 0
     if run.needs & 1:
         ahead = greedy(voice.total, draw(now, FORESIGHT))
-    if run.needs & 2:  # chosen now, and held until it is taken
-        taken = choose(voice.total, run.epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
-        clock[HELD] = taken + 1
+    if run.needs & 2:  # chosen now, unless it is known already, and held until it is taken
+        if clock[HELD] == 0:
+            clock[HELD] = 1 + choose(voice.total, run.epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
+        taken = clock[HELD] - 1
     if run.needs & 4:
         behave(voice.total, run.epsilon, voice.behaviour)
     if run.needs & 8:

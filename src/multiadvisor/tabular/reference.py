@@ -14,12 +14,9 @@ from multiadvisor.aggregations import CORRECTION, GPI, behaviour, epsilon_greedy
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,
-    ENVIRONMENT,
     FORESIGHT,
     NOISE,
-    STRETCH,
     draw,
-    environment_seed,
     high_half,
     low_half,
     normal,
@@ -30,6 +27,7 @@ from multiadvisor.settings import Settings
 from multiadvisor.tabular.kernel import TINY
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
+from multiadvisor.worlds.stretch import Stretch
 
 
 class Frame(NamedTuple):
@@ -261,8 +259,7 @@ class AdapterSource:
 
     def __init__(self, task: Task, seed: int) -> None:
         assert task.adapter is not None
-        self.adapter, self.seed = task.adapter, seed
-        self.turn, self.since = 0, STRETCH
+        self.adapter, self.turn, self.stretch = task.adapter, 0, Stretch(task.name, seed)
         self.active, self.heard = np.ones(task.n, np.int64), np.ones(task.n, np.int64)
         self.ended = np.zeros(task.n, np.int64)
         self.adapter.bind(self.active, self.heard, self.ended)
@@ -277,9 +274,7 @@ class AdapterSource:
 
     def deal(self) -> Frame:
         """Start a game; after a stretch of turns, from a new seed."""
-        new = self.since >= STRETCH
-        self.since = 0 if new else self.since
-        self.adapter.reset(environment_seed(self.seed, ENVIRONMENT, self.turn) if new else None)
+        self.adapter.reset(self.stretch.deal(self.turn))
         self.before = self._frame()
         return self.before
 
@@ -288,7 +283,7 @@ class AdapterSource:
         advisors = self.before.advisors
         terminated, truncated = self.adapter.step(action)
         self.turn += 1
-        self.since += 1
+        self.stretch.trail.append(action)
         self.before = self._frame()
         gone = (self.ended[advisors] == 1) | (self.active[advisors] == 0)
         reward = self.adapter.signals[self.adapter.source[advisors]]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor
+from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.committee import Voices, by_name, in_words, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.plannings import PLANNINGS, bootstrap
@@ -94,7 +94,7 @@ def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregat
     agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, aggregation=aggregation)
     layout = task.layout()
     for j, (q, _) in enumerate(local_values(task, planning, gamma)):
-        agent._learner.table[layout.offset[j] + layout.stride[j] * np.arange(len(q))] = q
+        tables_of(agent).table[layout.offset[j] + layout.stride[j] * np.arange(len(q))] = q
     return agent
 
 

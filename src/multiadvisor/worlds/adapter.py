@@ -138,9 +138,12 @@ class Adapter:
     """Reads one environment for n advisors; it holds no values.
 
     It fills `firsts`, the first rows of the local states, `signals`, the rewards, and who is active or has ended.
+    Without a `table` nobody looks for local states: networks see the observation itself.
     """
 
-    def __init__(self, env: Any, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None) -> None:
+    def __init__(
+        self, env: Any, foci: Sequence[Focus], discretise: Callable[[Any], Hashable] | None, table: bool = True
+    ) -> None:
         from gymnasium import spaces
 
         self.env, self.foci, self.discretise = env, tuple(foci), discretise
@@ -168,6 +171,8 @@ class Adapter:
             self._lay_out()
         except _NoTable as refusal:
             self.refusal = refusal
+        if not table:
+            self.views = []
         self.source = np.zeros(n, np.int64)
         self._rewards: list[tuple[int, Focus]] = []
         for j, focus in enumerate(self.foci):
@@ -183,6 +188,7 @@ class Adapter:
         self._speaks = [(j, focus.speaks) for j, focus in enumerate(self.foci) if focus.speaks is not None]
         self._ended = [(j, focus.ended) for j, focus in enumerate(self.foci) if focus.ended is not None]
         self._plain = not (self._rewards or self._ended)
+        self.varies = bool(self._active)  # whether it depends on the state who is active
         self._reward_seen = False
         self.observation: Any = None
         self.bind(np.ones(n, np.int64), np.ones(n, np.int64), np.zeros(n, np.int64))
@@ -284,11 +290,11 @@ class Adapter:
         self._rewards.append((size + j, focus))
         return size + j
 
-    def fresh(self, table: bool = True) -> Adapter:
-        """Another one on the same environment that has counted nothing yet."""
+    def fresh(self, table: bool = True, env: Any = None) -> Adapter:
+        """Another one on the same environment, or on another one like it, that has counted nothing yet."""
         if table and self.refusal is not None:
             raise self.refusal
-        return Adapter(self.env, self.foci, self.discretise)
+        return Adapter(self.env if env is None else env, self.foci, self.discretise, table)
 
     def copies(self, count: int) -> list[Any]:
         """So many environments like this one; a single one of the user's is taken as it is."""
@@ -318,19 +324,26 @@ class Adapter:
 
     def reset(self, seed: int | None) -> None:
         """Start a game, with this seed where one is given, and look around."""
-        observation = begin_game(self.env, seed)
+        self.arrive(begin_game(self.env, seed))
+
+    def arrive(self, observation: Any) -> None:
+        """Look around where a game stands."""
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
 
-    def step(self, action: int) -> tuple[bool, bool]:
-        """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated."""
+    def step(self, action: int, result: Any = None) -> tuple[bool, bool]:
+        """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated.
+
+        `result`: what it gave, where somebody else has made it.
+        """
         action += self.first_action
-        result = self.env.step(action)
+        if result is None:
+            result = self.env.step(action)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
             result = five(result)
         observation, reward, terminated, truncated, info = result
         if not self._reward_seen:
-            self._check_reward(reward)
+            self.check_reward(reward)
         try:
             if self.components:
                 self._vector[:] = reward
@@ -353,7 +366,19 @@ class Adapter:
         self.look(observation)
         return terminated, truncated
 
-    def _check_reward(self, reward: Any) -> None:
+    @property
+    def paid(self) -> np.ndarray:
+        """What the last step paid to each advisor [n]."""
+        return self.signals[self.source]
+
+    def active_in(self, observation: Any) -> np.ndarray:
+        """Who has a part in the state with this observation [n] uint8."""
+        active = np.ones(len(self.foci), np.uint8)
+        for j, function in self._active:
+            active[j] = 1 if function(observation) else 0
+        return active
+
+    def check_reward(self, reward: Any) -> None:
         """Once: a wrapper may have made a number of a vector, or the environment may not have declared its vector."""
         size = np.size(reward) if np.ndim(reward) else 0
         if size != self.components:

@@ -1,0 +1,283 @@
+"""The learner with tables in a Gymnasium environment: one compiled call per step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor import draws
+from multiadvisor.compiling import first_use, specialise
+from multiadvisor.errors import BadInput
+from multiadvisor.learner import Exploration, Played, not_finite
+from multiadvisor.restored import Arrays, array, require, whole
+from multiadvisor.settings import Settings
+from multiadvisor.tabular import kernel, plans
+from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.ways import as_learned, ways_of
+from multiadvisor.task import Task, Transition
+from multiadvisor.worlds.stretch import Stretch
+
+
+class _Slots(NamedTuple):
+    """What the adapter's kernel is given and remembers between two steps; `kernel` names the rows and entries."""
+
+    whole: np.ndarray  # [ADAPTER_WHOLE, n] int64
+    real: np.ndarray  # [ADAPTER_REAL, n]
+    voices: np.ndarray  # [3, A] preferences and scratch
+    clock: np.ndarray  # [14] int64
+    tally: np.ndarray  # [4]
+
+
+class AdapterLearner(Tables):
+    """Learns in a Gymnasium environment."""
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        self._n = task.n  # those who are paid
+        task = as_learned(task, settings)
+        assert task.adapter is not None
+        self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
+        self._stage = task.adapter.stage
+        self.made = made_committee(task, settings)
+        plans.plans_of(task, self.made.voices, 0)  # which are refused here
+        self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
+        self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
+        ways = ways_of(settings, self.made.voices)
+        self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, **ways)
+        self.key = draws.stream_key(settings.seed, draws.TRAINING)
+        self.exploration = Exploration()
+        self.slots = self._slots(self.key, learning=True)
+        self._aside = self._slots(self.key, learning=False)  # for a look at a state, beside the run
+        self.stretch = Stretch(task.name, settings.seed)
+
+    def _slots(self, key: np.uint64, learning: bool) -> _Slots:
+        task, settings, adapter = self.task, self.settings, self.adapter
+        made, parts = self.made, len(self.made.codes)
+        whole = np.zeros((kernel.ADAPTER_WHOLE, task.n), np.int64)
+        real = np.zeros((kernel.ADAPTER_REAL, task.n))
+        whole[kernel.POSITION], whole[kernel.ONE], whole[kernel.NOW_SPEAKS] = adapter.position, 1, 1
+        whole[kernel.VIEW], whole[kernel.SOURCE] = adapter.view_of, adapter.source
+        whole[kernel.KIND_OF], whole[kernel.PART_OF] = made.kinds, made.voices.of
+        whole[kernel.CODES, :parts], whole[kernel.ENDS, :parts] = made.codes, made.ends
+        real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
+        real[kernel.ALPHA_OF], real[kernel.PARAMETERS, :parts] = task.alphas(settings.alpha), made.parameters
+        clock, tally = np.zeros(14, np.int64), np.zeros(4)
+        clock[kernel.FRESH], clock[kernel.LEARNING], clock[kernel.PARTS] = 1, int(learning), parts
+        clock[kernel.KIND], clock[kernel.NEEDED] = made.kind, made.needs
+        clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
+        clock[kernel.SHARED] = shared_advisors(task)
+        if learning:
+            tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
+        return _Slots(whole, real, np.zeros((3, len(task.actions))), clock, tally)
+
+    @property
+    def clock(self) -> np.ndarray:
+        """Turns, games, turns of this game, and whether a new one is due, first of all."""
+        return self.slots.clock
+
+    @property
+    def tally(self) -> np.ndarray:
+        """The score of this game, and of all games before it, first of all."""
+        return self.slots.tally
+
+    def _turn(self, slots: _Slots) -> Callable[[int], int]:
+        """The compiled call, with all that stays the same bound to it."""
+        adapter, call = self.adapter, self._call
+        whole, real, voices, clock, tally = slots
+        firsts, signals = adapter.firsts, adapter.signals
+        adapter.bind(whole[kernel.NOW_ACTIVE], whole[kernel.NOW_SPEAKS], whole[kernel.HAS_ENDED])
+
+        def turn(event: int) -> int:
+            if adapter.rows > len(self.table):
+                self._grow()
+            action = call(self.table, self.counts, whole, real, voices, firsts, signals, clock, tally, event)
+            if action < 0:
+                raise not_finite(self.task.foci[-1 - action])
+            return action
+
+        return turn
+
+    def _grow(self) -> None:
+        rows = max(self.adapter.rows, 2 * len(self.table))
+        self.table = grown(self.table, rows)
+        if self.made.counting:
+            self.counts = grown(self.counts, rows)
+
+    def _deal(self, turn: Callable[[int], int]) -> int:
+        """Start the next training game."""
+        self.adapter.reset(self.stretch.deal(int(self.clock[kernel.TURN])))
+        return turn(kernel.DEAL)
+
+    def _return(self, turn: Callable[[int], int]) -> None:
+        """Play the current stretch again up to where it was."""
+        over = self.stretch.again(self.adapter.reset, self.adapter.step)
+        if over != bool(self.clock[kernel.FRESH]):
+            raise self.stretch.strayed()
+        if not over:
+            turn(kernel.RETURN)
+
+    def prepare(self) -> None:
+        """Compile, where that has not been done: a call on empty slots that nobody looks at."""
+        slots = self._slots(np.uint64(0), learning=False)
+        firsts, signals = np.zeros_like(self.adapter.firsts), np.zeros_like(self.adapter.signals)
+        with first_use(self._call):
+            self._call(self.table, self.counts, slots.whole, slots.real, slots.voices, firsts, signals, slots.clock,
+                       slots.tally, kernel.RETURN)  # fmt: skip
+
+    def run(self, turns: int) -> None:
+        """Play and learn for this many turns."""
+        with self._stage as stage:
+            turn = self._turn(self.slots)
+            if stage.user is not self and self.stretch.trail:
+                self._return(turn)
+            stage.user = self
+            self._run(turn, turns)
+
+    def _run(self, turn: Callable[[int], int], turns: int) -> None:
+        step, trail = self.adapter.step, self.stretch.trail
+        action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
+        try:
+            for _ in range(turns):
+                if action < 0:
+                    action = self._deal(turn)
+                terminated, truncated = step(action)
+                if terminated or truncated:
+                    turn(kernel.TERMINATED if terminated else kernel.TRUNCATED)
+                    trail.append(action)  # only now: a turn that failed on the way is no part of the run
+                    action = -1
+                else:
+                    following = turn(kernel.STEP)
+                    trail.append(action)
+                    action = following
+        except BaseException:
+            self._stage.user = None  # nobody knows where the environment is
+            raise
+        self._refuse_infinite()
+
+    # ---- games that somebody else plays ------------------------------------------------------------------------------
+    def _total(self, state: Any) -> np.ndarray:
+        turn = self._turn(self._aside)
+        self.adapter.look(state)
+        turn(kernel.RETURN)
+        return self._aside.voices[0]
+
+    def observe(self, transition: Transition, following: int | None) -> None:
+        """Learn from a transition that somebody else played; the run's own game, if one was going on, is given up."""
+        over = transition.terminated or transition.truncated
+        if self.made.needs & kernel.NEEDS["taken"] and following is None and not over:
+            raise BadInput(
+                f"planning {self.settings.planning!r} learns from the action taken next: give next_action, or choose "
+                "another planning"
+            )
+        with self._stage:
+            self._give_up()
+            try:
+                self._observe(transition, following)
+            finally:  # whatever comes next: no game of the run's own is going on
+                self.stretch.begin(int(self.clock[kernel.TURN]))
+                self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
+            if over:
+                self.clock[kernel.GAME_TURN], self.tally[kernel.GAME_SCORE] = 0, 0.0
+
+    def _give_up(self) -> None:
+        if self.stretch.trail or not self.clock[kernel.FRESH]:
+            self.clock[kernel.GAME_TURN], self.tally[kernel.GAME_SCORE] = 0, 0.0
+
+    def _observe(self, transition: Transition, following: int | None) -> None:
+        adapter, clock, turn = self.adapter, self.clock, self._turn(self.slots)
+        adapter.arrive(transition.observation)
+        turn(kernel.RETURN)
+        rows = kernel.Slots(*self.slots.whole[: kernel.WHOLE_SLOTS], *self.slots.real[: kernel.REAL_SLOTS]).rows
+        learned = rows[: clock[kernel.ACTIVE]].copy()
+        clock[kernel.ACTION] = transition.action - adapter.first_action
+        adapter.check_reward(transition.reward)
+        terminated, truncated = adapter.step(int(clock[kernel.ACTION]), (
+            transition.next_observation, transition.reward, transition.terminated, transition.truncated,
+            transition.info,
+        ))  # fmt: skip
+        if following is not None and self.made.needs & kernel.NEEDS["taken"]:
+            clock[kernel.HELD] = following + 1
+        turn(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.STEP)
+        self._refuse_infinite(learned)
+
+    # ---- playing without learning ------------------------------------------------------------------------------------
+    def evaluate(self, games: int, seed: int) -> Played:
+        """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
+        with self._stage as stage:
+            stage.user = None
+            return self._evaluate(games, seed)
+
+    def _evaluate(self, games: int, seed: int) -> Played:
+        adapter, n = self.adapter, self._n
+        played = Played(np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, n)))
+        slots = self._slots(draws.stream_key(self.settings.seed, draws.EVALUATION, seed), learning=False)
+        turn = self._turn(slots)
+        for game in range(games):
+            adapter.reset(draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game))
+            slots.real[kernel.RETURNS] = 0.0
+            action, over = turn(kernel.DEAL), False
+            while not over:
+                terminated, truncated = adapter.step(action)
+                over = terminated or truncated
+                action = turn(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.STEP)
+                if slots.clock[kernel.GAME_TURN] > LONGEST_GAME:
+                    raise BadInput(
+                        f"a game of {self.task.name!r} did not end in {LONGEST_GAME} steps: wrap the environment in a "
+                        "TimeLimit"
+                    )
+            played.score[game], played.turns[game] = slots.tally[kernel.GAME_SCORE], slots.clock[kernel.GAME_TURN]
+            played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS, :n]
+        return played
+
+    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The active advisors [m] and their rows [m] for an observation."""
+        adapter = self.adapter
+        active, speaking = np.zeros(self.task.n, np.int64), np.ones(self.task.n, np.int64)
+        adapter.bind(active, speaking, np.zeros(self.task.n, np.int64))
+        adapter.look(state)
+        if adapter.rows > len(self.table):
+            self._grow()
+        advisors = np.flatnonzero(active & speaking)
+        return advisors, adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+
+    def values(self, j: int) -> np.ndarray:
+        """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""
+        view = self.adapter.views[self.adapter.view_of[j]]
+        firsts = np.array(
+            list(view.seen.values()) if view.states is None else view.first + view.width * np.arange(view.states),
+            np.int64,
+        )
+        return self.table[firsts + self.adapter.position[j]]
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Everything the run is made of; what is no array travels as JSON."""
+        counted = self.adapter.counted()
+        counts = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
+        return {
+            "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
+            "seeded_at": np.array([self.stretch.seeded_at], np.int64),
+            "trail": np.array(self.stretch.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
+            **self.exploration.tensors(self.turns),
+        }  # fmt: skip
+
+    def restore(self, tensors: Arrays) -> None:
+        """Take up what `tensors` gave."""
+        own, actions = self.slots, self.table.shape[1]
+        clock = array(tensors, "clock", own.clock.shape, np.int64)
+        tally = array(tensors, "tally", own.tally.shape, np.float64)
+        table = array(tensors, "table", (None, actions), np.float64)
+        trail = whole(tensors, "trail", (None,), 0, actions)
+        seeded_at = whole(tensors, "seeded_at", (1,))
+        check_clock(clock, -1, actions)
+        require((clock[kernel.SHARED :] == own.clock[kernel.SHARED :]).all(), "clock")  # the settings
+        require((tally[kernel.EPSILON :] == own.tally[kernel.EPSILON :]).all(), "tally")
+        require(0 <= clock[kernel.ACTION] < actions and 0 <= clock[kernel.ACTIVE] <= self.task.n, "clock")
+        require(seeded_at[0] + len(trail) == clock[kernel.TURN] and (len(trail) or clock[kernel.FRESH]), "trail")
+        if self.made.counting:
+            self.counts = np.array(array(tensors, "counts", table.shape, np.float64))
+            require((self.counts >= 0).all(), "counts")
+        self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
+        own.clock[:], own.tally[:] = clock, tally
+        self.table, self.stretch.seeded_at, self.stretch.trail = np.array(table), int(seeded_at[0]), trail.tolist()
+        self.exploration.restore(tensors, self.turns)

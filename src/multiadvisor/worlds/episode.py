@@ -1,0 +1,131 @@
+"""The games of an evaluation, one turn at a time: in a compiled world, or in a Python environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
+from multiadvisor.errors import BadInput
+from multiadvisor.task import Task
+from multiadvisor.worlds.game import Game
+
+LONGEST_GAME = 1_000_000  # turns
+
+
+class Turn(NamedTuple):
+    """What one turn brought to the advisors that were active in it."""
+
+    state: Any  # where it began: x [size], or an observation
+    action: int  # counted from 0
+    advisors: np.ndarray  # [m] who was active
+    reward: np.ndarray  # [m]
+    terminated: bool
+    truncated: bool
+    after: Any  # where it led
+
+    @property
+    def over(self) -> bool:
+        """Whether it was the game's last."""
+        return self.terminated or self.truncated
+
+
+class Source(Protocol):
+    """Where games are played."""
+
+    task: Task
+
+    def deal(self, game: int) -> Any:
+        """Begin this game: its first state."""
+
+    def draw(self) -> int:
+        """The 64 bits that this turn's choice is drawn from."""
+
+    def step(self, state: Any, action: int) -> Turn:
+        """Play a turn."""
+
+
+def episode(source: Source, game: int, act: Callable[[Any, int], int]) -> Iterator[Turn]:
+    """One game, turn by turn; `act` chooses by the state and the turn's draw, and counts actions from 0.
+
+    >>> import multiadvisor as mad
+    >>> source = games_of(mad.make("three-fruits"), 0, 0)
+    >>> [turn.action for turn in episode(source, 0, lambda x, draw: 0)][:3]
+    [0, 0, 0]
+    """
+    state = source.deal(game)
+    for _ in range(LONGEST_GAME):
+        turn = source.step(state, act(state, source.draw()))
+        yield turn
+        if turn.over:
+            return
+        state = turn.after
+    raise BadInput(f"a game of {source.task.name!r} did not end in {LONGEST_GAME} turns: give the task a limit")
+
+
+def games_of(task: Task, seed: int, evaluation: int, apart: bool = False) -> Source:
+    """The games that an agent with this seed plays in an evaluation.
+
+    `apart`: each game has draws of its own, as those have that a network plays side by side.
+    """
+    kind = _Compiled if task.world is not None else _Environment
+    return kind(task, seed, evaluation, apart)
+
+
+class _Compiled:
+    """Games of a compiled world."""
+
+    def __init__(self, task: Task, seed: int, evaluation: int, apart: bool) -> None:
+        self.task, self._seed, self._evaluation, self._apart = task, seed, evaluation, apart
+        self._take(stream_key(seed, EVALUATION, evaluation))
+
+    def _take(self, key: np.uint64) -> None:
+        self._key, self._game = int(key), Game(self.task, key)
+
+    def deal(self, game: int) -> np.ndarray:
+        """Begin this game: the state x."""
+        if self._apart:
+            self._take(game_key(self._seed, self._evaluation, game))
+        self._game.deal()
+        return self._game.x.copy()
+
+    def draw(self) -> int:
+        """The 64 bits that this turn's choice is drawn from."""
+        return draw_python(self._key, self._game.turn, CHOICE)
+
+    def step(self, state: Any, action: int) -> Turn:
+        """Play a turn."""
+        now = self._game.step(action)
+        return Turn(state, action, now.advisors, now.reward, now.terminated, now.truncated, self._game.x.copy())
+
+
+class _Environment:
+    """Games of a Python environment."""
+
+    def __init__(self, task: Task, seed: int, evaluation: int, apart: bool) -> None:
+        assert task.adapter is not None
+        if task.adapter.vector:
+            raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
+        task.adapter.stage.user = None  # whoever trains in the environment has to find its way back
+        self.task, self._seed, self._evaluation = task, seed, evaluation
+        self._adapter = task.adapter.fresh(table=False)
+        self._key, self._turn = int(stream_key(seed, EVALUATION, evaluation)), 0
+
+    def deal(self, game: int) -> Any:
+        """Begin this game: the observation."""
+        self._adapter.reset(environment_seed(self._seed, EVALUATION, ((1 + self._evaluation) << 32) + game))
+        return self._adapter.observation
+
+    def draw(self) -> int:
+        """The 64 bits that this turn's choice is drawn from."""
+        return draw_python(self._key, self._turn, CHOICE)
+
+    def step(self, state: Any, action: int) -> Turn:
+        """Play a turn."""
+        adapter = self._adapter
+        advisors = np.flatnonzero(adapter.now_active)
+        terminated, truncated = adapter.step(action)
+        self._turn += 1
+        return Turn(state, action, advisors, adapter.paid[advisors], terminated, truncated, adapter.observation)

@@ -1,0 +1,264 @@
+"""Transitions that somebody else played: what is observed is learned as in a game of the agent's own, bit for bit."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from test_parity import Errands, errand_foci
+
+import multiadvisor as mad
+from multiadvisor import draws
+from multiadvisor.plannings import PLANNINGS
+from multiadvisor.tabular.reference import AdapterSource, reference
+
+
+class Recorder(gymnasium.Wrapper):
+    """Writes down every transition, with the action that followed it in the same game."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.log, self.at = [], None
+
+    def reset(self, **how):
+        self.at, info = self.env.reset(**how)
+        return self.at, info
+
+    def step(self, action):
+        before, result = self.at, self.env.step(action)
+        self.at = result[0]
+        if self.log and self.log[-1][3] is before:
+            self.log[-1][7] = action
+        self.log.append([before, action, result[1], result[0], *result[2:], None])
+        return result
+
+
+def errands(foci=None):
+    return mad.Task.from_gymnasium(Errands(), foci or errand_foci(), name="errands")
+
+
+def told(agent, log):
+    """The agent, after it has observed what was written down."""
+    for *transition, following in log:
+        agent.observe(*transition, next_action=following)
+    return agent
+
+
+def own_loop(agent, turns, env=None, ahead=False):
+    """A training loop as anybody would write it, in games seeded as `learn` does; `ahead`: Sarsa's, an action ahead."""
+    env, seed = env or Errands(), agent.settings.seed
+    since, over, action = draws.STRETCH, True, None
+    for _ in range(turns):
+        if over:
+            since, anew = (0, True) if since >= draws.STRETCH else (since, False)
+            number = draws.environment_seed(seed, draws.ENVIRONMENT, agent.turns) if anew else None
+            observation, _ = env.reset(seed=number)
+            action = agent.act(observation, explore=True) if ahead else None
+        if not ahead:
+            action = agent.act(observation, explore=True)
+        seen, reward, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        following = agent.act(seen, explore=True) if ahead and not over else None
+        agent.observe(observation, action, reward, seen, terminated, truncated, info, next_action=following)
+        observation, action, since = seen, following, since + 1
+    return agent
+
+
+def bytes_of(agent, without=()):
+    return {name: part.tobytes() for name, part in agent._learner.tensors().items() if name not in without}
+
+
+POSITION = ("clock", "trail", "seeded_at", "tally", "explored")  # of the agent's own game, which an observer has not
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+def test_a_loop_of_ones_own_learns_what_learn_learns(planning):
+    how = {"planning": planning, "epsilon": 0.2, "noise": 0.1, "alpha_half": 1000, "seed": 5}
+    ahead = "taken" in PLANNINGS[planning].needs
+    foci = errand_foci()
+    if ahead:  # then the action is chosen before anybody learns; `learn` lets those whose part has ended learn first
+        foci = [focus for focus in foci if focus.active is None]
+    own = mad.MultiAdvisor(errands(foci), **how).learn(1500, progress=False)
+    loop = own_loop(mad.MultiAdvisor(errands(foci), **how), 1500, ahead=ahead)
+    assert bytes_of(loop, POSITION) == bytes_of(own, POSITION)
+    assert (loop.turns, loop.games) == (own.turns, own.games)
+    assert loop._learner.score_sum == pytest.approx(own._learner.score_sum, rel=1e-12)
+    assert own.games > 20
+
+
+@pytest.mark.parametrize("planning", PLANNINGS)
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_log_of_random_actions_gives_the_tables_of_the_reference(planning, noise):
+    """Actions that the observer did not choose; the reference plays them, as with epsilon = 1 its own draws do."""
+    how = {"planning": planning, "noise": noise, "epsilon": 1.0, "seed": 3}
+    env = Recorder(Errands())
+    twin, table = mad.Task.from_gymnasium(env, errand_foci()), np.zeros((4000, 3))
+    key = draws.stream_key(3, draws.TRAINING)
+    player = reference(twin, mad.Settings(**how), AdapterSource(twin, 3), table, key)
+    player.learn(900)
+    if player.held is not None:
+        env.log[-1][7] = player.held + 1  # it was chosen, and the log ends before it is taken
+    observer = told(mad.MultiAdvisor(errands(), **how), env.log)
+    rows = twin.adapter.rows
+    assert observer._learner.adapter.rows == rows
+    assert np.array_equal(observer._learner.table[:rows], table[:rows])
+    assert np.count_nonzero(table) > 50
+
+
+@pytest.mark.parametrize("planning", ["egocentric", "agnostic"])
+def test_it_does_not_matter_who_chose(planning):
+    """One agent plays; another one with another seed and no exploration observes, and knows the same afterwards."""
+    env = Recorder(Errands())
+    task = mad.Task.from_gymnasium(env, errand_foci())
+    player = mad.MultiAdvisor(task, planning=planning, epsilon=0.5, seed=1).learn(600, progress=False)
+    observer = told(mad.MultiAdvisor(errands(), planning=planning, epsilon=0.0, seed=8), env.log)
+    assert np.array_equal(observer._learner.table, player._learner.table)
+
+
+def test_games_may_be_mixed():
+    """Transitions of games on different states, in any order: whose turn it was does not matter."""
+    one, two = ([(s + k, 0, 1.0, s + k + 1, k == 3) for k in range(4)] for s in (0, 8))
+    task = lambda: mad.Task.from_gymnasium("FrozenLake-v1")  # noqa: E731
+    apart, mixed = mad.MultiAdvisor(task(), gamma=0.5), mad.MultiAdvisor(task(), gamma=0.5)
+    for each in one + two:
+        apart.observe(*each)
+    for pair in zip(one, two, strict=True):
+        for each in pair:
+            mixed.observe(*each)
+    assert np.array_equal(apart.values(0), mixed.values(0))
+    assert apart.games == mixed.games == 2
+
+
+def test_exploring_for_many_games_draws_for_each():
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), epsilon=1.0)
+    drawn = [agent.act(0, explore=True) for _ in range(400)]
+    assert min(np.bincount(drawn, minlength=4)) > 60
+    again = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), epsilon=1.0)
+    assert drawn == [again.act(0, explore=True) for _ in range(400)]
+    assert {agent.act(0) for _ in range(20)} == {0}
+    pac_boy = mad.MultiAdvisor(mad.make("two-goal"), epsilon=1.0)
+    assert len({pac_boy.act(pac_boy.task.deal(), explore=True) for _ in range(50)}) == 3
+
+
+# ---- keeping ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("planning", ["empathic", "sarsa"])
+def test_saved_in_mid_game_it_goes_on_bit_for_bit(planning, tmp_path):
+    how = {"planning": planning, "epsilon": 0.3, "seed": 2}
+    ahead = planning == "sarsa"
+    whole = own_loop(mad.MultiAdvisor(errands(), **how), 500, ahead=ahead)
+
+    class Saved:
+        """The agent of the loop, saved and loaded after every 77th transition."""
+
+        def __init__(self, agent):
+            self.agent, self.count = agent, 0
+
+        def __getattr__(self, name):
+            return getattr(self.agent, name)
+
+        def observe(self, *transition, **how):
+            self.agent.observe(*transition, **how)
+            self.count += 1
+            if self.count % 77 == 0:
+                self.agent.save(tmp_path / "a")
+                self.agent = mad.load(tmp_path / "a", errands())
+
+    assert bytes_of(own_loop(Saved(mad.MultiAdvisor(errands(), **how)), 500, ahead=ahead).agent) == bytes_of(whole)
+
+
+def test_learning_observing_and_learning_again(tmp_path):
+    agent = mad.MultiAdvisor(errands(), epsilon=0.2).learn(500, progress=False)
+    own_loop(agent, 100)
+    agent.learn(250, progress=False)
+    assert agent.turns == 850
+    agent.save(tmp_path / "a")
+    loaded = mad.load(tmp_path / "a", errands())
+    for one in (agent, loaded):
+        one.learn(400, progress=False)
+    assert bytes_of(loaded) == bytes_of(agent)
+
+
+def test_whoever_only_observes_leaves_the_environment_alone():
+    """The loop may be in the very environment that the task was made from."""
+    env = Errands()
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, errand_foci()), epsilon=0.2, seed=4)
+    other = own_loop(mad.MultiAdvisor(errands(), epsilon=0.2, seed=4), 300)
+    assert bytes_of(own_loop(agent, 300, env)) == bytes_of(other)
+
+
+def test_a_forged_count_of_draws_is_refused():
+    agent = mad.MultiAdvisor(errands())
+    for _ in range(3):
+        agent.act(np.array([0, 1, 1]), explore=True)
+    tensors = agent._learner.tensors()
+    assert tensors["explored"].tolist() == [2]
+    for wrong in (-1, 1 << 62):
+        with pytest.raises(mad.BadInput, match="'explored' is out of range"):
+            agent._learner.restore({**tensors, "explored": np.array([wrong])})
+
+
+# ---- what cannot be observed -----------------------------------------------------------------------------------------
+class Numbered(gymnasium.Env):
+    """Nothing but spaces."""
+
+    def __init__(self, paid=0):
+        self.observation_space, self.action_space = spaces.Discrete(5), spaces.Discrete(2, start=7)
+        if paid:
+            self.reward_space = spaces.Box(-1, 1, (paid,))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"action": 9}, "action is 9: give one of the environment's, 7 to 8"),
+    ({"action": 0}, "action is 0: give one of the environment's, 7 to 8"),
+    ({"action": "left"}, "action is 'left'"),
+    ({"action": 7.0}, "action is 7.0"),
+    ({"next_action": 6}, "next_action is 6"),
+    ({"observation": 5}, "local state 5, but it has 5"),
+    ({"next_observation": "x"}, "no whole number"),
+    ({"reward": float("nan")}, "the reward of focus 'reward' is not finite"),
+    ({"reward": [1.0, 2.0]}, "pays a vector of 2"),
+    ({"reward": None}, "the reward of focus 'reward' is not finite"),
+    ({"reward": "much"}, "the reward of the environment is 'much'"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_learned(changes, message):
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered()))
+    good = {"observation": 0, "action": 8, "reward": 1.0, "next_observation": 1, "terminated": False}
+    agent.observe(**good)
+    before = bytes_of(agent, ("clock",)), agent.turns
+    with pytest.raises(mad.BadInput, match=message.replace("(", r"\(")) as error:
+        agent.observe(**{**good, **changes})
+    assert "\n" not in str(error.value)
+    assert (bytes_of(agent, ("clock",)), agent.turns) == before
+    agent.observe(**good)
+    assert agent.act(0) == 8
+
+
+def test_a_reward_that_is_a_vector():
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered(paid=2)), alpha=1.0)
+    agent.observe(0, 7, np.array([1.0, -0.5]), 1, True)
+    assert [agent.values(j)[0, 0] for j in (0, 1)] == [1.0, -0.5]
+    with pytest.raises(mad.BadInput, match="promises a vector of 2 but it pays a number"):
+        agent.observe(0, 7, 1.0, 1, True)
+
+
+def test_sarsa_asks_for_the_next_action_and_takes_it():
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered()), planning="sarsa", alpha=1.0, gamma=0.5)
+    agent.observe(1, 8, 4.0, 2, True)
+    with pytest.raises(mad.BadInput, match="'sarsa' learns from the action taken next: give next_action"):
+        agent.observe(0, 7, 1.0, 1, False)
+    agent.observe(0, 7, 1.0, 1, False, next_action=8)
+    agent.observe(0, 8, 1.0, 1, False, next_action=7)
+    assert agent.preferences(0).tolist() == [3.0, 1.0]
+
+
+def test_values_that_grow_beyond_all_bounds_are_told():
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered()), gamma=1.0, alpha=1.0)
+    agent.observe(1, 7, 1.7e308, 2, True)
+    with pytest.raises(mad.BadInput, match=r"no longer finite \(table row 0\)"):
+        agent.observe(0, 7, 1.7e308, 1, False)
+
+
+def test_a_compiled_world_is_refused_in_one_line():
+    agent = mad.MultiAdvisor(mad.make("two-goal"))
+    x = agent.task.deal()
+    with pytest.raises(mad.BadInput, match=r"task 'two-goal' is a compiled world.*Task.from_gymnasium"):
+        agent.observe(x, 0, 1.0, x, False)

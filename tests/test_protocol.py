@@ -1,0 +1,62 @@
+"""Every learner offers what the protocol says, under the same names."""
+
+import inspect
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.agent import MAKERS, NETWORK
+from multiadvisor.learner import Learner
+from multiadvisor.settings import LEARNERS
+
+OFFERED = {name: part for name, part in vars(Learner).items() if part.__doc__ and not name.startswith("_")}
+
+
+def environment(**how):
+    return mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), **how)
+
+
+AGENTS = {
+    "a compiled world": lambda: mad.MultiAdvisor(mad.make("two-goal")),
+    "linear": lambda: mad.MultiAdvisor(mad.make("two-goal"), learner="linear"),
+    "an environment": environment,
+    "a network": lambda: environment(deep=mad.DeepSettings(hidden=(4,), replay=50, batch=16)),
+}
+
+
+def test_every_name_of_the_settings_has_a_maker():
+    assert set(MAKERS) == {*LEARNERS, NETWORK}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_learners_offer_what_the_protocol_says(name):
+    agent = AGENTS[name]()
+    assert set(OFFERED) > {"turns", "consult", "run", "evaluate", "explore", "observe", "tensors", "restore"}
+    for name, promised in OFFERED.items():
+        own = getattr(agent._learner, name)
+        assert callable(own) != isinstance(promised, property), name
+        if callable(own):
+            assert ["self", *inspect.signature(own).parameters] == [*inspect.signature(promised).parameters], name
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_agent_runs_on_nothing_else(name):
+    """A learner behind a fence that lets only the protocol through is as good as the learner itself."""
+    agent = AGENTS[name]()
+
+    class Fence:
+        def __init__(self, learner):
+            self._behind = learner
+
+        def __getattr__(self, part):
+            assert part in OFFERED, f"the agent asks its learner for {part!r}"
+            return getattr(self._behind, part)
+
+    agent._learner = Fence(agent._learner)
+    state = agent.task.deal() if agent.task.world is not None else 0
+    agent.prepare().learn(40, progress=False).evaluate(games=1)
+    assert agent.act(state) in range(len(agent.task.actions))
+    assert agent.act(state, explore=True) in range(len(agent.task.actions))
+    assert agent.turns == 40
+    assert agent.advice(state)[0]
+    agent.explain(state)
