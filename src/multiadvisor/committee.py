@@ -91,14 +91,12 @@ class Voices(NamedTuple):
             aggregation, parameter = self.parts[0]
             return aggregation(advice, weights, parameter)
         of = self.of if advisors is None else self.of[advisors]
-        total: Any = None
+        total = advice[..., :0, :].sum(axis=-2)  # [..., A] zeros
         for part, (aggregation, parameter) in enumerate(self.parts):
             members = np.flatnonzero(of == part)
-            if not len(members):
-                continue  # nobody of them is active
-            each = aggregation(advice[..., members, :], weights[..., members], parameter)
-            total = each if total is None else total + each
-        return advice.sum(axis=-2) if total is None else total
+            if len(members):
+                total = total + aggregation(advice[..., members, :], weights[..., members], parameter)
+        return total
 
 
 def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
