@@ -257,7 +257,7 @@ class MultiAdvisor:
         deep = self.settings.deep
         if self._cautioned or (deep is not None and deep.split != "advisors"):
             return
-        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation), lowest)
+        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, tables=True), lowest)
         if doubt is not None:
             self._cautioned = True
             warnings.warn(doubt, Caution, stacklevel=3)
