@@ -427,10 +427,11 @@ def test_a_defect_planted_in_a_world_is_named(plant):
     assert task.world.constants.track[0] == 0
 
 
-def test_all_47_defects_are_planted_in_87_ways():
+def test_all_48_defects_are_planted_in_87_ways():
+    """One more needs an aggregation that does not fit the rewards: tests/commands/test_committee_flags.py plants it."""
     planted = [*ENVIRONMENTS, *WORLDS]
-    assert {name.split()[0] for name in planted} == set(DEFECTS)
-    assert (len(DEFECTS), len(planted)) == (47, 87)
+    assert {name.split()[0] for name in planted} == set(DEFECTS) - {"fear-under-a-maximum"}
+    assert (len(DEFECTS), len(planted)) == (48, 87)
 
 
 @pytest.mark.parametrize("name", TASKS)
