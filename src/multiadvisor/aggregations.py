@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.plannings import check_name
+from multiadvisor.plannings import OR_IMPORT, check_name
 
 Array = Any  # a NumPy or JAX array
 CORRECTION = "correction"  # the aggregation, and the name and group of the one whom the aggregator then hears as well
@@ -100,7 +100,7 @@ def aggregation_named(text: str) -> tuple[Aggregation, float]:
     """
     name, colon, given = str(text).partition(":")
     if name not in AGGREGATIONS:
-        raise unknown("aggregation", name, AGGREGATIONS)
+        raise unknown("aggregation", name, AGGREGATIONS, OR_IMPORT)
     found = AGGREGATIONS[name]
     if not colon:
         return found, found.parameter

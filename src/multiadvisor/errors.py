@@ -26,11 +26,11 @@ class Diverged(BadInput):
     """Learning has gone astray: what was saved before it is better than what there is now."""
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> BadInput:
-    """An unknown name, with the closest known one, or all of them."""
+def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> BadInput:
+    """An unknown name, with the closest known one, or all of them, and what else can be done."""
     names = sorted(known)
     close = difflib.get_close_matches(str(name)[:100], names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}{otherwise}"
     return BadInput(f"unknown {kind} {short(str(name))!r}: {hint}")
 
 

@@ -61,6 +61,7 @@ class Planning:
 
 
 PLANNINGS: dict[str, Planning] = {}
+OR_IMPORT = ", or import the file that registers it (on the command line --import FILE.py)"
 
 
 def planning(
@@ -114,7 +115,7 @@ def a(noun: str) -> str:
 def planning_named(name: str) -> Planning:
     """The planning of that name, or an error that lists them."""
     if name not in PLANNINGS:
-        raise unknown("planning", name, PLANNINGS)
+        raise unknown("planning", name, PLANNINGS, OR_IMPORT)
     return PLANNINGS[name]
 
 

@@ -152,7 +152,7 @@ def resealed(folder, change):
     ("change", "message"),
     [
         (lambda h: h["settings"].update(gamma=7), "gamma is 7"),
-        (lambda h: h["settings"].update(planning="x"), "unknown planning"),
+        (lambda h: h["settings"].update(planning="x"), "was made with the planning 'x', which is not registered here"),
         (lambda h: h["settings"].update(extra=1), "misnames a field"),
         (lambda h: h.pop("task"), "misnames a field"),
         (lambda h: h["task"].update(name="four-fruits"), "other advisors"),
