@@ -88,7 +88,7 @@ def earning_bound(solution: Solution) -> np.ndarray:
     >>> import multiadvisor as mad
     >>> from multiadvisor.theory import enumerate_task, solve
     >>> earning_bound(solve(enumerate_task(mad.make("three-fruits")), "egocentric", 0.99, "max"))[:3]
-    array([3., 4., 4.])
+    array([2., 1., 1.])
     """
     if broken := broken_premises(solution):
         raise BadInput(f"nothing bounds the turns until {solution.mdp.name!r} pays: {broken[0]}")
