@@ -140,7 +140,7 @@ def test_a_maze_is_known_by_its_content(tmp_path):
     maze.unlink()
     [frozen] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
     assert frozen.job == run.job, "what was frozen needs no file any more"
-    assert RunConfig.parse(frozen.job.config).make_task().board.text == "P..\n..G"
+    assert RunConfig.parse(frozen.job.config).make_task().options["maze"] == "P..\n..G\n"
 
 
 def test_mazes_as_an_axis_have_short_names(tmp_path):
