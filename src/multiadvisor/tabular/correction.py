@@ -88,7 +88,7 @@ def with_correction(task: Task) -> Task:
     place, radix, states = _features(task, given) if given.state is not None else _whole_state(task, task.world)
     focus = replace(focus, state=CORRECTION, states=states)
     constants = Whole(task.world.constants, radix, states, task.n)
-    return replace(task, foci=(*task.foci, focus), world=_looking(task.world, constants, place))
+    return replace(task, foci=(*task.foci, focus), world=_looking(task.world, constants, place), board=None)
 
 
 def _features(task: Task, given: Focus) -> tuple[Any, np.ndarray, int]:
@@ -144,7 +144,9 @@ def _looking(world: World, constants: Whole, place: Any) -> World:
     """The world with one advisor more, which looks at `place`."""
     functions = _compiled(world.reset, world.begin, world.local_states, world.step, place)
     going = None if world.going is None else lambda constants, x: world.going(constants.world, x)  # type: ignore[misc]
-    return replace(world, constants=constants, going=going, **functions)
+    # what it answers besides is about the task itself, which is asked
+    besides: dict[str, Any] = {"outcomes": None, "listing": None, "bounds": None}
+    return replace(world, constants=constants, going=going, **besides, **functions)
 
 
 @lru_cache(maxsize=64)

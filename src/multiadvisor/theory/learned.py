@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION
+from multiadvisor.aggregations import LEARNED
 from multiadvisor.task import Task
 from multiadvisor.theory.attractors import attractor_states, leaves, margins, stable_states, stuck_states
 from multiadvisor.theory.boards import board_solution
@@ -48,8 +48,8 @@ def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
     deep = getattr(agent.settings, "deep", None)
     if deep is not None and deep.split != "advisors":
         return None  # its values are not those of the task's advisors
-    if getattr(agent.settings, "aggregation", "sum") == CORRECTION:
-        return None  # the sum of their values is not what it acts by
+    if any(name in getattr(agent.settings, "aggregation", "sum") for name in LEARNED):
+        return None  # the advisors' values alone are not what it acts by
     if (maze := maze_of(task)) is not None:
         fruits = int(x[1 + len(maze.ghost_start) :].sum())
         if fruits == 0 or len(maze.neighbour) * (fruits + len(maze.ghost_start)) * 4 > _MOST_VALUES:
