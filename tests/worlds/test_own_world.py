@@ -225,7 +225,8 @@ def test_answers_that_do_not_fit_are_refused():
     for change, message in (
         ({"board": parse_maze("P.")}, "the board of task 'shuttle' is a Board: give a Grid"),
         ({"board": dataclasses.replace(task.board, terms=())}, "the board of task 'shuttle' has 0 terms: give 2"),
-        ({"board": dataclasses.replace(task.board, sprites=(Sprite("player", 3),))}, "places from 0 to 2 of x"),
+        ({"board": dataclasses.replace(task.board, items=(Item("parcel", 3, 0, 1),))}, "places from 0 to 2 of x"),
+        ({"board": dataclasses.replace(task.board, sprites=(Sprite("player", 0),))}, "name place 1 of x, no sprite's"),
         ({"world": dataclasses.replace(task.world, bounds=np.zeros((3, 2)))}, r"reward \[2, 2\]"),
         ({"world": dataclasses.replace(task.world, bounds=np.array([[0, -1], [0, 1]]))}, r"reward \[2, 2\]"),
     ):
