@@ -164,6 +164,18 @@ def fill_max(table, rows, weights, m, parameter, preferences):
             preferences[k] = 0.0
 
 
+def fill_max_plus(table, rows, weights, m, parameter, preferences):
+    """The largest, and a share of the positive parts, added."""
+    for action in range(table.shape[1]):
+        best, total = -np.inf, 0.0
+        for i in range(m):
+            if weights[i] != 0.0:
+                q = weights[i] * table[np.uintp(rows[i]), action]
+                best = q if q > best else best
+                total += q if q > 0.0 else 0.0
+        preferences[action] = best + parameter * total if best > -np.inf else 0.0
+
+
 def fill_p_norm(table, rows, weights, m, parameter, preferences):
     """Powers of what is divided by the largest, so that nothing overflows."""
     for action in range(table.shape[1]):
@@ -276,6 +288,13 @@ def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     heard = xp.where(weights[..., None] != 0, weights[..., None] * advice, -math.inf)
     best = heard.max(axis=-2, initial=-math.inf)
     return xp.where(best == -math.inf, 0.0, best)
+
+
+@aggregation("max_plus", compiled=fill_max_plus, takes="share of the sum", parameter=0.1, least=0.0)
+def max_plus(advice: Array, weights: Array, parameter: float = 0.1) -> Array:
+    """max_j w_j Q_j + c sum_j max(w_j Q_j, 0): the strongest wish, and a little of all of them."""
+    xp = advice.__array_namespace__()
+    return maximum(advice, weights) + parameter * xp.maximum(weights[..., None] * advice, 0.0).sum(axis=-2)
 
 
 @aggregation("p_norm", compiled=fill_p_norm, takes="exponent", parameter=5.0, least=1.0)

@@ -174,14 +174,16 @@ class Part:
     jobs: Callable[[Plan], list[Job]]
     figures: Callable[[Evidence], list[Figure]] = lambda evidence: []
     videos: Callable[[Evidence], list[Video]] = lambda evidence: []
+    alone: bool = False
+    """It has a report of its own, and is no part of the paper's."""
 
 
 def parts(what: str = "all") -> list[Part]:
-    """The experiments, or the one of that name, in the report's order."""
+    """The paper's experiments, or the one of that name, in the report's order."""
     package = importlib.import_module("multiadvisor.experiments")
     modules = (importlib.import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__))
     found = sorted((m.PART for m in modules if hasattr(m, "PART")), key=lambda part: part.order)
-    return [part for part in found if what in ("all", part.name)]
+    return [part for part in found if part.name == what or (what == "all" and not part.alone)]
 
 
 def unique(jobs: Iterable[Job]) -> list[Job]:

@@ -47,6 +47,8 @@ KINDS = {
     "theory": Kind("multiadvisor.experiments.theory_checks", "work", lease=600.0),
     "value-function": Kind("multiadvisor.experiments.value_function", "work", lease=900.0),
     "value-function-exact": Kind("multiadvisor.experiments.value_function", "exact_work", lease=600.0),
+    "scheme": Kind("multiadvisor.experiments.schemes", "run_work", lease=600.0),
+    "tours": Kind("multiadvisor.experiments.tours", "tours_work", lease=600.0),
     "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
 }
 
