@@ -19,6 +19,7 @@ from multiadvisor.errors import BadInput, unknown
 
 Array = Any  # a NumPy or JAX array
 GREEDY, TAKEN, BEHAVIOUR, COUNTS = NEEDS = ("greedy", "taken", "behaviour", "counts")
+TEMPERATURE = 0.1  # of `boltzmann`, in units of reward
 
 
 class Ahead(NamedTuple):
@@ -182,6 +183,18 @@ def expected_sarsa_value(q, ahead):
     return worth
 
 
+def boltzmann_value(q, ahead):
+    """The values weighed by their own Boltzmann policy."""
+    best, worth, total = q[0], 0.0, 0.0
+    for action in range(1, q.shape[0]):
+        best = q[action] if q[action] > best else best
+    for action in range(q.shape[0]):
+        share = np.exp((q[action] - best) / TEMPERATURE)
+        total += share
+        worth += share * q[action]
+    return worth / total
+
+
 @planning("egocentric", compiled=egocentric_value)
 def egocentric(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects its own best action, as if it were in control: overestimates, creates attractors."""
@@ -219,3 +232,11 @@ def sarsa(advice: Array, ahead: Ahead) -> Array:
 def expected_sarsa(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects the behaviour: the aggregator's action, or with probability epsilon any other."""
     return ahead.behaviour[None, :] * np.ones(advice.shape)
+
+
+@planning("boltzmann", compiled=boltzmann_value)
+def boltzmann(advice: Array, ahead: Ahead) -> Array:
+    """Each advisor expects its own Boltzmann policy, temperature 0.1: local as egocentric, less biased under noise."""
+    xp = advice.__array_namespace__()
+    chances = xp.exp((advice - advice.max(axis=1, keepdims=True)) / TEMPERATURE)
+    return chances / chances.sum(axis=1, keepdims=True)
