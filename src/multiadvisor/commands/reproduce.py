@@ -10,7 +10,7 @@ from typing import Any
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput
 
-PARTS = ("all", "pac-boy", "noise", "attractors", "deviations", "videos", "value-function")
+PARTS = ("all", "pac-boy", "noise", "attractors", "deviations", "videos", "value-function", "beyond")
 MOST_WORKERS = 1024
 
 
@@ -26,9 +26,12 @@ def run(arguments: Sequence[str]) -> int:
         "  attractors      thresholds, boards that are traps, and where a trained agent comes to rest\n"
         "  deviations      choices that the paper does not state: what depends on them?\n"
         "  videos          one game of each setting, as MP4 and GIF\n"
-        "  value-function  networks fitted to four kinds of values on a 5 x 5 grid, by itself, without a report",
+        "  value-function  networks fitted to four kinds of values on a 5 x 5 grid, by itself, without a report\n"
+        "  beyond          no part of all: the strongest wish, p-norms and blends beside the paper's settings, with a\n"
+        "                  report and claims of its own; --full runs every setting, and the search for the best",
         "multiadvisor reproduce --out report\n"
         "  multiadvisor reproduce --full --out report-full\n"
+        "  multiadvisor reproduce beyond --out report-beyond\n"
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
@@ -36,13 +39,19 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
     parser.add_argument(
-        "--seeds", type=int, metavar="INT", help="runs of each setting (default 10, with --full 20; value-function 5)"
+        "--seeds",
+        type=int,
+        metavar="INT",
+        help="runs of each setting (default 10, with --full 20; value-function 5; beyond 3, with --full 10)",
     )
     parser.add_argument("--epochs", type=int, metavar="INT", help="epochs of 20,000 transitions (default 50)")
     parser.add_argument("--rules", metavar="STR", help='Pac-Boy\'s: "paper" (default) or "hra"')
     parser.add_argument("--first-seed", type=int, metavar="INT", help="value-function: where seeds begin (default 0)")
     parser.add_argument(
         "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
+    )
+    parser.add_argument(
+        "--from", type=Path, dest="given", metavar="FILE", help="beyond: results of benchmarks/beyond_runs.py to use"
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
@@ -54,6 +63,8 @@ def run(arguments: Sequence[str]) -> int:
         if getattr(given, flag) not in (None, False):
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
+    if given.given is not None and given.what != "beyond":
+        raise BadInput("--from is for beyond: leave it out")
     return _value_function(given) if alone else _report(given)
 
 
@@ -90,7 +101,7 @@ def _report(given: argparse.Namespace) -> int:
     rules = given.rules or "paper"
     make("pac-boy", rules=rules)  # or an error that names the rules there are
     plan = Plan.of(given.what, given.full, given.seeds, given.epochs, rules)
-    result = reproduce(plan, given.out, given.workers)
+    result = reproduce(plan, given.out, given.workers, given.given)
     show(result, given.json, "\n".join([*_tables(result), said(result)]))
     return 0
 

@@ -10,6 +10,8 @@ from functools import cache
 
 import numpy as np
 
+from multiadvisor.worlds.builtin import PAC_BOY
+
 
 def carved(seed: int, side: int, loops: int, ghosts: int) -> str:
     """A walled maze of side x side (odd): a random spanning tree of rooms, with some more walls opened.
@@ -93,6 +95,12 @@ class Maze:
     text: str | None
     """None: the paper's."""
     limit: int = 300
+
+    @property
+    def holds(self) -> float:
+        """The fruits of a board, on average: half of the places that may hold one."""
+        text = PAC_BOY if self.text is None else self.text
+        return (text.count(".") + text.count("G")) / 2
 
     @property
     def options(self) -> dict[str, str | int]:

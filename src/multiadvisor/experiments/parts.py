@@ -15,6 +15,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 
 LAST = 10  # epochs at the end of a run whose mean is its final score
+FEW_SEEDS = 3  # of what is beyond the paper, where the full length is not asked for
 FULL_EPOCHS = 50  # of the paper's Pac-Boy runs
 FULL_VALUE_EPOCHS = 500  # of its value-function networks
 MOST = {"seeds": 10_000, "epochs": 100_000}  # beyond that the list of runs alone would fill the memory
@@ -84,6 +85,9 @@ class Plan:
     def of(cls, what: str, full: bool, seeds: int | None, epochs: int | None, rules: str) -> Plan:
         """What the command's flags ask for; --seeds limits the expensive experiments as well."""
         base = cls(what, full, rules=rules)
+        if what == "beyond":  # a report of its own, without the expensive experiments
+            count = (base.seeds if full else FEW_SEEDS) if seeds is None else seeds
+            return cls(what, full, count, base.epochs if epochs is None else epochs, rules=rules)
         count = base.seeds if seeds is None else seeds
         long = base.epochs if epochs is None else epochs
         if full:
@@ -138,7 +142,7 @@ def _home(job: Job, plan: Plan) -> str:
     """The first experiment whose report has this job; that of value functions has none of its own."""
     few = replace(plan, seeds=2, value_seeds=1, literal_seeds=1, dqn_seeds=2)  # what lacks a setting lacks its seed 0
     homes = (part.name for part in parts() if part.name != "value-function" and job in part.jobs(few))
-    return next(homes, "all")
+    return "beyond --full" if job.kind in ("scheme", "tours") else next(homes, "all")
 
 
 @dataclass(frozen=True)
