@@ -48,6 +48,7 @@ def test_the_mazes_are_what_they_are_called():
     assert mazes.carved(7, 9, 2, 1) == mazes.carved(7, 9, 2, 1) != mazes.carved(8, 9, 2, 1)
 
 
+@pytest.mark.slow
 def test_the_short_plan_is_a_part_of_the_full_one_and_the_papers_report_has_none_of_it():
     short, full = beyond.jobs(SHORT), beyond.jobs(PLAN)
     assert set(short) < set(full)
@@ -192,6 +193,7 @@ def verdict_of(jobs, name, changes):
     return one.judge(Evidence(PLAN, {job.id: told(world, job) for job in jobs}))
 
 
+@pytest.mark.slow
 def test_in_such_a_world_every_claim_holds_and_each_has_its_own_refutation(jobs):
     found = judged(jobs)
     assert {name: one.judgement.verdict for name, one in found.items()} == dict.fromkeys(found, claims.HOLDS)
@@ -200,6 +202,7 @@ def test_in_such_a_world_every_claim_holds_and_each_has_its_own_refutation(jobs)
     assert claims.counts(list(found.values())) == {"holds": len(found), "partly": 0, "does not hold": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTRARY)
 def test_a_verdict_flips_with_contrary_results(jobs, name):
     found = verdict_of(jobs, name, CONTRARY[name])
@@ -207,6 +210,7 @@ def test_a_verdict_flips_with_contrary_results(jobs, name):
     assert any(letter.isdigit() for letter in found.explanation)
 
 
+@pytest.mark.slow
 def test_claims_fall_all_the_way(jobs):
     worst = {
         "max-without-noise": {(EGO, None, "score"): 0.0, (EGO, None, "turns"): 300.0},
@@ -219,6 +223,7 @@ def test_claims_fall_all_the_way(jobs):
         assert verdict_of(jobs, name, changes).verdict == claims.FAILS, name
 
 
+@pytest.mark.slow
 def test_the_choice_follows_the_choices_runs_and_not_the_reports(jobs):
     liked = schemes.heard(schemes.EMPATHIC, "p_norm:3")
     changes = {(liked.name, None, f"{maze} score"): 40.0 for maze in mazes.choice_mazes()}

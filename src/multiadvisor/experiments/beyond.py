@@ -179,7 +179,8 @@ def figures(evidence: Evidence) -> list[Figure]:
     plan = evidence.plan
     about = (
         f"{many(plan.seeds, 'seed')} from {report_seeds(plan)[0]} on, means of "
-        f"{stretch('last', plan.last, plan.epochs)}; bad games are those with five touches or more, first epochs the mean score of "
+        f"{stretch('last', plan.last, plan.epochs)}; bad games are those with five touches or more, first epochs "
+        "the mean score of "
         f"{stretch('first', min(FIRST, plan.epochs), plan.epochs)}. Where a setting names an aggregation other than "
         "the sum, fruits are heard by it and ghosts are summed."
     )
