@@ -19,7 +19,7 @@ from multiadvisor.errors import BadInput, unknown
 
 Array = Any  # a NumPy or JAX array
 GREEDY, TAKEN, BEHAVIOUR, COUNTS = NEEDS = ("greedy", "taken", "behaviour", "counts")
-TEMPERATURE = 0.1  # of `boltzmann`, in units of reward
+TEMPERATURE = 0.1  # of `tempered`, in units of reward
 
 
 class Ahead(NamedTuple):
@@ -183,16 +183,23 @@ def expected_sarsa_value(q, ahead):
     return worth
 
 
-def boltzmann_value(q, ahead):
-    """The values weighed by their own Boltzmann policy."""
+def tempered_value(q, ahead):
+    """The values weighed by how near they are to the best."""
     best, worth, total = q[0], 0.0, 0.0
     for action in range(1, q.shape[0]):
         best = q[action] if q[action] > best else best
-    for action in range(q.shape[0]):
-        share = np.exp((q[action] - best) / TEMPERATURE)
-        total += share
-        worth += share * q[action]
-    return worth / total
+    for weighing in (False, True):  # the chances are added first, then divided by
+        for action in range(q.shape[0]):
+            near = 1.0 + (best - q[action]) / (16.0 * TEMPERATURE)
+            near *= near
+            near *= near
+            near *= near
+            chance = 1.0 / (near * near)
+            if weighing:
+                worth += chance / total * q[action]
+            else:
+                total += chance
+    return worth
 
 
 @planning("egocentric", compiled=egocentric_value)
@@ -234,9 +241,15 @@ def expected_sarsa(advice: Array, ahead: Ahead) -> Array:
     return ahead.behaviour[None, :] * np.ones(advice.shape)
 
 
-@planning("boltzmann", compiled=boltzmann_value)
-def boltzmann(advice: Array, ahead: Ahead) -> Array:
-    """Each advisor expects its own Boltzmann policy, temperature 0.1: local as egocentric, less biased under noise."""
-    xp = advice.__array_namespace__()
-    chances = xp.exp((advice - advice.max(axis=1, keepdims=True)) / TEMPERATURE)
+@planning("tempered", compiled=tempered_value)
+def tempered(advice: Array, ahead: Ahead) -> Array:
+    """Each advisor expects its own nearly best actions, temperature 0.1: local as egocentric, less biased by noise.
+
+    The policy is Boltzmann's with (1 + d / 16T)^-16 in the place of exp(-d / T), which gives the same bits everywhere.
+    """
+    near = 1.0 + (advice.max(axis=1, keepdims=True) - advice) / (16.0 * TEMPERATURE)
+    near = near * near
+    near = near * near
+    near = near * near
+    chances = 1.0 / (near * near)
     return chances / chances.sum(axis=1, keepdims=True)

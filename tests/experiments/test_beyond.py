@@ -13,7 +13,7 @@ from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import beyond, claims, mazes, reproduce, schemes, tours
 from multiadvisor.experiments.parts import Evidence, Plan, parts
-from multiadvisor.plannings import TEMPERATURE, boltzmann, bootstrap, egocentric
+from multiadvisor.plannings import TEMPERATURE, bootstrap, egocentric, tempered
 from multiadvisor.theory.boards import distances, random_boards
 from multiadvisor.worlds.board import parse_maze
 from multiadvisor.worlds.builtin import make
@@ -50,7 +50,7 @@ def test_the_mazes_are_what_they_are_called():
 
 @pytest.mark.slow
 def test_the_short_plan_is_a_part_of_the_full_one_and_the_papers_report_has_none_of_it():
-    short, full = beyond.jobs(SHORT), beyond.jobs(PLAN)
+    short, full = schemes.all_runs(SHORT), schemes.all_runs(PLAN)
     assert set(short) < set(full)
     assert len(short) < 400
     assert "beyond" not in [part.name for part in parts()]
@@ -88,11 +88,11 @@ def test_the_twins_fill_what_the_array_forms_say(name):
         np.testing.assert_allclose(got, found(table[rows], weights, parameter), rtol=1e-9, atol=1e-12)
 
 
-def test_boltzmann_planning_is_egocentric_where_one_action_is_much_better_and_a_mean_where_all_are_equal():
+def test_tempered_planning_is_egocentric_where_one_action_is_much_better_and_a_mean_where_all_are_equal():
     far = np.array([[0.0, 50 * TEMPERATURE, 0.0]])
-    assert bootstrap(boltzmann, far)[0] == pytest.approx(bootstrap(egocentric, far)[0])
+    assert bootstrap(tempered, far)[0] == pytest.approx(bootstrap(egocentric, far)[0])
     noisy = np.random.default_rng(0).normal(size=(2000, 4)) * 0.01
-    assert abs(bootstrap(boltzmann, noisy).mean()) < 0.1 * bootstrap(egocentric, noisy).mean()
+    assert abs(bootstrap(tempered, noisy).mean()) < 0.1 * bootstrap(egocentric, noisy).mean()
 
 
 # ---- boards ----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from multiadvisor.experiments.tours import WALKS, tours_job
 from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import Estimate, estimate, paired
 
-BOARDS = 200  # without ghosts, at most
+BOARDS, FEW_BOARDS = 100, 40  # without ghosts, at most
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def boards(evidence: Evidence) -> dict[str, Any]:
 
 def boards_job(plan: Plan) -> Job:
     """Walks and tours on the same boards."""
-    return tours_job(min(plan.boards, BOARDS))
+    return tours_job(min(plan.boards, BOARDS if plan.full else FEW_BOARDS))
 
 
 # ---- the choice ------------------------------------------------------------------------------------------------------

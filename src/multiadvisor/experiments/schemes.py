@@ -61,13 +61,13 @@ EGO_MAX, EMP_MAX = heard(EGO_HIGH, "max"), heard(EMPATHIC, "max")
 EMP_P5, EMP_PLUS = heard(EMPATHIC, "p_norm:5"), heard(EMPATHIC, "max_plus:0.1")
 _KIND = Scheme("fruits=empathic,ghosts=egocentric", 0.9)  # empathic fruits, egocentric ghosts
 _CAREFUL = Scheme("fruits=egocentric,ghosts=empathic", 0.9)
-BOLTZMANN = Scheme("boltzmann", 0.9)
+TEMPERED = Scheme("tempered", 0.9)
 MAIN = (EGO_MAX, EMP_MAX, EMP_P5, EMP_PLUS)
 CANDIDATES = (
     *MAIN, heard(EMPATHIC, "p_norm:3"), heard(EMPATHIC, "p_norm:8"), heard(EGO_HIGH, "p_norm:8"),
     heard(EGO_HIGH, "max_plus:0.1"), heard(_KIND, "max"), heard(_CAREFUL, "max"),
     heard(Scheme("expected_sarsa", 0.9), "max"), replace(EMP_MAX, gamma=0.95),
-    heard(BOLTZMANN, "max"), heard(BOLTZMANN, "max_plus:0.1"), replace(heard(BOLTZMANN, "max"), gamma=0.95),
+    heard(TEMPERED, "max"), heard(TEMPERED, "max_plus:0.1"), replace(heard(TEMPERED, "max"), gamma=0.95),
     replace(EMP_MAX, alpha_half=500_000), replace(EMP_PLUS, alpha_half=500_000),
 )  # fmt: skip
 NOISES, FEW_NOISES = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 0.1, 0.3)
