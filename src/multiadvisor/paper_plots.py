@@ -97,6 +97,22 @@ def resting_figure(board: Grid, places: np.ndarray, peaks: np.ndarray) -> Figure
     return plots.one_axis(draw, size=SIZE)
 
 
+def lines_figure(lines: dict[str, np.ndarray], places: list[str], xlabel: str, ylabel: str) -> Figure:
+    """Means over seeds of [places, seeds] at each place, with 95% intervals; the paper's settings dashed."""
+
+    def draw(axis: Axes) -> Axes:
+        for k, (name, values) in enumerate(lines.items()):
+            mean, ends = values.mean(axis=1), np.array([interval(row) for row in values])
+            axis.errorbar(np.arange(len(places)) + 0.03 * k, mean, [mean - ends[:, 0], ends[:, 1] - mean], label=name,
+                          color=PALETTE[k % len(PALETTE)], marker=_MARKS[k % len(_MARKS)], markersize=4, capsize=2,
+                          linewidth=1.3, linestyle="--" if name.endswith(", sum") else "-")  # fmt: skip
+        axis.set_xticks(range(len(places)), places)
+        axis.set(xlabel=xlabel, ylabel=ylabel)
+        return _finish(axis)
+
+    return plots.one_axis(draw, size=SIZE)
+
+
 def choices_figure(bars: dict[str, list[tuple[str, np.ndarray]]]) -> Figure:
     """The final score of each setting under each option, with intervals over seeds."""
 

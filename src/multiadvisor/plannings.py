@@ -19,6 +19,7 @@ from multiadvisor.errors import BadInput, unknown
 
 Array = Any  # a NumPy or JAX array
 GREEDY, TAKEN, BEHAVIOUR, COUNTS = NEEDS = ("greedy", "taken", "behaviour", "counts")
+TEMPERATURE = 0.1  # of `tempered`, in units of reward
 
 
 class Ahead(NamedTuple):
@@ -187,6 +188,25 @@ def expected_sarsa_value(q, ahead):
     return worth
 
 
+def tempered_value(q, ahead):
+    """The values weighed by how near they are to the best."""
+    best, worth, total = q[0], 0.0, 0.0
+    for action in range(1, q.shape[0]):
+        best = q[action] if q[action] > best else best
+    for weighing in (False, True):  # the chances are added first, then divided by
+        for action in range(q.shape[0]):
+            near = 1.0 + (best - q[action]) / (16.0 * TEMPERATURE)
+            near *= near
+            near *= near
+            near *= near
+            chance = 1.0 / (near * near)
+            if weighing:
+                worth += chance / total * q[action]
+            else:
+                total += chance
+    return worth
+
+
 @planning("egocentric", compiled=egocentric_value)
 def egocentric(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects its own best action, as if it were in control: overestimates, creates attractors."""
@@ -224,3 +244,17 @@ def sarsa(advice: Array, ahead: Ahead) -> Array:
 def expected_sarsa(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects the behaviour: the aggregator's action, or with probability epsilon any other."""
     return ahead.behaviour[None, :] * np.ones(advice.shape)
+
+
+@planning("tempered", compiled=tempered_value)
+def tempered(advice: Array, ahead: Ahead) -> Array:
+    """Each advisor expects its own nearly best actions, temperature 0.1: local as egocentric, less biased by noise.
+
+    The policy is Boltzmann's with (1 + d / 16T)^-16 in the place of exp(-d / T), which gives the same bits everywhere.
+    """
+    near = 1.0 + (advice.max(axis=1, keepdims=True) - advice) / (16.0 * TEMPERATURE)
+    near = near * near
+    near = near * near
+    near = near * near
+    chances = 1.0 / (near * near)
+    return chances / chances.sum(axis=1, keepdims=True)

@@ -15,10 +15,10 @@ MOST_WORKERS = 1024
 
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
-    from multiadvisor.experiments.parts import OWN, parts
+    from multiadvisor.experiments.parts import OWN, shipped
 
-    listed = {"all": "everything below; some ten minutes on two cores"}
-    listed |= {part.name: part.about or part.title for part in parts()}
+    listed = {"all": "everything below but beyond; some ten minutes on two cores"}
+    listed |= {part.name: part.about or part.title for part in shipped()}
     parser = Parser(
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims.\n"
@@ -26,6 +26,7 @@ def run(arguments: Sequence[str]) -> int:
         + "\n".join(f"  {name:15} {about}" for name, about in listed.items()),
         "multiadvisor reproduce --out report\n"
         "  multiadvisor reproduce --full --out report-full\n"
+        "  multiadvisor reproduce beyond --out report-beyond\n"
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
@@ -37,13 +38,19 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
     parser.add_argument(
-        "--seeds", type=int, metavar="INT", help="runs of each setting (default 10, with --full 20; value-function 5)"
+        "--seeds",
+        type=int,
+        metavar="INT",
+        help="runs of each setting (default 10, with --full 20; value-function 5; beyond 3, with --full 10)",
     )
     parser.add_argument("--epochs", type=int, metavar="INT", help="epochs of 20,000 transitions (default 50)")
     parser.add_argument("--rules", metavar="STR", help='Pac-Boy\'s: "paper" (default) or "hra"')
     parser.add_argument("--first-seed", type=int, metavar="INT", help="value-function: where seeds begin (default 0)")
     parser.add_argument(
         "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
+    )
+    parser.add_argument(
+        "--from", type=Path, dest="given", metavar="FILE", help="beyond: results of benchmarks/beyond_runs.py to use"
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
@@ -57,6 +64,8 @@ def run(arguments: Sequence[str]) -> int:
         if getattr(given, flag) not in (None, False):
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
+    if given.given is not None and given.what != "beyond":
+        raise BadInput("--from is for beyond: leave it out")
     return _value_function(given) if alone else _report(given)
 
 
@@ -93,7 +102,7 @@ def _report(given: argparse.Namespace) -> int:
     rules = given.rules or "paper"
     make("pac-boy", rules=rules)  # or an error that names the rules there are
     plan = Plan.of(given.what, given.full, given.seeds, given.epochs, rules)
-    result = reproduce(plan, given.out, given.workers)
+    result = reproduce(plan, given.out, given.workers, given.given)
     show(result, given.json, "\n".join([*_tables(result), said(result)]))
     return 0
 

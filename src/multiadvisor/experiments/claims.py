@@ -16,6 +16,9 @@ from multiadvisor.statistics import Estimate
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
 VERDICTS = (REPRODUCED, PARTLY, NOT)
+HOLDS, FAILS = "holds", "does not hold"  # of claims that are not the paper's
+OWN_VERDICTS = (HOLDS, PARTLY, FAILS)
+BEYOND = "beyond the paper"
 EARLY = 5  # epochs in which learning is looked at for its speed
 
 
@@ -87,6 +90,12 @@ def grade(value: Estimate | float, holds: bool, partly: bool, seen: str, at_leas
     return Judgement(float(number), ends, verdict, seen, at_least)
 
 
+def stands(value: Estimate | float, holds: bool, partly: bool, seen: str) -> Judgement:
+    """The same of a claim that is not the paper's."""
+    found = grade(value, holds, partly, seen)
+    return replace(found, verdict=OWN_VERDICTS[VERDICTS.index(found.verdict)])
+
+
 @dataclass(frozen=True)
 class _Noted(Evidence):
     """Evidence that notes which results a judge looks at."""
@@ -107,9 +116,10 @@ def _at_length(judge: Judge, evidence: Evidence, enough: int | None) -> Judgemen
     if not short:
         return replace(found, explanation="") if found.verdict == REPRODUCED else found
     listed = " and ".join(f"{had} of {full}" for had, full in short)
-    holds = "holds" if found.verdict == REPRODUCED else "does not hold"
+    good = found.verdict in (REPRODUCED, HOLDS)
+    holds = "holds" if good else "does not hold"
     text = f"After {listed} epochs: {found.explanation} So far the test {holds}."
-    return replace(found, verdict=PARTLY if found.verdict == REPRODUCED else found.verdict, explanation=text)
+    return replace(found, verdict=PARTLY if good else found.verdict, explanation=text)
 
 
 def _words(plan: Plan) -> dict[str, str]:
@@ -131,23 +141,25 @@ def side(change: Estimate, above: str, below: str) -> str:
     return f"{Estimate(-change.value, -change.high, -change.low)} {below}"
 
 
-def all_claims() -> list[Claim]:
-    """Every claim, in the paper's order."""
-    from multiadvisor.experiments import claims_planning, claims_results  # noqa: F401  they register themselves
+def all_claims(what: str = "all") -> list[Claim]:
+    """Every claim of the paper, in its order; or those that are not the paper's."""
+    from multiadvisor.experiments import claims_beyond, claims_planning, claims_results  # noqa: F401  they register
 
+    if what == "beyond":
+        return [one for one in CLAIMS if one.where == BEYOND]
     order = ("abstract", "section 4", "section 5", "section 6", "appendix")
 
     def place(one: Claim) -> tuple[int, str]:
         return next(k for k, name in enumerate(order) if one.where.startswith(name)), one.where
 
-    return sorted(CLAIMS, key=place)
+    return sorted((one for one in CLAIMS if one.where != BEYOND), key=place)
 
 
 def judge_all(evidence: Evidence) -> list[Judged]:
     """Every claim judged, or with the reason why it cannot be in this report."""
     found = []
     words = _words(evidence.plan)
-    for listed in all_claims():
+    for listed in all_claims(evidence.plan.what):
         one = replace(listed, statistic=listed.statistic.format_map(words))
         try:
             found.append(Judged(one, one.judge(evidence)))
@@ -158,7 +170,8 @@ def judge_all(evidence: Evidence) -> list[Judged]:
 
 def counts(judged: list[Judged]) -> dict[str, int]:
     """How many of each verdict."""
+    own = any(one.claim.where == BEYOND for one in judged)
     return {
         verdict: sum(one.judgement is not None and one.judgement.verdict == verdict for one in judged)
-        for verdict in VERDICTS
+        for verdict in (OWN_VERDICTS if own else VERDICTS)
     }

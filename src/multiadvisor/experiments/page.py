@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from multiadvisor.experiments.claims import NOT, PARTLY, REPRODUCED, Judged
+from multiadvisor.experiments.claims import BEYOND, FAILS, HOLDS, NOT, PARTLY, REPRODUCED, Judged
 
-SIGNS = {REPRODUCED: "✓", PARTLY: "≈", NOT: "✗"}
-_CLASSES = {REPRODUCED: "yes", PARTLY: "half", NOT: "no", None: "open"}
+SIGNS = {REPRODUCED: "✓", HOLDS: "✓", PARTLY: "≈", NOT: "✗", FAILS: "✗"}
+_CLASSES = {REPRODUCED: "yes", HOLDS: "yes", PARTLY: "half", NOT: "no", FAILS: "no", None: "open"}
 PAPER = 'R. Laroche, M. Fatemi, J. Romoff, H. van Seijen: "Multi-Advisor Reinforcement Learning", 2017'
 PAPER_ID = "arXiv:1704.00756"
 PAPER_LINK = "https://arxiv.org/abs/1704.00756"  # for readers to follow; the page itself loads nothing
@@ -67,6 +67,11 @@ def measured(one: Judged) -> str:
 
 def _verdict(one: Judged) -> str | None:
     return None if one.judgement is None else one.judgement.verdict
+
+
+def _if(one: Judged) -> str:
+    """What goes before the test of a claim."""
+    return "holds if" if one.claim.where == BEYOND else "reproduced if"
 
 
 def by_place(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
@@ -133,9 +138,9 @@ def _filter_style() -> str:
     rules = [
         f"#only-{name}:checked ~ .place li:not(.is-{name}), #only-{name}:checked ~ .place:not(:has(li.is-{name})) "
         "{ display: none; }"
-        for name in _CLASSES.values()
+        for name in dict.fromkeys(_CLASSES.values())
     ]
-    for name in ("all", *_CLASSES.values()):
+    for name in ("all", *dict.fromkeys(_CLASSES.values())):
         chosen, focused = (
             f'#only-{name}:{state} ~ .filter label[for="only-{name}"]' for state in ("checked", "focus-visible")
         )
@@ -168,7 +173,7 @@ def _html_claim(one: Judged) -> str:
         sign = f'<span class="verdict {kind}">{SIGNS[found.verdict]} {found.verdict}</span>'
         said = (
             f"<small>{escape(one.claim.statistic)}: <b>{measured(one)}</b></small>"
-            f"<small>counts as reproduced if: {escape(one.claim.test)}</small>"
+            f"<small>{_if(one)}: {escape(one.claim.test)}</small>"
         ) + (f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else "")
     return f'<li id="{one.claim.id}" class="is-{kind}">{sign}<div>{escape(one.claim.claim)}{said}</div></li>'
 
@@ -251,7 +256,7 @@ def claims_markdown(judged: Sequence[Judged]) -> str:
     """
     rows = [("claim", "value", "verdict")]
     rows += [
-        (f"{one.claim.claim}<br>*{one.claim.where}, measured:* {one.claim.statistic}<br>*reproduced if:* "
+        (f"{one.claim.claim}<br>*{one.claim.where}, measured:* {one.claim.statistic}<br>*{_if(one)}:* "
          f"{one.claim.test}", measured(one), f"{SIGNS[one.judgement.verdict]} {one.judgement.verdict}")
         for one in judged if one.judgement is not None
     ]  # fmt: skip

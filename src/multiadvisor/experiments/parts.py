@@ -14,6 +14,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job, experiments
 
 LAST = 10  # epochs at the end of a run whose mean is its final score
+FEW_SEEDS = 3  # of what is beyond the paper, where the full length is not asked for
 FULL_EPOCHS = 50  # of the paper's Pac-Boy runs
 FULL_VALUE_EPOCHS = 500  # of its value-function networks
 MOST = {"seeds": 10_000, "epochs": 100_000}  # beyond that the list of runs alone would fill the memory
@@ -83,6 +84,9 @@ class Plan:
     def of(cls, what: str, full: bool, seeds: int | None, epochs: int | None, rules: str) -> Plan:
         """What the command's flags ask for; --seeds limits the expensive experiments as well."""
         base = cls(what, full, rules=rules)
+        if what == "beyond":  # a report of its own, without the expensive experiments
+            count = (base.seeds if full else FEW_SEEDS) if seeds is None else seeds
+            return cls(what, full, count, base.epochs if epochs is None else epochs, rules=rules)
         count = base.seeds if seeds is None else seeds
         long = base.epochs if epochs is None else epochs
         if full:
@@ -137,7 +141,7 @@ def _home(job: Job, plan: Plan) -> str:
     """The first experiment whose report has this job; that of value functions has none of its own."""
     few = replace(plan, seeds=2, value_seeds=1, literal_seeds=1, dqn_seeds=2)  # what lacks a setting lacks its seed 0
     homes = (part.name for part in parts() if part.name != "value-function" and job in part.jobs(few))
-    return next(homes, "all")
+    return "beyond --full" if job.kind in ("scheme", "tours") else next(homes, "all")
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,8 @@ class Part:
     videos: Callable[[Evidence], list[Video]] = lambda evidence: []
     about: str = ""
     """What it is, in a line, for the command; empty: its title."""
+    alone: bool = False
+    """It has a report of its own, and is no part of the paper's."""
 
 
 OWN: dict[str, Part] = {}
@@ -182,7 +188,7 @@ OWN: dict[str, Part] = {}
 
 def register_part(part: Part) -> Part:
     """An experiment of one's own, for `multiadvisor reproduce NAME --import FILE.py`; "all" leaves it out."""
-    taken = {"all", *OWN, *(module.PART.name for module in experiments() if hasattr(module, "PART"))}
+    taken = {"all", *OWN, *(part.name for part in shipped())}
     if not re.fullmatch(r"[a-z][a-z0-9-]*", part.name) or part.name in taken:
         raise BadInput(
             f"{part.name!r} cannot name an experiment: choose another name, of lower-case letters, digits and hyphens"
@@ -191,12 +197,16 @@ def register_part(part: Part) -> Part:
     return part
 
 
+def shipped() -> list[Part]:
+    """All experiments of this package, in the report's order."""
+    return sorted((m.PART for m in experiments() if hasattr(m, "PART")), key=lambda part: part.order)
+
+
 def parts(what: str = "all") -> list[Part]:
-    """The experiments, or the one of that name, in the report's order."""
+    """The paper's experiments, or the one of that name, in the report's order."""
     if what in OWN:
         return [OWN[what]]
-    found = sorted((m.PART for m in experiments() if hasattr(m, "PART")), key=lambda part: part.order)
-    return [part for part in found if what in ("all", part.name)]
+    return [part for part in shipped() if part.name == what or (what == "all" and not part.alone)]
 
 
 def unique(jobs: Iterable[Job]) -> list[Job]:

@@ -9,10 +9,11 @@ from importlib import metadata
 from pathlib import Path
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.claims import PARTLY, VERDICTS, Judged, counts, judge_all
+from multiadvisor.experiments.claims import PARTLY, Judged, counts, judge_all
 from multiadvisor.experiments.pac_boy import dqn_jobs
 from multiadvisor.experiments.page import Item, Page, Section, html, markdown
 from multiadvisor.experiments.parts import FULL_EPOCHS, Evidence, Part, Plan, many, parts, stretch, unique
+from multiadvisor.experiments.schemes import report_seeds
 from multiadvisor.progress import Status
 from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.jobs import Job
@@ -87,8 +88,10 @@ def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
     """The first words of the report."""
     found = counts(judged)
     total, left = sum(found.values()), sum(one.judgement is None for one in judged)
-    words = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
-    lines = [f"Of {total} claims of the paper that were put to the test here: {words}."]
+    words = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
+    own = plan.what == "beyond"
+    whose = "that are not the paper's and were" if own else "of the paper that were"
+    lines = [f"Of {total} claims {whose} put to the test here: {words}."]
     if left:
         lines.append(f"{many(left, 'more claim')} could not be judged here; the list says what each of them needs.")
     lines.append(
@@ -105,6 +108,12 @@ def summary(judged: list[Judged], plan: Plan) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def seeds_said(plan: Plan) -> str:
+    """Which seeds were run."""
+    first = report_seeds(plan)[0] if plan.what == "beyond" else 0
+    return f"{first} to {first + plan.seeds - 1}; everything random follows from them"
+
+
 def _deep(plan: Plan) -> bool:
     """DQN-clipped is part of the report."""
     return plan.what in ("all", "pac-boy", "videos") and bool(dqn_jobs(plan))
@@ -114,6 +123,8 @@ def _shortened(plan: Plan) -> list[str]:
     """What is not at full length, what that means, and how to have it at full length."""
     deep = _deep(plan)
     short = [f"tabular settings end after {plan.epochs} of {FULL_EPOCHS} epochs"] * (plan.epochs < FULL_EPOCHS)
+    if plan.what == "beyond" and not plan.full:
+        short.append("only some of the settings, noises and gammas were run, and nothing was searched for")
     if plan.what == "all" and not plan.full:
         readings = f"({plan.literal_seeds} read literally)"
         short.append(f"the value-function experiment has {many(plan.value_seeds, 'seed')} {readings}")
@@ -143,7 +154,7 @@ def build(evidence: Evidence, out: Path) -> list[Judged]:
         ("command", command(plan)), ("plan", json.dumps(asdict(plan))),
         ("versions", ", ".join(f"{name} {number}" for name, number in known.items())),
         ("platform", f"{platform.system()} {platform.machine()}"),
-        ("seeds", f"0 to {plan.seeds - 1}; everything random follows from them"),
+        ("seeds", seeds_said(plan)),
         ("raw results", "results.jsonl, a line for each run; claims.json, a row for each claim"),
         ("machine and times", "machine.json, and runs/ with the journal of the runs: the only files that differ "
          "from one invocation to the next"),

@@ -26,6 +26,7 @@ from multiadvisor.version import VERSION
 MARK = "report.json"
 RUNS = "runs"
 FORMAT = 1
+TABULAR = ("train", "scheme")  # kinds whose jobs learn tables
 
 
 def take_folder(out: Path, plan: Plan) -> None:
@@ -102,19 +103,32 @@ class Measured:
 
 
 def _transitions(job: Job) -> int:
-    schedule = job.config.get("schedule")
+    schedule = job.config.get("run", job.config).get("schedule") if job.kind in TABULAR else None
     return schedule["epochs"] * schedule["transitions"] if isinstance(schedule, dict) else 0
 
 
-def reproduce(plan: Plan, out: Path, workers: int | None = None) -> dict[str, Any]:
-    """Run what is missing, write the report, say what came out."""
+def given_results(path: Path) -> dict[str, Any]:
+    """Results that were computed elsewhere, by the id of their job: a file of `benchmarks/beyond_runs.py`."""
+    try:
+        found = json.loads(path.read_bytes())["results"]
+        if not isinstance(found, dict) or not all(isinstance(result, dict) for result in found.values()):
+            raise TypeError("no results by the id of their job")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"{str(path)!r} holds no results: {error}") from None
+    return found
+
+
+def reproduce(plan: Plan, out: Path, workers: int | None = None, given: Path | None = None) -> dict[str, Any]:
+    """Run what is missing, write the report, say what came out; what is `given` in a file is not run again."""
     require("plots", "video", "deep")
+    held = {} if given is None else given_results(given)
     take_folder(out, plan)
     measured = Measured()
     jobs = unique(job for part in parts(plan.what) for job in part.jobs(plan))
-    tabular = [job for job in jobs if job.kind == "train"]
-    others = ordered([job for job in jobs if job.kind != "train"])
-    evidence: dict[str, Any] = {}
+    evidence: dict[str, Any] = {job.id: held[job.id] for job in jobs if job.id in held}
+    left = [job for job in jobs if job.id not in held]
+    tabular = [job for job in left if job.kind in TABULAR]
+    others = ordered([job for job in left if job.kind not in TABULAR])
     for name, chosen in (("tabular runs", tabular), ("other runs", others)):
         if chosen:
             results = measured.run(name, out / RUNS, chosen, workers)

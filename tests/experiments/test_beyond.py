@@ -1,0 +1,281 @@
+"""Beyond the paper: each claim holds in a made-up world and falls in the contrary one; what is chosen and what is
+reported have nothing in common; walks and tours on boards; the report, from runs of its own and from a file."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from multiadvisor.aggregations import AGGREGATIONS, aggregation_named
+from multiadvisor.commands.reproduce import run
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments import beyond, claims, mazes, reproduce, schemes, tours
+from multiadvisor.experiments.parts import Evidence, Plan, parts
+from multiadvisor.plannings import TEMPERATURE, bootstrap, egocentric, tempered
+from multiadvisor.theory.boards import distances, random_boards
+from multiadvisor.worlds.board import parse_maze
+from multiadvisor.worlds.builtin import make
+
+PLAN = Plan("beyond", full=True, seeds=4)
+SHORT = replace(PLAN, full=False, seeds=3)
+
+
+# ---- what is run -----------------------------------------------------------------------------------------------------
+def test_what_is_chosen_on_is_never_reported_on():
+    chosen = {(one.config["run"]["options"]["maze"], one.config["run"]["settings"]["seed"])
+              for one in (schemes.run_job(schemes.EMP_MAX, case, seed, PLAN)
+                          for case in schemes.choice_cases() for seed in schemes.choice_seeds(PLAN))}  # fmt: skip
+    reported = {(one.config["run"]["options"].get("maze"), one.config["run"]["settings"]["seed"])
+                for one in (schemes.run_job(schemes.EMP_MAX, case, seed, PLAN)
+                            for case in beyond.report_cases(PLAN) for seed in schemes.report_seeds(PLAN))}  # fmt: skip
+    assert not {maze for maze, _ in chosen} & {maze for maze, _ in reported}
+    assert not {seed for _, seed in chosen} & {seed for _, seed in reported}
+
+
+def test_the_mazes_are_what_they_are_called():
+    found = {name: parse_maze(maze.text) for name, maze in mazes.report_mazes().items() if maze.text}
+    assert found["large"].shape == (21, 21)
+    assert found["open"].shape == (11, 11)
+    assert not found["open"].walls.any()
+    corridor = (found["corridor"].walls.sum(axis=0) == found["corridor"].shape[0] - 1).sum()
+    assert corridor == 12
+    for maze in (*mazes.report_mazes().values(), *mazes.choice_mazes().values()):
+        task = make("pac-boy", **maze.options)
+        assert maze.holds == len(task.board.fruit) / 2
+        assert task.limit == maze.limit
+    assert mazes.carved(7, 9, 2, 1) == mazes.carved(7, 9, 2, 1) != mazes.carved(8, 9, 2, 1)
+
+
+@pytest.mark.slow
+def test_the_short_plan_is_a_part_of_the_full_one_and_the_papers_report_has_none_of_it():
+    short, full = schemes.all_runs(SHORT), schemes.all_runs(PLAN)
+    assert set(short) < set(full)
+    assert len(short) < 400
+    assert "beyond" not in [part.name for part in parts()]
+    assert [part.name for part in parts("beyond")] == ["beyond"]
+    assert Plan.of("beyond", False, None, None, "paper").seeds == 3
+    assert Plan.of("beyond", True, None, None, "paper").seeds == 10
+    assert {case.rules for case in schemes.other_rules(PLAN)} == {"hra"}
+
+
+def test_the_bars_come_first():
+    first = [job.config["run"]["settings"] for job in schemes.all_runs(PLAN)[: len(schemes.BARS) * PLAN.seeds]]
+    assert {(one["aggregation"], one["noise"]) for one in first} == {
+        (scheme.aggregation, noise) for scheme, noise in schemes.BARS
+    }
+
+
+# ---- new ways to hear and to plan ------------------------------------------------------------------------------------
+def test_max_plus_is_between_the_strongest_wish_and_the_sum():
+    advice, weights = np.array([[1.0, 3.0], [2.0, -4.0], [9.0, 9.0]]), np.array([1.0, 0.5, 0.0])
+    assert AGGREGATIONS["max_plus"](advice, weights, 0.5).tolist() == [1.0 + 0.5 * 2.0, 3.0 + 0.5 * 3.0]
+    assert (AGGREGATIONS["max_plus"](advice, weights, 0.0) == AGGREGATIONS["max"](advice, weights)).all()
+    with pytest.raises(BadInput, match="share of the sum"):
+        aggregation_named("max_plus:-0.1")
+
+
+@pytest.mark.parametrize("name", ["max_plus:0.3", "p_norm:8", "p_norm:2.5", "p_norm:2000"])
+def test_the_twins_fill_what_the_array_forms_say(name):
+    found, parameter = aggregation_named(name)
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        table, rows, weights = generator.normal(size=(9, 4)), generator.integers(9, size=6), generator.normal(size=6)
+        weights[generator.random(6) < 0.2] = 0.0
+        got = np.full(4, np.nan)
+        found.fill(table, rows, weights, 6, parameter, got)
+        np.testing.assert_allclose(got, found(table[rows], weights, parameter), rtol=1e-9, atol=1e-12)
+
+
+def test_tempered_planning_is_egocentric_where_one_action_is_much_better_and_a_mean_where_all_are_equal():
+    far = np.array([[0.0, 50 * TEMPERATURE, 0.0]])
+    assert bootstrap(tempered, far)[0] == pytest.approx(bootstrap(egocentric, far)[0])
+    noisy = np.random.default_rng(0).normal(size=(2000, 4)) * 0.01
+    assert abs(bootstrap(tempered, noisy).mean()) < 0.1 * bootstrap(egocentric, noisy).mean()
+
+
+# ---- boards ----------------------------------------------------------------------------------------------------------
+def test_the_tour_is_the_shortest_of_all_on_small_boards():
+    task = make("pac-boy", ghosts=False)
+    steps, world = distances(task), task.world.constants
+    generator = np.random.default_rng(0)
+    for _ in range(10):
+        places = generator.choice(len(steps), 6, replace=False)
+        away = steps[places][:, [world.start, *world.fruit_cell[places]]]
+        best = min(
+            away[order[0], 0] + sum(away[a, 1 + b] for a, b in itertools.pairwise(order))
+            for order in itertools.permutations(range(6))
+        )
+        assert tours.tour(away, 10, generator) == best
+
+
+def test_walks_end_and_are_never_shorter_than_the_tour():
+    task = make("pac-boy", ghosts=False)
+    boards, found = random_boards(task, 5, tours.FIRST_BOARD), tours.tours_work(tours.tours_job(5).config)
+    assert found["fruits"] == boards.sum(axis=1).tolist()
+    for (name, _), turns in zip(tours.WALKS, found["walks"], strict=True):
+        assert (np.array(turns) >= np.array(found["tours"])).all()
+        assert name != "max" or max(turns) < task.limit
+    assert (np.array(found["walks"][tours.WALKS.index(("sum", 0.9))]) == task.limit).any()  # attractors
+
+
+# ---- claims ----------------------------------------------------------------------------------------------------------
+EGO, EMP = "egocentric 0.9, max", "empathic 0.9, max"
+SUM = "empathic 0.9, sum"
+# What a world says in which all claims hold: (scheme, noise or None for any, figure) -> number
+TRUE = {
+    (EGO, None, "score"): 36.5, (EGO, None, "turns"): 120.0, (EGO, None, "finished"): 0.99, (EGO, 0.3, "score"): 2.0,
+    (EMP, None, "score"): 36.4, (EMP, None, "turns"): 125.0, (EMP, None, "finished"): 0.98,
+    (EGO, None, "early"): 29.0,
+    ("egocentric 0.9, sum", None, "finished"): 0.0,
+}  # fmt: skip
+OTHERS = {"score": 30.0, "turns": 200.0, "finished": 0.97, "touches": 0.1, "bad": 0.001, "early": 20.0}
+# For each claim, what would refute it, wholly or in part.
+CONTRARY = {
+    "max-without-noise": {(EGO, 0.0, "finished"): 0.5},
+    "max-with-noise": {(EGO, 0.1, "turns"): 200.0},
+    "empathic-max-with-much-noise": {(EMP, 0.3, "finished"): 0.3},
+    "max-saves-turns": {(EGO, 0.01, "turns"): 201.0},
+    "empathic-max-saves-turns": {(EMP, 0.1, "turns"): 201.0},
+    "max-saves-turns-by-other-rules": {(EMP, 0.0, "hra turns"): 210.0},
+    "max-learns-faster": {(SUM, None, "early"): 30.0},
+    "never-stuck": {("egocentric 0.99, max", None, "finished"): 0.4},
+    "max-and-bias": {(EGO, 0.3, "score"): 35.0},
+    "max-in-other-mazes": {(EMP, 0.03, "large score"): 25.0},
+    "never-worse": {("egocentric 0.4, sum", 0.1, "open score"): 50.0},
+    "max-walks-shorter": {("tours", "max", 0.9): 95.0},
+    "max-is-near-the-tour": {("tours", "max", 0.9): 84.0},
+    "max-avoids-bad-games": {(EGO, 0.0, "bad"): 0.01},
+}  # fmt: skip
+
+
+def told(world, job):
+    if job.kind == "tours":
+        boards = job.config["boards"]
+        turns = {("sum", 0.4): 90.0, ("max", 0.9): 75.0}
+        walks = [world.get(("tours", *walk), turns.get(walk, 100.0)) for walk in tours.WALKS]
+        shift = 0.01 * np.arange(boards)
+        return {"walks": [(one + shift).tolist() for one in walks], "tours": [70.0] * boards, "limit": 300,
+                "fruits": [37] * boards}  # fmt: skip
+    run = job.config["run"]
+    s, text = run["settings"], run["options"].get("maze")
+    scheme = schemes.Scheme(s["planning"], s["gamma"], s["aggregation"], s["alpha_half"])
+    maze = next(m.name for m in (*mazes.report_mazes().values(), *mazes.choice_mazes().values())
+                if m.options.get("maze") == text)  # fmt: skip
+    places = [maze, "hra"] if run["options"]["rules"] == "hra" else [maze]
+
+    def figure(name):
+        keys = [(scheme.name, noise, f"{prefix}{name}") for prefix in (*(f"{p} " for p in places), "")
+                for noise in (s["noise"], None)]  # fmt: skip
+        value = next((world[key] for key in keys if key in world), OTHERS[name])
+        return value + 0.001 * (s["seed"] % 7) * (1 + len(scheme.name) % 3) * (0.01 if value < 1 else 1)
+
+    last = {name: figure(name) for name in schemes.MEASURES}
+    return {"last": last, "first": {**last, "score": figure("early")}, "scores": [last["score"]] * 50}
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    return beyond.jobs(PLAN)
+
+
+def judged(jobs, changes=None, plan=PLAN):
+    world = {**TRUE, **(changes or {})}
+    evidence = Evidence(plan, {job.id: told(world, job) for job in jobs})
+    return {one.claim.id: one for one in claims.judge_all(evidence)}
+
+
+def verdict_of(jobs, name, changes):
+    """The judgement of one claim in a changed world."""
+    (one,) = (one for one in claims.all_claims("beyond") if one.id == name)
+    world = {**TRUE, **changes}
+    return one.judge(Evidence(PLAN, {job.id: told(world, job) for job in jobs}))
+
+
+@pytest.mark.slow
+def test_in_such_a_world_every_claim_holds_and_each_has_its_own_refutation(jobs):
+    found = judged(jobs)
+    assert {name: one.judgement.verdict for name, one in found.items()} == dict.fromkeys(found, claims.HOLDS)
+    assert set(found) == set(CONTRARY)
+    assert not set(found) & {one.id for one in claims.all_claims()}  # the paper's are kept apart
+    assert claims.counts(list(found.values())) == {"holds": len(found), "partly": 0, "does not hold": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONTRARY)
+def test_a_verdict_flips_with_contrary_results(jobs, name):
+    found = verdict_of(jobs, name, CONTRARY[name])
+    assert found.verdict in (claims.PARTLY, claims.FAILS)
+    assert any(letter.isdigit() for letter in found.explanation)
+
+
+@pytest.mark.slow
+def test_claims_fall_all_the_way(jobs):
+    worst = {
+        "max-without-noise": {(EGO, None, "score"): 0.0, (EGO, None, "turns"): 300.0},
+        "max-saves-turns": {(EGO, None, "turns"): 300.0}, "max-and-bias": {(EGO, 0.3, "score"): 37.0},
+        "never-stuck": {(f"egocentric {gamma:g}, max", None, "finished"): 0.1 for gamma in schemes.GAMMAS},
+        "never-worse": {(scheme.name, None, "score"): 1.0 for scheme in schemes.CANDIDATES},
+        "max-walks-shorter": {("tours", "max", 0.9): 95.0}, "max-is-near-the-tour": {("tours", "max", 0.9): 95.0},
+    }  # fmt: skip
+    for name, changes in worst.items():
+        assert verdict_of(jobs, name, changes).verdict == claims.FAILS, name
+
+
+@pytest.mark.slow
+def test_the_choice_follows_the_choices_runs_and_not_the_reports(jobs):
+    liked = schemes.heard(schemes.EMPATHIC, "p_norm:3")
+    changes = {(liked.name, None, f"{maze} score"): 40.0 for maze in mazes.choice_mazes()}
+    evidence = Evidence(PLAN, {job.id: told({**TRUE, **changes}, job) for job in jobs})
+    assert beyond.choice(evidence) == liked
+    reported = {(liked.name, None, f"{maze} score"): 40.0 for maze in mazes.report_mazes()}
+    evidence = Evidence(PLAN, {job.id: told({**TRUE, **reported}, job) for job in jobs})
+    assert beyond.choice(evidence) != liked
+
+
+def test_the_short_plan_judges_what_it_can_and_says_what_the_rest_needs():
+    found = judged(beyond.jobs(SHORT), plan=SHORT)
+    assert found["never-worse"].judgement is None
+    assert found["never-worse"].reason == "needs `multiadvisor reproduce beyond --full`"
+    assert sum(one.judgement is None for one in found.values()) == 1
+
+
+def test_runs_that_were_cut_short_hold_nothing_about_the_end_of_learning():
+    short = replace(SHORT, epochs=20)
+    found = judged(beyond.jobs(short), plan=short)["max-without-noise"].judgement
+    assert found.verdict == claims.PARTLY
+    assert "After 20 of 50 epochs" in found.explanation
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+TINY = Plan("beyond", seeds=2, epochs=1, transitions=100, games=2, boards=3)
+
+
+@pytest.mark.slow
+def test_the_report_from_runs_and_from_a_file_is_the_same(tmp_path):
+    first = reproduce.reproduce(TINY, tmp_path / "one", workers=0)
+    lines = [json.loads(line) for line in (tmp_path / "one" / "results.jsonl").read_text().splitlines()]
+    results = {schemes.Job(line["kind"], line["config"]).id: line["result"] for line in lines}
+    (tmp_path / "beyond.json").write_text(json.dumps({"results": results}))
+    again = reproduce.reproduce(TINY, tmp_path / "two", workers=0, given=tmp_path / "beyond.json")
+    assert set(again["machine"]["stages"]) == {"report"}  # nothing was run
+    assert first["judged"] == again["judged"]
+    for name in ("report.html", "report.md", "claims.json", "results.jsonl"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    text = (tmp_path / "one" / "report.md").read_text()
+    assert "claims that are not the paper's" in text
+    assert "1000 to 1001" in text
+    assert "DQN" not in text
+    assert (tmp_path / "one" / "figures" / "beyond-score.svg").exists()
+
+
+def test_bad_files_and_flags_are_refused_in_one_line(tmp_path):
+    (tmp_path / "bad.json").write_text('{"results": [1]}')
+    with pytest.raises(BadInput, match="holds no results"):
+        reproduce.given_results(tmp_path / "bad.json")
+    with pytest.raises(BadInput, match="holds no results"):
+        run(["beyond", "--from", str(tmp_path / "none.json"), "--out", str(tmp_path / "out")])
+    with pytest.raises(BadInput, match="--from is for beyond"):
+        run(["noise", "--from", str(tmp_path / "bad.json")])
+    assert not (tmp_path / "out").exists()
