@@ -95,9 +95,9 @@ LATE = """{
 }"""
 
 STILL = """async (loaded) => {
-  const still = () => explorer.drawn === explorer.store.state && !explorer.waiting
+  const still = () => window.explorer && explorer.drawn === explorer.store.state && !explorer.waiting
     && !(loaded && document.documentElement.dataset.drawn === "");
-  if (!still()) return false;
+  if (!still()) return false; // also while the page is being loaded
   // a box that has changed its size says so after the frame in which it did, and everything is drawn again
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   return still();
