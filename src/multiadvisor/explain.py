@@ -315,7 +315,7 @@ def explain_advised(
     task, aggregation = agent.task, getattr(agent.settings, "aggregation", "sum")
     if GPI in aggregation:
         raise BadInput(
-            f"an agent with the aggregation {aggregation!r} acts by plans and not by advice alone, so that nobody's share "
+            f"an agent with the aggregation {aggregation!r} acts by plans, not by advice alone, so that no share "
             "can be told: look at agent.advice(state) and agent.preferences(state)"
         )
     foci = {focus.name: (j, focus) for j, focus in enumerate(getattr(agent, "advisors", task.foci))}
