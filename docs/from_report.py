@@ -1,7 +1,7 @@
-"""Puts a finished report into the documents: `python docs/from_report.py report`.
+"""Puts a finished report into the documents: `python docs/from_report.py report`, or a report of `beyond`.
 
-The tables between the marks in README.md and docs/the-paper-checked.md, and their pictures, are all made here from the
-report's own files; nobody types a result.
+The tables between the marks in README.md, docs/the-paper-checked.md and docs/beyond-the-paper.md, and their pictures,
+are all made here from the report's own files; nobody types a result.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import matplotlib.image
 import numpy as np
 
 from multiadvisor.errors import BadInput
+from multiadvisor.experiments.beyond import PART
 from multiadvisor.experiments.claims import Judged, counts, judge_all
 from multiadvisor.experiments.noise import NOISY
 from multiadvisor.experiments.pac_boy import MEASURES, SETTINGS, final, row, table, with_rules
 from multiadvisor.experiments.page import claims_markdown, markdown_table
 from multiadvisor.experiments.parts import Evidence
 from multiadvisor.experiments.report import read_report
+from multiadvisor.experiments.schemes import MAIN, PAPERS
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -62,11 +64,28 @@ def side_by_side(*names: Path) -> np.ndarray:
     return np.concatenate(padded, axis=1)
 
 
+def beyond(folder: Path, evidence: Evidence, judged: list[Judged]) -> None:
+    """What is made from a report of `reproduce beyond`."""
+    page = DOCS / "beyond-the-paper.md"
+    figures = {figure.name: figure for figure in PART.figures(evidence)}
+    shown = {scheme.name for scheme in (*PAPERS, *MAIN)}
+    head, *rows = figures["beyond-pac-boy"].table
+    kept = [row for row in rows if row[1] in shown and row[0] in ("0", "0.1", "0.3")]
+    put(page, "scores", markdown_table([head, *kept]))
+    put(page, "search", f"{figures['beyond-choice'].text}\n\n{markdown_table(figures['beyond-choice'].table)}")
+    put(page, "tours", f"{figures['beyond-tours'].text}\n\n{markdown_table(figures['beyond-tours'].table)}")
+    put(page, "claims", claims_markdown(judged))
+    for measure in ("score", "turns"):
+        shutil.copyfile(folder / "figures" / f"beyond-{measure}.png", IMAGES / f"beyond-{measure}.png")
+
+
 def main(folder: Path) -> None:
     """Everything that is made from a report."""
     evidence = read_report(folder)
     judged = judge_all(evidence)
     plan = evidence.plan
+    if plan.what == "beyond":
+        return beyond(folder, evidence, judged)
     length = f"{plan.seeds} seeds of each setting, {plan.epochs} epochs of {plan.transitions:,} transitions"
     put(DOCS.parent / "README.md", "results", settings_table(evidence))
     put(DOCS.parent / "README.md", "verdicts", counted(judged) + ".")
