@@ -20,8 +20,8 @@ from pathlib import Path
 from multiadvisor.experiments import schemes
 from multiadvisor.experiments.beyond import PART
 from multiadvisor.experiments.parts import Plan
-from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.jobs import Job, perform
+from multiadvisor.storage.files import write_atomically
 
 SAVE_SECONDS = 20.0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multiadvisor.benchmark import machine
+from multiadvisor.benchmarks.tables import machine
 from multiadvisor.deep import Cohort
 from multiadvisor.settings import DeepSettings, Settings
 from multiadvisor.statistics import interval

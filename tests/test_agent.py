@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.worlds.builtin import finite_task
+from multiadvisor.worlds.gadgets import finite_task
 
 
 def trained(task, turns=60_000, **how):

@@ -2,7 +2,7 @@
 
 import json
 
-from multiadvisor import benchmark_act
+from multiadvisor.benchmarks import act as benchmark_act
 from multiadvisor.cli import main
 
 

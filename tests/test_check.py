@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 import multiadvisor as mad
 from multiadvisor import Focus, Task, World, check_task
-from multiadvisor.check import DEFECTS
+from multiadvisor.checks.check import DEFECTS
 from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, below, draw, uniform
 from multiadvisor.task import Outcome

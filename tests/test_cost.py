@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor.aggregations import weighted_sum
-from multiadvisor.benchmark import crowd
+from multiadvisor.benchmarks.tables import crowd
 
 
 def calls(work):

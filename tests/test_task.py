@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor.worlds.board import parse_maze
-from multiadvisor.worlds.builtin import PAC_BOY, TASKS
+from multiadvisor.worlds.pac_boy import PAC_BOY
+from multiadvisor.worlds.registry import TASKS
 
 
 def test_pac_boy_has_the_papers_counts():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multiadvisor.agent import load as load
     from multiadvisor.aggregations import aggregation as aggregation
     from multiadvisor.aggregations import weighted_sum as weighted_sum
-    from multiadvisor.check import check_task as check_task
+    from multiadvisor.checks.check import check_task as check_task
     from multiadvisor.compiling import compiled as compiled
     from multiadvisor.errors import BadInput as BadInput
     from multiadvisor.explain import Explanation as Explanation
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from multiadvisor.task import World as World
     from multiadvisor.worlds.adapter import Bins as Bins
     from multiadvisor.worlds.builtin import make as make
-    from multiadvisor.worlds.builtin import register_task as register_task
+    from multiadvisor.worlds.registry import register_task as register_task
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {
     "Explanation": "explain",
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
     "aggregation": "aggregations", "weighted_sum": "aggregations",
-    "check_task": "check", "compiled": "compiling", "BadInput": "errors",
+    "check_task": "checks.check", "compiled": "compiling", "BadInput": "errors",
     "Ahead": "plannings", "planning": "plannings",
     "agnostic": "plannings", "egocentric": "plannings", "empathic": "plannings",
     "DeepSettings": "settings", "Settings": "settings",
     "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
-    "Bins": "worlds.adapter", "make": "worlds.builtin", "register_task": "worlds.builtin",
+    "Bins": "worlds.adapter", "make": "worlds.builtin", "register_task": "worlds.registry",
 }  # fmt: skip
 _MODULES = ("explain", "theory")
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604

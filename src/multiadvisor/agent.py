@@ -15,13 +15,13 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
+from multiadvisor.interrupt import deferred_interrupt
 from multiadvisor.learner import Learner, Played
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
-from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
-from multiadvisor.runs.interrupt import deferred_interrupt
 from multiadvisor.settings import MOST_GAMES, Settings, whole_number
 from multiadvisor.statistics import interval
+from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.tabular.environment import AdapterLearner
 from multiadvisor.tabular.learner import CompiledLearner, linear_learner
 from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from multiadvisor.errors import BadInput, Caution, fault_of_environment, unknown
-from multiadvisor.runs.interrupt import take_sigterm_like_ctrl_c
+from multiadvisor.interrupt import take_sigterm_like_ctrl_c
 from multiadvisor.version import VERSION
 
 HELP = f"""\

@@ -13,8 +13,8 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import lacking
-from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.statistics import interval
+from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.theory import attractors, board_solution
 from multiadvisor.theory.solver import best_actions
 from multiadvisor.worlds.board import DIRECTIONS

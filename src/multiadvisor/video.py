@@ -18,7 +18,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import lacking
-from multiadvisor.runs.files import write_atomically
+from multiadvisor.storage.files import write_atomically
 from multiadvisor.task import Task
 from multiadvisor.worlds.render import picture
 

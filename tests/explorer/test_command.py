@@ -103,7 +103,7 @@ def test_games_of_a_trace_come_first(run: Path) -> None:
 def test_an_agent_of_a_task_that_is_not_installed_gets_one_line(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+    from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
     header, tensors = read_checkpoint(run)
     for name in ("gymnasium:NoSuchGame-v7", "somebody's own"):
@@ -123,7 +123,7 @@ def test_a_torn_run_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Capt
 
 def damaged(run: Path, folder: Path, **changed: Any) -> None:
     """A copy of a run, sealed like any other, with something else in its header."""
-    from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+    from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
     header, tensors = read_checkpoint(run)
     kept = {key: value for key, value in header.items() if key not in ("values", "format", "kind")}

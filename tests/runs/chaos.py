@@ -23,8 +23,8 @@ from forging import forged_checkpoints
 import multiadvisor as mad
 from multiadvisor import cli
 from multiadvisor.runs.ledger import _check, read_rows
-from multiadvisor.runs.sealed import canonical, digest
 from multiadvisor.runs.training import train_config
+from multiadvisor.storage.sealed import canonical, digest
 
 GRID = """
 task = "pac-boy"
@@ -198,7 +198,7 @@ def sealed_junk(content: bytes, generator: random.Random) -> bytes:
         return canonical(changed)
     if compact:
         return canonical({**changed, "sha256": digest(canonical(changed))})
-    from multiadvisor.runs.checkpoint import _canonical
+    from multiadvisor.storage.checkpoint import _canonical
 
     return _canonical({**changed, "sha256": digest(_canonical(changed))})
 

@@ -171,7 +171,7 @@ def forge_counted(content: bytes, generator: random.Random) -> bytes:
 
 def forge(folder: Path, to: Path, generator: random.Random) -> str:
     """A copy of a checkpoint with one thing changed or several, sealed again; what was changed."""
-    from multiadvisor.runs.checkpoint import _canonical, _digest
+    from multiadvisor.storage.checkpoint import _canonical, _digest
 
     header = json.loads((folder / "agent.json").read_text())
     header.pop("sha256")

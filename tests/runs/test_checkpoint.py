@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
-from multiadvisor.runs import checkpoint, files
-from multiadvisor.runs.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES
-from multiadvisor.runs.files import write_atomically
-from multiadvisor.runs.sealed import strict_json
 from multiadvisor.runs.training import train_config
 from multiadvisor.settings import MOST_EPOCHS, Schedule
+from multiadvisor.storage import checkpoint, files
+from multiadvisor.storage.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES
+from multiadvisor.storage.files import write_atomically
+from multiadvisor.storage.sealed import strict_json
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_any_bytes_in_the_place_of_the_header(saved, tmp_path, content):
 
 def resealed(folder, change):
     """The header with a change and the checksum made right again: what a clumsy hand with tools would do."""
-    from multiadvisor.runs import checkpoint
+    from multiadvisor.storage import checkpoint
 
     header = json.loads((folder / "agent.json").read_text())
     header.pop("sha256")

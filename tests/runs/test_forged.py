@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 
 import multiadvisor as mad
 from multiadvisor.compiling import compiled
-from multiadvisor.runs import checkpoint
+from multiadvisor.storage import checkpoint
 
 QUICK = mad.DeepSettings(hidden=(8,), starts=32, batch=16, replay=300, update_every=2, updates_at_once=4, envs=2)
 

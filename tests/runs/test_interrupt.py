@@ -9,9 +9,10 @@ import time
 import pytest
 
 import multiadvisor as mad
+from multiadvisor import interrupt
 from multiadvisor.agent import load_with_record
-from multiadvisor.runs import interrupt, training
-from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
 
 

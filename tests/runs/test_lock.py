@@ -5,8 +5,8 @@ import os
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.runs import lock
-from multiadvisor.runs.lock import holder_of, locked
+from multiadvisor.storage import lock
+from multiadvisor.storage.lock import holder_of, locked
 
 
 def test_it_is_held_by_one_and_says_by_whom(tmp_path):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor import cli
-from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.runs.trace import record, replay
-from multiadvisor.worlds.builtin import finite_task, make
+from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
+from multiadvisor.worlds.builtin import make
+from multiadvisor.worlds.gadgets import finite_task
 
 LAKE = "FrozenLake-v1"
 

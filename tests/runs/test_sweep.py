@@ -308,7 +308,7 @@ def test_a_disk_that_fills_up(original, tmp_path, capsys, kilobytes):
 
 
 def test_files_of_a_newer_version_say_so(swept, capsys):
-    from multiadvisor.runs.sealed import canonical, digest
+    from multiadvisor.storage.sealed import canonical, digest
 
     _, folder = swept
     for path in (folder / "sweep.json", next((folder / "results").iterdir())):

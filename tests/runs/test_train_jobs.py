@@ -149,7 +149,7 @@ def test_what_cannot_be_run_is_refused_by_name(change, words):
 
 def test_planted_modules_are_never_imported(tmp_path, monkeypatch):
     """Gymnasium imports what stands before a colon in a name: no config and no checkpoint may use that."""
-    from multiadvisor.runs.checkpoint import read_checkpoint, write_checkpoint
+    from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
     (tmp_path / "planted.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -13,8 +13,8 @@ import pytest
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
 from multiadvisor.cli import main
+from multiadvisor.interrupt import AtOnce
 from multiadvisor.runs import training
-from multiadvisor.runs.interrupt import AtOnce
 from multiadvisor.settings import Schedule, Settings
 
 

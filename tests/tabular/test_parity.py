@@ -13,7 +13,7 @@ import multiadvisor as mad
 from multiadvisor import draws
 from multiadvisor.plannings import PLANNINGS
 from multiadvisor.tabular.reference import AdapterSource, CompiledSource, reference
-from multiadvisor.worlds.builtin import finite_task
+from multiadvisor.worlds.gadgets import finite_task
 
 
 def reference_of(agent, source, table):

@@ -131,7 +131,7 @@ def test_learning_reaches_the_solution_on_the_gadgets(name, planning):
 
 def with_full_states(task):
     """The same task as a finite MDP in which every advisor sees everything."""
-    from multiadvisor.worlds.builtin import finite_task
+    from multiadvisor.worlds.gadgets import finite_task
 
     mdp = theory.enumerate_task(task, full=True)
     n = mdp.n

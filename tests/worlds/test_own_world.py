@@ -22,8 +22,8 @@ from multiadvisor.runs.trace import record
 from multiadvisor.task import Outcome
 from multiadvisor.worlds import render
 from multiadvisor.worlds.board import parse_maze
-from multiadvisor.worlds.builtin import TASKS, register_task
 from multiadvisor.worlds.environments import MOWorldEnv, WorldEnv
+from multiadvisor.worlds.registry import TASKS, register_task
 from multiadvisor.worlds.slots import slot_of
 
 LEFT, RIGHT = 0, 1

@@ -10,18 +10,18 @@ from multiadvisor.errors import BadInput
 
 # what can be measured: the module that does it (each has BENCHMARKS and describe), and a line of help
 KINDS = {
-    "kernel": ("benchmark", "the general learner against a C loop written for Pac-Boy alone (needs a C compiler)"),
-    "gymnasium": ("benchmark", "what learning adds to a step of an environment, beside MORL-Baselines if installed"),
-    "advisors": ("benchmark", "the cost of a turn against the number of advisors, active and not"),
-    "theory": ("benchmark", "how long the exact solver takes on large tasks"),
-    "deep": ("benchmark_deep", "training speed of a network with one advisor beside Stable-Baselines3's DQN"),
+    "kernel": ("tables", "the general learner against a C loop written for Pac-Boy alone (needs a C compiler)"),
+    "gymnasium": ("tables", "what learning adds to a step of an environment, beside MORL-Baselines if installed"),
+    "advisors": ("tables", "the cost of a turn against the number of advisors, active and not"),
+    "theory": ("tables", "how long the exact solver takes on large tasks"),
+    "deep": ("deep", "training speed of a network with one advisor beside Stable-Baselines3's DQN"),
     "deep-returns": (
-        "benchmark_deep",
+        "deep",
         "and what both have learned at the end (--rounds seeds, 15 minutes each)",
     ),
-    "act": ("benchmark_act", "how long act, advice and explain take, with up to 7,700 active advisors"),
-    "explain": ("benchmark_explain", "how long explanations take, with up to 10,000 advisors"),
-    "sweep": ("benchmark_sweep", "what a sweep costs beside its runs, on each engine that is installed"),
+    "act": ("act", "how long act, advice and explain take, with up to 7,700 active advisors"),
+    "explain": ("explain", "how long explanations take, with up to 10,000 advisors"),
+    "sweep": ("sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }
 
 
@@ -39,7 +39,7 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if given.rounds < 1:
         raise BadInput(f"rounds is {given.rounds}: give at least 1")
-    measure = import_module(f"multiadvisor.{KINDS[given.what][0]}")
+    measure = import_module(f"multiadvisor.benchmarks.{KINDS[given.what][0]}")
     result = measure.BENCHMARKS[given.what](given.rounds)
     show(result, given.json, measure.describe(given.what, result))
     return 0

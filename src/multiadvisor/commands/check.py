@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     given = parse(parser, arguments)
-    from multiadvisor.check import check_task
+    from multiadvisor.checks.check import check_task
 
     if given.turns < 1 or given.seed < 0:
         raise BadInput(

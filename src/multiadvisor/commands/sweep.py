@@ -185,8 +185,8 @@ def _results(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it here; parquet needs it")
     given = _parse_look(parser, arguments)
-    from multiadvisor.runs.files import check_writable, write_atomically
     from multiadvisor.runs.sweep import finished, summary, tidy
+    from multiadvisor.storage.files import check_writable, write_atomically
 
     form = "json" if given.json else given.format
     if form == "parquet" and given.out is None:

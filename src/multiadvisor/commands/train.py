@@ -55,8 +55,8 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if given.deep:
         require("deep")
-    from multiadvisor.runs.lock import locked
     from multiadvisor.runs.training import LOCK, begin
+    from multiadvisor.storage.lock import locked
     from multiadvisor.worlds.adapter import refuse_numbers_for_names
 
     if given.resume and given.out is None:

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from multiadvisor.worlds.builtin import PAC_BOY
+from multiadvisor.worlds.pac_boy import PAC_BOY
 
 
 def carved(seed: int, side: int, loops: int, ghosts: int) -> str:

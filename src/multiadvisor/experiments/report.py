@@ -15,8 +15,8 @@ from multiadvisor.experiments.page import Item, Page, Section, html, markdown
 from multiadvisor.experiments.parts import FULL_EPOCHS, Evidence, Part, Plan, many, parts, stretch, unique
 from multiadvisor.experiments.schemes import report_seeds
 from multiadvisor.progress import Status
-from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.jobs import Job
+from multiadvisor.storage.files import write_atomically
 from multiadvisor.version import VERSION
 from multiadvisor.worlds.builtin import make
 

@@ -19,8 +19,8 @@ from multiadvisor.experiments.parts import Evidence, Plan, parts, unique
 from multiadvisor.experiments.report import build
 from multiadvisor.extras import require
 from multiadvisor.runs.driver import Results, run_jobs
-from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.jobs import Job, lease_of
+from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.version import VERSION
 
 MARK = "report.json"

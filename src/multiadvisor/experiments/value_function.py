@@ -22,9 +22,9 @@ from multiadvisor.errors import BadInput, unknown
 from multiadvisor.experiments.parts import MOST, Evidence, Figure, Part, Plan
 from multiadvisor.extras import require
 from multiadvisor.runs.driver import run_jobs
-from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import interval
+from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.version import VERSION
 
 SIDE, FRUITS = 5, 5

@@ -13,9 +13,9 @@ from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, is_epoch, label, sweep_records
-from multiadvisor.runs.checkpoint import read_header
 from multiadvisor.runs.trace import Trace, record
 from multiadvisor.settings import whole_number
+from multiadvisor.storage.checkpoint import read_header
 
 _MOST_GAMES = 100_000
 _LONGEST = 2000  # turns of a game: more than anybody would watch

@@ -13,7 +13,7 @@ from pathlib import Path
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
 from multiadvisor.extras import require
-from multiadvisor.runs.files import check_writable, write_atomically
+from multiadvisor.storage.files import check_writable, write_atomically
 
 _HEAD = 8 << 10  # bytes of a page in which its title stands
 

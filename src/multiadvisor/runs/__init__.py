@@ -1,1 +1,1 @@
-"""Keeping runs: checkpoints, and stopping without losing anything."""
+"""Running: training, traces, jobs with their ledger, driver and engines, and sweeps."""

@@ -25,7 +25,7 @@ from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
 from multiadvisor.task import BY_ADVISOR
 from multiadvisor.worlds.adapter import refuse_numbers_for_names
 from multiadvisor.worlds.board import read_maze
-from multiadvisor.worlds.builtin import FILES
+from multiadvisor.worlds.registry import FILES
 
 FORMAT = 1
 SECTIONS = ("options", "settings", "deep", *BY_ADVISOR, "schedule")

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.runs.sealed import canonical, strict_json
+from multiadvisor.storage.sealed import canonical, strict_json
 
 FORMAT = 1
 Tell = Callable[[float], None]

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.files import check_writable
 from multiadvisor.runs.jobs import Job
-from multiadvisor.runs.lock import holder_of, locked
-from multiadvisor.runs.sealed import canonical, digest, read_sealed, seal
+from multiadvisor.storage.files import check_writable
+from multiadvisor.storage.lock import holder_of, locked
+from multiadvisor.storage.sealed import canonical, digest, read_sealed, seal
 
 FORMAT = 1
 _LOCK = "driver.lock"

@@ -17,11 +17,11 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, drive
-from multiadvisor.runs.files import write_atomically
 from multiadvisor.runs.grid import Grid, Run, shown
 from multiadvisor.runs.ledger import Ledger, Row, driver_of, open_ledger, read_result, read_rows
-from multiadvisor.runs.sealed import read_sealed, seal
 from multiadvisor.statistics import interval
+from multiadvisor.storage.files import write_atomically
+from multiadvisor.storage.sealed import read_sealed, seal
 
 FORMAT = 1
 LAST = 10  # epochs averaged for tables, as in the paper's

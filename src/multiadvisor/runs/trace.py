@@ -25,8 +25,8 @@ import numpy as np
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advised
 from multiadvisor.learner import Played
-from multiadvisor.runs.files import check_writable, write_atomically
 from multiadvisor.settings import Settings, whole_number
+from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.task import Task
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.learned import surroundings

@@ -18,10 +18,10 @@ import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.errors import BadInput, Diverged, short, unknown
-from multiadvisor.runs.checkpoint import MOST_ENTRIES
-from multiadvisor.runs.files import check_writable
-from multiadvisor.runs.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.settings import Schedule, Settings, finite_number
+from multiadvisor.storage.checkpoint import MOST_ENTRIES
+from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 

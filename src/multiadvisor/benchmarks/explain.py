@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.benchmark import machine
+from multiadvisor.benchmarks.tables import machine
 from multiadvisor.explain import explain_advice, msx
 
 SIZES = (77, 1_000, 10_000)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.runs.files import open_regular, remove_leftovers, write_atomically
-from multiadvisor.runs.sealed import strict_json
+from multiadvisor.storage.files import open_regular, remove_leftovers, write_atomically
+from multiadvisor.storage.sealed import strict_json
 
 FORMAT = 1
 KIND = "multiadvisor agent"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.files import check_writable
-from multiadvisor.runs.sealed import canonical
+from multiadvisor.storage.files import check_writable
+from multiadvisor.storage.sealed import canonical
 
 try:
     import fcntl

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.benchmark import machine
+from multiadvisor.benchmarks.tables import machine
 from multiadvisor.extras import install
 from multiadvisor.progress import JobsBar
 from multiadvisor.settings import DeepSettings

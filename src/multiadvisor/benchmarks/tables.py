@@ -54,7 +54,7 @@ _BLOCK = 400_000  # transitions
 def native_source() -> Path:
     """The C loop: in the repository's benchmarks/, or beside this module in an installed package."""
     here = Path(__file__).resolve().parent
-    for path in (here / "benchmarks" / "pacboy.c", here.parents[1] / "benchmarks" / "pacboy.c"):
+    for path in (here / "pacboy.c", here.parents[2] / "benchmarks" / "pacboy.c"):
         if path.is_file():
             return path
     raise BadInput("benchmarks/pacboy.c is missing: run the benchmark from a checkout of the repository")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
-from multiadvisor.check import (
+from multiadvisor.checks.check import (
     NOTHING,
     Broken,
     Findings,

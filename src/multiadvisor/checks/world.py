@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
-from multiadvisor.check import Broken, Findings, Subject, as_flag, attempt, snapshot
+from multiadvisor.checks.check import Broken, Findings, Subject, as_flag, attempt, snapshot
 from multiadvisor.errors import told
 from multiadvisor.task import Task
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.benchmark import crowd, machine
+from multiadvisor.benchmarks.tables import crowd, machine
 from multiadvisor.task import Task
 from multiadvisor.worlds.builtin import make
 

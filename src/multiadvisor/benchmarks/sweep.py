@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.benchmark import machine
+from multiadvisor.benchmarks.tables import machine
 from multiadvisor.extras import install, missing
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.jobs import Job

@@ -253,10 +253,10 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, 
 
 def _subject(task: Task, findings: Findings, seed: int) -> Subject:
     if task.adapter is not None:
-        from multiadvisor.check_adapter import EnvironmentSubject
+        from multiadvisor.checks.adapter import EnvironmentSubject
 
         return EnvironmentSubject(task, findings, seed)
-    from multiadvisor.check_world import WorldSubject
+    from multiadvisor.checks.world import WorldSubject
 
     return WorldSubject(task, findings, seed)
 

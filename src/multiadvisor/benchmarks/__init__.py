@@ -1,0 +1,1 @@
+"""Speed, measured in turns beside peers and a native reference; `multiadvisor benchmark`."""

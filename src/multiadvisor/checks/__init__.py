@@ -1,0 +1,1 @@
+"""`check_task`: looks for defects in a task and names them."""

@@ -1,0 +1,1 @@
+"""What is kept on disk: files written atomically, checkpoints, sealed records and locks."""
