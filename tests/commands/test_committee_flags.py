@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -116,8 +117,12 @@ def test_a_maximum_over_fears_is_warned_of_once(capsys):
 
 @pytest.mark.parametrize("aggregation", ["max", "water=p_norm:3"])
 def test_python_is_warned_too(aggregation):
-    task = mad.make("bridge")
-    agent = mad.MultiAdvisor(task.with_weights(goal=0.0), planning="agnostic", aggregation=aggregation, epsilon=1.0)
+    """By a world that gives the bounds of its rewards, at once; by another, when the games have shown it."""
+    task = mad.make("bridge").with_weights(goal=0.0)
+    how = {"planning": "agnostic", "aggregation": aggregation, "epsilon": 1.0}
+    with pytest.warns(Caution, match="and advisor 'water' gets less"):
+        mad.MultiAdvisor(task, **how)
+    agent = mad.MultiAdvisor(replace(task, world=replace(task.world, bounds=None)), **how)
     agent._learner.table[:] = np.array([1.0, 0, 0, 0])  # it walks into the water
     agent._learner.table[0] = np.array([0.0, 0, 0, 1])
     agent._learner.table[1] = np.array([0.0, 0, 0, 1])

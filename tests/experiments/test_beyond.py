@@ -43,7 +43,7 @@ def test_the_mazes_are_what_they_are_called():
     assert corridor == 12
     for maze in (*mazes.report_mazes().values(), *mazes.choice_mazes().values()):
         task = make("pac-boy", **maze.options)
-        assert maze.holds == len(task.board.fruit) / 2
+        assert maze.holds == len(task.grid.item_cells) / 2
         assert task.limit == maze.limit
     assert mazes.carved(7, 9, 2, 1) == mazes.carved(7, 9, 2, 1) != mazes.carved(8, 9, 2, 1)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.aggregations import GPI
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
@@ -83,6 +84,8 @@ def sends_table(agent: MultiAdvisor) -> bool:
     """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each turn."""
     if agent.task.board is None or agent.task.world is None or not has_tables(agent):
         return False
+    if len(agent.advisors) != agent.task.n:  # a correction looks at the whole state, and not at a cell
+        return False
     learner = tables_of(agent)
     return learner.table.nbytes <= _LARGEST_TABLE
 
@@ -132,6 +135,9 @@ def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
     found = np.zeros((int(trace.turns[game]), len(agent.task.actions)))
     for turn, preferences in enumerate(found):
         seen = trace.turn(game, turn)
+        if GPI in agent.settings.aggregation:  # which is not told by the advice
+            preferences[:] = agent.preferences(seen.state)
+            continue
         names, advice = (seen.names, seen.advice) if seen.advice is not None else agent.advice(seen.state)
         spoken = np.array([place[name] for name in names or ()], np.int64)
         preferences[:] = voices.prefer(np.asarray(advice, float), weights[spoken], spoken)

@@ -62,6 +62,16 @@ function hearBoltzmann(table, A, rows, weights, temperature, out, share) {
   });
 }
 
+function hearMaxPlus(table, A, rows, weights, share, out) {
+  const most = new Float64Array(A);
+  hearMax(table, A, rows, weights, 0, most);
+  out.fill(0);
+  rows.forEach((row, i) => {
+    for (let a = 0; a < A; a += 1) out[a] += Math.max(weights[i] * table[row * A + a], 0);
+  });
+  for (let a = 0; a < A; a += 1) out[a] = most[a] + share * out[a];
+}
+
 function hearNormalised(table, A, rows, weights, parameter, out) {
   out.fill(0);
   rows.forEach((row, i) => {
@@ -74,6 +84,7 @@ function hearNormalised(table, A, rows, weights, parameter, out) {
 export const AGGREGATIONS = {
   sum: hearSum,
   max: hearMax,
+  max_plus: hearMaxPlus,
   p_norm: hearNorm,
   majority: hearVotes,
   ranks: hearRanks,
