@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor import draws
-from multiadvisor.plannings import PLANNINGS
+from multiadvisor.tabular import switch
 from multiadvisor.tabular.reference import AdapterSource, CompiledSource, reference
 from multiadvisor.worlds.gadgets import finite_task
+
+PLANNINGS = [planning.name for planning in switch.SHIPPED_PLANNINGS]
 
 
 def reference_of(agent, source, table):

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numba.core.errors import NumbaError
 
+from multiadvisor import aggregations, plannings
 from multiadvisor.aggregations import AGGREGATIONS, Aggregation
 from multiadvisor.compiling import called, compiled, inside
 from multiadvisor.errors import BadInput, short, told
 from multiadvisor.plannings import PLANNINGS, Ahead, Planning, bootstrap
 
-SHIPPED_PLANNINGS, SHIPPED_AGGREGATIONS = tuple(PLANNINGS.values()), tuple(AGGREGATIONS.values())
+# by where they are written: a user's own may have been registered before this module is loaded
+SHIPPED_PLANNINGS = tuple(one for one in PLANNINGS.values() if one.policy.__module__ == plannings.__name__)
+SHIPPED_AGGREGATIONS = tuple(one for one in AGGREGATIONS.values() if one.prefer.__module__ == aggregations.__name__)
 PAPER_PLANNINGS, PAPER_AGGREGATIONS = SHIPPED_PLANNINGS[:3], SHIPPED_AGGREGATIONS[:1]
 
 

@@ -1,6 +1,6 @@
 // Where the data comes from: the local server, or, in an exported file, the page itself.
 
-import { ticketOf } from "./state.js";
+import { fragmentNow, ticketOf } from "./state.js";
 
 const KEY = "multiadvisor-explorer";
 
@@ -155,7 +155,8 @@ export async function openSource() {
   // a server that was started anew has another address: pasted into this tab it changes the fragment, and nothing else
   window.addEventListener("hashchange", async (event) => {
     if (!ticketOf(window.location.hash)) return;
-    const last = ticketOf(new URL(event.oldURL).hash)?.rest ?? new URL(event.oldURL).hash.slice(1);
+    const before = new URL(event.oldURL).hash;
+    const last = fragmentNow() ?? ticketOf(before)?.rest ?? before.slice(1);
     const problem = await enter(last);
     if (!problem) window.location.reload();
   });

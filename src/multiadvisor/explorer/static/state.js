@@ -120,9 +120,14 @@ export function decodeState(fragment) {
   return state;
 }
 
+// The state of the page as a fragment, whether it stands in the address yet or not; null before there is one.
+let current = null;
+export const fragmentNow = () => (current ? encodeState(current.state) : null);
+
 // The state of the page: read it, change it, hear of changes.
 export class Store {
   constructor() {
+    current = this;
     this.state = decodeState(window.location.hash);
     this.listeners = [];
     this.writing = 0;
