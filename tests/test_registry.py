@@ -11,15 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multiadvisor import BadInput
-from multiadvisor.aggregations import AGGREGATIONS, aggregation_named, maximum, p_norm, weighted_sum
+from multiadvisor.aggregations import AGGREGATIONS, LEARNED, aggregation_named, maximum, p_norm, weighted_sum
 from multiadvisor.compiling import compiled
 from multiadvisor.plannings import PLANNINGS, Ahead, bootstrap
 
 # Where both forms only add, multiply or compare in the same order, they give the same bits; powers, exponentials and
 # sums that NumPy takes in pairs may differ in the last one.
 SAME_BITS = {"egocentric", "empathic", "sarsa", "sum", "max", "majority", "ranks", "normalised"}
-PARAMETERS = {"p_norm": (1.0, 2.0, 5.0, 64.0), "boltzmann_product": (1e-3, 1.0), "boltzmann_sum": (1e-3, 1.0)}
-FORMS = [(name, parameter) for name in AGGREGATIONS for parameter in PARAMETERS.get(name, (0.0,))]
+PARAMETERS = {
+    "max_plus": (0.1, 0.5),
+    "p_norm": (1.0, 2.0, 5.0, 64.0),
+    "boltzmann_product": (1e-3, 1.0),
+    "boltzmann_sum": (1e-3, 1.0),
+}
+TOLD = [name for name in AGGREGATIONS if name not in LEARNED]  # by the advice alone
+FORMS = [(name, parameter) for name in TOLD for parameter in PARAMETERS.get(name, (0.0,))]
 
 twin = functools.cache(compiled)
 numbers = st.floats(-1e6, 1e6).map(lambda value: 0.0 if abs(value) < 1e-6 else value)
@@ -111,6 +117,7 @@ E = np.exp
 BY_HAND = {
     "sum": [1 + 2 - 2, 3 + 0 - 4, 2 + 2 + 0],
     "max": [2, 3, 2],
+    "max_plus:0.5": [2 + 1.5, 3 + 1.5, 2 + 2],
     "p_norm:1": [1 + 2, 3, 2 + 2],
     "p_norm:2": [5**0.5, 3, 8**0.5],
     "majority": [0.25, 1, 0.25 + 2],  # the second advisor splits its half vote
@@ -140,11 +147,20 @@ def test_aggregations_worked_by_hand(text):
         np.testing.assert_allclose(got, BY_HAND[text], rtol=1e-14)
 
 
+def near(distance):
+    """How likely a tempered advisor thinks an action so far below its best one, but for a factor."""
+    return (1 + distance / 1.6) ** -16
+
+
 def test_plannings_worked_by_hand():
     ahead = Ahead(1, 2, np.array([0.5, 0.25, 0.25]), np.array([[1.0, 1, 2], [4, 0, 0], [0, 3, 1]]))
     wanted = {
         "egocentric": [3, 4, 0], "agnostic": [2, 8 / 3, -1], "empathic": [3, 0, -2], "sarsa": [2, 4, 0],
         "expected_sarsa": [1.75, 3, -1], "estimate": [2, 4, -1.5],
+        "tempered": [
+            (near(2) * 1 + 3 + near(1) * 2) / (near(2) + 1 + near(1)), 8 / (2 + near(4)),
+            (near(1) * -1 + near(2) * -2) / (near(1) + near(2) + 1),
+        ],
     }  # fmt: skip
     assert set(wanted) == set(PLANNINGS)
     for name, values in wanted.items():
@@ -152,7 +168,7 @@ def test_plannings_worked_by_hand():
 
 
 def test_every_aggregation_is_worked_by_hand():
-    assert {text.partition(":")[0] for text in BY_HAND} == set(AGGREGATIONS)
+    assert {text.partition(":")[0] for text in BY_HAND} == set(TOLD)
 
 
 # ---- properties ------------------------------------------------------------------------------------------------------
@@ -255,7 +271,7 @@ def test_normalised_preferences_lie_between_0_and_1(advice, data):
     assert got.max() == 1.0
 
 
-@pytest.mark.parametrize("name", AGGREGATIONS)
+@pytest.mark.parametrize("name", TOLD)
 def test_where_nobody_is_there_or_everybody_is_silent_nothing_is_preferred(name):
     for advice in (np.zeros((0, 3)), ADVICE):
         silent = np.zeros(len(advice))
@@ -269,7 +285,7 @@ def test_where_nobody_is_there_or_everybody_is_silent_nothing_is_preferred(name)
         ("summ", "unknown aggregation 'summ': did you mean 'sum'?"),
         (
             "mine",
-            "boltzmann_sum, majority, max, normalised, p_norm, ranks, sum, or import the file that registers it ",
+            "majority, max, max_plus, normalised, p_norm, ranks, sum, or import the file that registers it ",
         ),
         ("p_norm:0.5", "the exponent of 'p_norm' is '0.5': give a number of at least 1, as in p_norm:5"),
         ("p_norm:", "the exponent of 'p_norm' is '': give a number of at least 1"),

@@ -244,7 +244,7 @@ def test_names_that_no_task_can_have(name):
 
 
 def test_options_need_types_and_defaults():
-    with pytest.raises(mad.BadInput, match="option 'length' of task 'short' needs a type and a default"):
+    with pytest.raises(mad.BadInput, match="option 'length' of task 'short' needs a default, and a type"):
         register_task("short")(lambda length=3: shuttle(length))
     assert "short" not in TASKS
 
