@@ -366,7 +366,8 @@ def settings_of(folder: Path, settings: dict[str, Any]) -> Settings:
 
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
-    from multiadvisor.worlds.builtin import TASKS, checked_options, make
+    from multiadvisor.worlds.builtin import checked_options, make
+    from multiadvisor.worlds.registry import TASKS
 
     name, maker = saved["name"], saved["maker"]
     if named is not None and named not in (name, maker):

@@ -121,7 +121,7 @@ def aggregation_named(text: str) -> tuple[Aggregation, float]:
 # ---- the aggregations ------------------------------------------------------------------------------------------------
 # In the twins the order of adding is the array form's, advisor by advisor, so that both give the same bits where they
 # only add; a weight of 0 is passed over, as the advisor is silent.
-def fill_sum(table, rows, weights, m, parameter, preferences):
+def fill_sum(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Four columns at a time: four sums stay in registers."""
     actions = table.shape[1]
     action = 0
@@ -144,7 +144,7 @@ def fill_sum(table, rows, weights, m, parameter, preferences):
         action += 1
 
 
-def fill_max(table, rows, weights, m, parameter, preferences):
+def fill_max(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """The largest, column by column; four at a time."""
     actions = table.shape[1]
     heard = 0  # the first that speaks
@@ -182,7 +182,7 @@ def fill_max(table, rows, weights, m, parameter, preferences):
         action += 1
 
 
-def fill_max_plus(table, rows, weights, m, parameter, preferences):
+def fill_max_plus(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """The largest, and a share of the positive parts, added."""
     for action in range(table.shape[1]):
         best, total = -np.inf, 0.0
@@ -194,7 +194,7 @@ def fill_max_plus(table, rows, weights, m, parameter, preferences):
         preferences[action] = best + parameter * total if best > -np.inf else 0.0
 
 
-def fill_p_norm(table, rows, weights, m, parameter, preferences):
+def fill_p_norm(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Powers of what is divided by the largest, so that nothing overflows; whole ones by squaring, ten times faster."""
     whole = int(parameter) if parameter < 1024.0 else 0
     for action in range(table.shape[1]):
@@ -218,7 +218,7 @@ def fill_p_norm(table, rows, weights, m, parameter, preferences):
         preferences[action] = largest * total ** (1.0 / parameter)
 
 
-def fill_majority(table, rows, weights, m, parameter, preferences):
+def fill_majority(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Votes; who has several best actions splits its vote."""
     actions = table.shape[1]
     for action in range(actions):
@@ -235,7 +235,7 @@ def fill_majority(table, rows, weights, m, parameter, preferences):
             preferences[action] += vote if table[row, action] == best else 0.0
 
 
-def fill_ranks(table, rows, weights, m, parameter, preferences):
+def fill_ranks(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Each pair of actions once for each advisor: half a point each where they are equal."""
     actions = table.shape[1]
     for action in range(actions):
@@ -263,7 +263,7 @@ def fill_ranks(table, rows, weights, m, parameter, preferences):
             preferences[action] += w * points
 
 
-def fill_boltzmann_product(table, rows, weights, m, parameter, preferences):
+def fill_boltzmann_product(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Logarithms of the advisors' own Boltzmann policies, added."""
     actions = table.shape[1]
     for action in range(actions):
@@ -279,7 +279,7 @@ def fill_boltzmann_product(table, rows, weights, m, parameter, preferences):
             preferences[action] += weights[i] * ((table[row, action] - best) / parameter - np.log(total))
 
 
-def fill_boltzmann_sum(table, rows, weights, m, parameter, preferences):
+def fill_boltzmann_sum(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """The advisors' own Boltzmann policies, added."""
     actions = table.shape[1]
     for action in range(actions):
@@ -295,7 +295,7 @@ def fill_boltzmann_sum(table, rows, weights, m, parameter, preferences):
             preferences[action] += weights[i] * (np.exp((table[row, action] - best) / parameter) / total)
 
 
-def fill_normalised(table, rows, weights, m, parameter, preferences):
+def fill_normalised(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """The positive parts, added, then divided by the largest sum."""
     largest = 0.0
     for action in range(table.shape[1]):
@@ -309,7 +309,7 @@ def fill_normalised(table, rows, weights, m, parameter, preferences):
         preferences[action] = preferences[action] / largest if largest > 0.0 else 0.0
 
 
-def fill_nothing(table, rows, weights, m, parameter, preferences):
+def fill_nothing(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Of what is learned beside the advisors' tables the advice alone says nothing."""
     for action in range(table.shape[1]):
         preferences[action] = 0.0

@@ -102,7 +102,8 @@ class Voices(NamedTuple):
     @property
     def wishing(self) -> np.ndarray:
         """[n] bool: who is heard by an aggregation that is meant for wishes."""
-        return np.array([aggregation.wishes for aggregation, _ in self.parts])[self.of]
+        heard: np.ndarray = np.array([aggregation.wishes for aggregation, _ in self.parts])[self.of]
+        return heard
 
     def prefer(self, advice: Any, weights: Any, advisors: np.ndarray | None = None) -> Any:
         """Preferences [..., A] for advice [..., m, A] and weights [..., m] of these advisors [m], or of all [n]."""

@@ -138,7 +138,7 @@ def one_hot(action: Array, like: Array) -> Array:
 
 
 # ---- the plannings ---------------------------------------------------------------------------------------------------
-def egocentric_value(q, ahead):
+def egocentric_value(q: Any, ahead: Any) -> Any:
     """The largest value; the four of a grid without a loop."""
     if q.shape[0] == 4:
         first = q[0] if q[0] > q[1] else q[1]
@@ -150,7 +150,7 @@ def egocentric_value(q, ahead):
     return best
 
 
-def agnostic_value(q, ahead):
+def agnostic_value(q: Any, ahead: Any) -> Any:
     """The mean; the four of a grid without a loop."""
     if q.shape[0] == 4:
         return 0.25 * q[0] + 0.25 * q[1] + 0.25 * q[2] + 0.25 * q[3]
@@ -160,12 +160,12 @@ def agnostic_value(q, ahead):
     return total
 
 
-def empathic_value(q, ahead):
+def empathic_value(q: Any, ahead: Any) -> Any:
     """The value of the aggregator's action."""
     return q[ahead.greedy]
 
 
-def estimate_value(q, ahead):
+def estimate_value(q: Any, ahead: Any) -> Any:
     """The values weighed by how often the aggregator was seen to act so."""
     worth, times = 0.0, 0.0
     for action in range(q.shape[0]):
@@ -175,12 +175,12 @@ def estimate_value(q, ahead):
     return worth
 
 
-def sarsa_value(q, ahead):
+def sarsa_value(q: Any, ahead: Any) -> Any:
     """The value of the action taken."""
     return q[ahead.taken]
 
 
-def expected_sarsa_value(q, ahead):
+def expected_sarsa_value(q: Any, ahead: Any) -> Any:
     """The values weighed by the behaviour."""
     worth = 0.0
     for action in range(q.shape[0]):
@@ -188,7 +188,7 @@ def expected_sarsa_value(q, ahead):
     return worth
 
 
-def tempered_value(q, ahead):
+def tempered_value(q: Any, ahead: Any) -> Any:
     """The values weighed by how near they are to the best."""
     best, worth, total = q[0], 0.0, 0.0
     for action in range(1, q.shape[0]):

@@ -187,7 +187,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     task = getattr(namespace, "task", None)
     known = parser.flags()
     if task is not None and not task.startswith("gymnasium:"):
-        from multiadvisor.worlds.builtin import TASKS
+        from multiadvisor.worlds.registry import TASKS
 
         if task not in TASKS:
             raise unknown("task", task, TASKS)

@@ -14,7 +14,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = Parser("tasks", "List the built-in tasks and their options.", "multiadvisor tasks")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
-    from multiadvisor.worlds.builtin import TASKS
+    from multiadvisor.worlds.registry import TASKS
 
     listing: dict[str, Any] = {}
     lines: list[str] = []

@@ -25,8 +25,9 @@ from multiadvisor.grid import Grid
 from multiadvisor.task import Task
 from multiadvisor.worlds import render
 from multiadvisor.worlds.board import DIRECTIONS
-from multiadvisor.worlds.builtin import TASKS, make
+from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.game import Games
+from multiadvisor.worlds.registry import TASKS
 
 OBSERVATIONS = ("compact", "image")
 REWARDS = ("advisors", "groups")
