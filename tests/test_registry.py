@@ -13,7 +13,8 @@ from hypothesis.extra.numpy import arrays
 from multiadvisor import BadInput
 from multiadvisor.aggregations import AGGREGATIONS, LEARNED, aggregation_named, maximum, p_norm, weighted_sum
 from multiadvisor.compiling import compiled
-from multiadvisor.plannings import PLANNINGS, Ahead, bootstrap
+from multiadvisor.plannings import Ahead, bootstrap
+from multiadvisor.tabular import switch
 
 # Where both forms only add, multiply or compare in the same order, they give the same bits; powers, exponentials and
 # sums that NumPy takes in pairs may differ in the last one.
@@ -24,7 +25,8 @@ PARAMETERS = {
     "boltzmann_product": (1e-3, 1.0),
     "boltzmann_sum": (1e-3, 1.0),
 }
-TOLD = [name for name in AGGREGATIONS if name not in LEARNED]  # by the advice alone
+TOLD = [one.name for one in switch.SHIPPED_AGGREGATIONS if one.name not in LEARNED]  # by the advice alone
+PLANNINGS = {one.name: one for one in switch.SHIPPED_PLANNINGS}
 FORMS = [(name, parameter) for name in TOLD for parameter in PARAMETERS.get(name, (0.0,))]
 
 twin = functools.cache(compiled)

@@ -132,10 +132,11 @@ def test_a_torn_answer_shows_a_sentence(served: Site) -> None:
         route.fulfill(status=200, body=whole.body()[: len(whole.body()) // 2], content_type="application/octet-stream")
 
     with served.tab(wait=False) as page:
+        page.goto("about:blank")  # so that what follows is a whole load, and no change of the fragment
         page.route("**/games/*", tear)
         page.goto(served.address("game=2"))
-        page.reload()
         expect(page.locator("#message")).to_contain_text("torn")
+        page.unroute_all(behavior="wait")  # nobody may be tearing when the page is closed
     served.complaints.clear()
 
 
