@@ -14,7 +14,7 @@ import numpy as np
 
 from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, LEARNED, Aggregation, aggregation_named
 from multiadvisor.errors import BadInput, short
-from multiadvisor.plannings import PLANNINGS, Planning, planning_named
+from multiadvisor.plannings import PLANNINGS, TARGET, Planning, planning_named
 
 if TYPE_CHECKING:
     from multiadvisor.task import Focus, Task
@@ -141,9 +141,11 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     named = spread("planning", {name: value for name, value in values.items() if name}, task)
     found = []
     for name, focus in zip(named, task.foci, strict=True):
-        own = name or focus.planning or values.get("")
+        own = name or focus.planning or (TARGET if focus.target is not None else values.get(""))
         if own is None:
             raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
+        if TARGET in planning_named(own).needs and focus.target is None:
+            raise BadInput(f"planning {own!r} values a given policy: give advisor {focus.name!r} one, Focus(target=...)")
         found.append(planning_named(own))
     return tuple(found)
 

@@ -75,6 +75,9 @@ class Focus:
     """A step size of its own; None: the agent's."""
     planning: str | None = None
     """A planning of its own; None: the agent's."""
+    target: Callable[[int], int | Sequence[float]] | None = None
+    """The policy that it values (planning `target`), in a compiled world: from the number of its local state to an
+    action, or to a probability for each."""
     active: Callable[[Any], bool] | None = None
     """Whether the advisor has a part in the state with this observation, speaking and learning; None: always."""
     speaks: Callable[[Any], bool] | None = None
@@ -147,6 +150,12 @@ class World:
     """`outcomes(constants, x, action)`: all that may happen, for the exact solver; None: nothing is random."""
     listing: Callable[[Any], Listing] | None = None
     """`listing(constants)`: the same of all states at once, where x is the number of a state."""
+    joins: bool = False
+    """Whether `begin` is asked again after every turn: advisors may join while a game goes on, and one whose part ended
+    begins anew where it is still active, as a general value function does at its goal."""
+    pseudo: Any = None
+    """Optionally `pseudo(constants, x, action, advisors, m, ended, reward)`, after the step: adds to reward [m] what an
+    advisor learns from beyond what it is paid, which is no part of the score."""
     bounds: np.ndarray | None = None
     """The lowest and the highest reward of each advisor in one turn [n, 2]; None: nobody knows."""
 

@@ -36,6 +36,10 @@ from multiadvisor.worlds.stage import Stage
 
 _LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _MOST_UPDATES = (1 << 31) - 1  # they are counted in 32 bits
+_FOR_TABLES = {
+    "taken": "the action taken next", "counts": "how often the aggregator acted so",
+    "target": "in which of its numbered local states an advisor was",
+}  # fmt: skip
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
@@ -144,10 +148,10 @@ class DeepLearner:
             plannings, voices = plannings_of(stand_in, settings.planned), voices_of(stand_in, settings.aggregation)
         for planning in plannings:
             for need in planning.needs:
-                if need in ("taken", "counts"):
+                if need in _FOR_TABLES:
                     raise BadInput(
                         f"planning {planning.name!r} is for tables: a memory of single transitions does not know "
-                        f"{'the action taken next' if need == 'taken' else 'how often the aggregator acted so'}"
+                        f"{_FOR_TABLES[need]}"
                     )
         return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon)
 
@@ -160,6 +164,11 @@ class DeepLearner:
         task, deep = self.task, self.deep
         image = bool(deep.convolutions)
         if task.world is not None:
+            if task.world.speaks is not None or task.world.pseudo is not None:
+                raise BadInput(
+                    f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does "
+                    "not know of: learn with tables"
+                )
             self.source_keys = training_keys(self.seeds, deep.envs)
             return WorldSource(task, self.source_keys, image, self._activity)
         assert task.adapter is not None

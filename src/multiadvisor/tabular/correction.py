@@ -71,10 +71,11 @@ class Whole(NamedTuple):
 # ---- the task with one advisor more ----------------------------------------------------------------------------------
 def with_correction(task: Task) -> Task:
     """The task as its aggregator sees it: with the correction as the last advisor."""
-    if any(focus.speaks is not None for focus in task.foci) or (task.world is not None and task.world.speaks):
+    world = task.world
+    if any(focus.speaks is not None for focus in task.foci) or (world is not None and (world.speaks or world.joins)):
         raise BadInput(
-            f"some advisors of task {task.name!r} fall silent, and the correction is of a sum of the same advisors "
-            "throughout: let everybody speak, or choose another aggregation"
+            f"some advisors of task {task.name!r} fall silent or join, and the correction is of a sum of the same "
+            "advisors throughout: let everybody speak, or choose another aggregation"
         )
     given = task.correction or Focus(CORRECTION)
     focus = Focus(

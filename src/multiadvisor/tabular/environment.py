@@ -41,6 +41,11 @@ class AdapterLearner(Tables):
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
         plans.plans_of(task, self.made.voices, 0)  # which are refused here
+        if self.made.needs & kernel.NEEDS["target"]:
+            raise BadInput(
+                f"target policies are valued in compiled worlds, and task {task.name!r} is a Python environment: plan "
+                "egocentrically towards a goal, or agnostically"
+            )
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
         ways = ways_of(settings, self.made.voices)

@@ -15,8 +15,9 @@ from numba.core.errors import NumbaError
 from multiadvisor import draws
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.learner import Consulted, Exploration, Played, refuse_unobservable
+from multiadvisor.plannings import TARGET
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans, switch
@@ -160,7 +161,7 @@ class CompiledLearner(Tables):
         self.made = made_committee(task, settings)
         self.committee = kernel.Committee(
             layout.offset, layout.stride, self.made.kinds, self.made.voices.of, task.weights,
-            task.gammas(settings.gamma), task.alphas(settings.alpha),
+            task.gammas(settings.gamma), task.alphas(settings.alpha), targets_of(task, self.made.needs, layout.rows),
         )  # fmt: skip
         self.weights = self.committee.weight
         self.table = empty_table(task, layout.rows)
@@ -176,7 +177,8 @@ class CompiledLearner(Tables):
         self._shared = shared_advisors(task)
         self._loop = specialise(
             kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
-            speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None,
+            speaks=world.speaks or kernel.everybody_speaks, SPEAKS=world.speaks is not None, JOINS=world.joins,
+            pseudo=world.pseudo or kernel.nothing_besides, PSEUDO=world.pseudo is not None,
             combine=self.made.combine, expect=self.made.expect, **ways,
         )  # fmt: skip
         self._ask = specialise(
@@ -190,7 +192,7 @@ class CompiledLearner(Tables):
     ) -> Played:  # fmt: skip
         task, settings, made = self.task, self.settings, self.made
         assert task.world is not None
-        whole, real = np.zeros((kernel.WHOLE_SLOTS, task.n), np.int64), np.zeros((kernel.REAL_SLOTS, task.n))
+        whole, real = np.zeros((kernel.WORLD_WHOLE, task.n), np.int64), np.zeros((kernel.WORLD_REAL, task.n))
         run = kernel.Run(
             key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
             float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
@@ -322,6 +324,32 @@ def empty_table(task: Task, rows: int) -> np.ndarray:
             f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make the task "
             "smaller, or learn with a network (deep=, on the command line --deep)"
         ) from None
+
+
+def targets_of(task: Task, needs: int, rows: int) -> np.ndarray:
+    """The policies [rows, A] that advisors were given to value; next to nothing where none needs one."""
+    actions = len(task.actions)
+    if not needs & kernel.NEEDS[TARGET]:
+        return np.zeros((1, actions))
+    layout, policies = task.layout(), np.zeros((rows, actions))
+    for j, focus in enumerate(task.foci):
+        if focus.target is not None:
+            for state in range(focus.states or 0):
+                policies[layout.offset[j] + layout.stride[j] * state] = _policy(focus, focus.target(state), actions)
+    return policies
+
+
+def _policy(focus: Focus, given: Any, actions: int) -> np.ndarray:
+    """Probabilities [A] from an action or from probabilities."""
+    if isinstance(given, int | np.integer) and 0 <= given < actions:
+        return np.eye(actions)[given]
+    policy = np.asarray(given, float)
+    if policy.shape != (actions,) or not (policy >= 0).all() or not abs(policy.sum() - 1.0) < 1e-9:
+        raise BadInput(
+            f"the target of focus {focus.name!r} gives {short(repr(given))}: give an action below {actions}, or "
+            f"{actions} probabilities that sum to 1"
+        )
+    return policy
 
 
 def grown(table: np.ndarray, rows: int) -> np.ndarray:

@@ -22,9 +22,10 @@ from multiadvisor.draws import (
     normal,
     turn_key,
 )  # fmt: skip
-from multiadvisor.plannings import Ahead, Planning, bootstrap
+from multiadvisor.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.settings import Settings
-from multiadvisor.tabular.kernel import TINY
+from multiadvisor.tabular.kernel import NEEDS, TINY
+from multiadvisor.tabular.learner import made_committee, targets_of
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
 from multiadvisor.worlds.stretch import Stretch
@@ -79,6 +80,7 @@ class Reference:
     groups: tuple[np.ndarray, ...] = ()  # [groups] [members] of those who are heard by each other's plans
     offset: np.ndarray | None = None  # [n] of the rows of advisors with the same local state
     plans: np.ndarray | None = None  # [rows, J, A] Q_k^{pi_j}: the row of j's plan, the place of k in its group
+    targets: np.ndarray | None = None  # [rows, A] the policies that advisors were given to value
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
@@ -181,7 +183,8 @@ class Reference:
         values = np.zeros(len(rows))
         for planning in dict.fromkeys(plannings):
             those = np.array([one == planning for one in plannings])
-            known = Ahead(ahead, self.held, behaviour(preferences, self.epsilon), self.counts[rows[those]])
+            known = Ahead(ahead, self.held, behaviour(preferences, self.epsilon), self.counts[rows[those]],
+                          None if self.targets is None else self.targets[rows[those]])  # fmt: skip
             values[those] = bootstrap(planning, self.table[rows[those]], known)
         return values
 
@@ -220,11 +223,13 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
     planned = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
     groups = tuple(np.flatnonzero(voices.of == part) for part in planned)
     most = max((len(group) for group in groups), default=0)
+    made = made_committee(task, settings)
+    targets = targets_of(task, made.needs, len(table)) if made.needs & NEEDS[TARGET] else None
     return Reference(
         source, table, plannings_of(task, settings.planned), voices, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
-        task.layout().offset if groups else None, np.zeros((len(table), most, table.shape[1])),
+        task.layout().offset if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
         settings.learner == "linear",
     )  # fmt: skip
 
@@ -247,10 +252,14 @@ class CompiledSource:
 
     def step(self, action: int) -> Outcome:
         """Play a turn."""
-        now = self.game.step(action)
+        now, world = self.game.step(action), self.task.world
+        assert world is not None
+        if world.pseudo is not None:
+            ended = now.ended.astype(np.int64)
+            world.pseudo(world.constants, self.game.x, action, now.advisors, len(ended), ended, now.reward)
         here = self._frame(now.advisors, now.local)
         stay = ~now.ended
-        left = self._frame(now.advisors[stay], now.local[stay])
+        left = self._frame(*self.game.look()) if world.joins else self._frame(now.advisors[stay], now.local[stay])
         return Outcome(now.reward, now.ended, here.rows, left, now.terminated, now.truncated)
 
 
