@@ -44,6 +44,10 @@ class Transition(NamedTuple):
     info: dict[str, Any]
 
 
+REST = "rest"
+"""The reward of a focus that takes what the others leave of the environment's."""
+
+
 def nothing(transition: Transition) -> float:
     """The reward of who is never paid."""
     return 0.0
@@ -58,8 +62,9 @@ class Focus:
     """
 
     name: str
-    reward: int | Callable[[Transition], float] | None = None
-    """r_j: an index into the environment's vector reward, or a function of the transition; None: the scalar reward."""
+    reward: int | str | Callable[[Transition], float] | None = None
+    """r_j: an index into the environment's vector reward, `info:KEY` for a term that a step's info has, "rest" for what
+    the other foci leave of the reward, or a function of the transition; None: the scalar reward."""
     state: int | Sequence[int] | str | Callable[[Any], Hashable] | None = None
     """phi_j: a function of the observation, the components to look at, or None for the whole observation.
 
@@ -389,20 +394,22 @@ class Task:
     def from_gymnasium(
         cls,
         env: gymnasium.Env | str,
-        foci: Sequence[Focus] | None = None,
+        foci: Sequence[Focus | str] | str | None = None,
         *,
         name: str | None = None,
         discretise: Callable[[Any], Hashable] | None = None,
         correction: Focus | None = None,
+        rest: bool = False,
         **options: Any,
     ) -> Task:
         """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
-        reward gets one advisor per component and a scalar one a single advisor. Real-valued observations need
-        `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at, where
-        that is not the whole observation. The environment is the agent's from then on: play in another
-        one, as a step or reset of yours would come into the middle of its games.
+        reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
+        each such term in `info`, and `rest=True` adds one for what they leave of the reward. Real-valued observations
+        need `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at,
+        where that is not the whole observation. The environment is the agent's from then on: play in another one, as a
+        step or reset of yours would come into the middle of its games.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
@@ -411,7 +418,7 @@ class Task:
         """
         from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
 
-        return replace(task_from_gymnasium(env, foci, name, discretise, options), correction=correction)
+        return replace(task_from_gymnasium(env, foci, name, discretise, options, rest), correction=correction)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:
