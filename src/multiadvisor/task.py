@@ -216,6 +216,8 @@ class Task:
     """For worlds on a grid, what to draw."""
     labels: tuple[str, ...] = ()
     """For finite worlds, what people call the states."""
+    observation_names: tuple[str, ...] = ()
+    """For environments, what people call the components of the observation; none where nobody has named them."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
     correction: Focus | None = None
@@ -359,7 +361,10 @@ class Task:
              f.planning, f.state if isinstance(f.state, str) else None]
             for f in self.foci
         ]  # fmt: skip
-        whole: list[Any] = [self.name, self.actions, parts, self.limit, self.known or self._world_digest]
+        # what an environment's actions are called is for people, and changes nothing of what was learned
+        first = self.first_action
+        actions = self.actions if self.world is not None else [f"action {first + a}" for a in range(len(self.actions))]
+        whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
         if self.correction is not None:
             whole.append([self.correction.states, repr(self.correction.alpha)])
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
@@ -400,6 +405,7 @@ class Task:
         discretise: Callable[[Any], Hashable] | None = None,
         correction: Focus | None = None,
         rest: bool = False,
+        action_names: Sequence[str] | None = None,
         **options: Any,
     ) -> Task:
         """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
@@ -408,8 +414,8 @@ class Task:
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
         each such term in `info`, and `rest=True` adds one for what they leave of the reward. Real-valued observations
         need `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at,
-        where that is not the whole observation. The environment is the agent's from then on: play in another one, as a
-        step or reset of yours would come into the middle of its games.
+        where that is not the whole observation; `action_names` are for reading. The environment is the agent's from
+        then on: play in another one, as a step or reset of yours would come into the middle of its games.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
@@ -417,8 +423,10 @@ class Task:
         200
         """
         from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
+        from multiadvisor.worlds.names import with_action_names
 
-        return replace(task_from_gymnasium(env, foci, name, discretise, options, rest), correction=correction)
+        made = task_from_gymnasium(env, foci, name, discretise, options, rest)
+        return replace(with_action_names(made, action_names), correction=correction)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:
