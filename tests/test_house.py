@@ -82,7 +82,7 @@ def test_imports_point_one_way(path):
     # `Task.from_gymnasium`, `Task.deal` and `MultiAdvisor.explain` are conveniences that look upwards, lazily; and a
     # worker finds the work of an experiment's job by its name.
     upwards = {
-        "task": {"multiadvisor.worlds.gymnasium_tasks", "multiadvisor.worlds.game"},
+        "task": {"multiadvisor.worlds.gymnasium_tasks", "multiadvisor.worlds.names", "multiadvisor.worlds.game"},
         "agent": {"multiadvisor.explain"},
         "runs.jobs": {"multiadvisor.experiments"},
     }

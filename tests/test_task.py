@@ -216,7 +216,7 @@ def box():
         ([mad.Focus("a", gamma=2.0)], "gamma of focus 'a'"),
         ([mad.Focus("a", states=0, state=len)], "0 local states"),
         ([mad.Focus("a", reward=0)], "pays a scalar"),
-        ([mad.Focus("a", reward="x")], "an index or a function"),
+        ([mad.Focus("a", reward="x")], "write info:KEY for a term in info"),
         ([mad.Focus("a", state="place")], "is the name 'place'"),
         ([mad.Focus("a", state=7)], "picks components 7"),
         ([mad.Focus("a", table="t", state=len, states=3), mad.Focus("b", table="t", state=len, states=4)], "share"),

@@ -44,6 +44,10 @@ class Transition(NamedTuple):
     info: dict[str, Any]
 
 
+REST = "rest"
+"""The reward of a focus that takes what the others leave of the environment's."""
+
+
 def nothing(transition: Transition) -> float:
     """The reward of who is never paid."""
     return 0.0
@@ -58,8 +62,9 @@ class Focus:
     """
 
     name: str
-    reward: int | Callable[[Transition], float] | None = None
-    """r_j: an index into the environment's vector reward, or a function of the transition; None: the scalar reward."""
+    reward: int | str | Callable[[Transition], float] | None = None
+    """r_j: an index into the environment's vector reward, `info:KEY` for a term that a step's info has, "rest" for what
+    the other foci leave of the reward, or a function of the transition; None: the scalar reward."""
     state: int | Sequence[int] | str | Callable[[Any], Hashable] | None = None
     """phi_j: a function of the observation, the components to look at, or None for the whole observation.
 
@@ -220,6 +225,8 @@ class Task:
     """For worlds on a grid, what to draw."""
     labels: tuple[str, ...] = ()
     """For finite worlds, what people call the states."""
+    observation_names: tuple[str, ...] = ()
+    """For environments, what people call the components of the observation; none where nobody has named them."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
     correction: Focus | None = None
@@ -363,7 +370,10 @@ class Task:
              f.planning, f.state if isinstance(f.state, str) else None]
             for f in self.foci
         ]  # fmt: skip
-        whole: list[Any] = [self.name, self.actions, parts, self.limit, self.known or self._world_digest]
+        # what an environment's actions are called is for people, and changes nothing of what was learned
+        first = self.first_action
+        actions = self.actions if self.world is not None else [f"action {first + a}" for a in range(len(self.actions))]
+        whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
         if self.correction is not None:
             whole.append([self.correction.states, repr(self.correction.alpha)])
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
@@ -398,20 +408,23 @@ class Task:
     def from_gymnasium(
         cls,
         env: gymnasium.Env | str,
-        foci: Sequence[Focus] | None = None,
+        foci: Sequence[Focus | str] | str | None = None,
         *,
         name: str | None = None,
         discretise: Callable[[Any], Hashable] | None = None,
         correction: Focus | None = None,
+        rest: bool = False,
+        action_names: Sequence[str] | None = None,
         **options: Any,
     ) -> Task:
         """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
-        reward gets one advisor per component and a scalar one a single advisor. Real-valued observations need
-        `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at, where
-        that is not the whole observation. The environment is the agent's from then on: play in another
-        one, as a step or reset of yours would come into the middle of its games.
+        reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
+        each such term in `info`, and `rest=True` adds one for what they leave of the reward. Real-valued observations
+        need `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at,
+        where that is not the whole observation; `action_names` are for reading. The environment is the agent's from
+        then on: play in another one, as a step or reset of yours would come into the middle of its games.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
@@ -419,8 +432,10 @@ class Task:
         200
         """
         from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
+        from multiadvisor.worlds.names import with_action_names
 
-        return replace(task_from_gymnasium(env, foci, name, discretise, options), correction=correction)
+        made = task_from_gymnasium(env, foci, name, discretise, options, rest)
+        return replace(with_action_names(made, action_names), correction=correction)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:

@@ -113,6 +113,11 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--bins", metavar="BINS,...",
                        help="bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")  # fmt: skip
     group.add_argument("--components", metavar="NAME,...", help="names for the components of a vector reward")
+    group.add_argument("--foci", metavar="info:KEY,...",
+                       help="an advisor for each such reward term in info, as in 'info:reward_*'")  # fmt: skip
+    group.add_argument("--rest", action="store_true", default=None,
+                       help="and one for what these terms leave of the reward")  # fmt: skip
+    group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in their order")
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
@@ -122,6 +127,8 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     flags = {
         "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
         "--components": None if given.components is None else given.components.split(","),
+        "--foci": given.foci, "--rest": given.rest,
+        "--action-names": None if given.action_names is None else given.action_names.split(","),
     }  # fmt: skip
     chosen = {name: value for name, value in flags.items() if value is not None}
     if not given.task.startswith("gymnasium:"):

@@ -57,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
         require("deep")
     from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.storage.lock import locked
-    from multiadvisor.worlds.adapter import refuse_numbers_for_names
+    from multiadvisor.worlds.components import refuse_numbers_for_names
 
     if given.resume and given.out is None:
         raise BadInput("--resume goes on with the run in --out: name its folder")

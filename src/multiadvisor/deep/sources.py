@@ -96,9 +96,12 @@ def _plain_sight(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable
 
     def flatten(observation: Any) -> np.ndarray:
         try:
-            return np.asarray(spaces.flatten(space, observation), np.float32)
+            row = np.asarray(spaces.flatten(space, observation), np.float32)
         except (TypeError, ValueError, KeyError, IndexError, AssertionError):
-            raise BadInput(f"an observation does not fit its space {space}") from None
+            row = np.zeros(0, np.float32)
+        if row.shape != (width,):
+            raise BadInput(f"an observation does not fit its space {short(str(space), 200)}: correct one of them")
+        return row
 
     return (width,), np.dtype(np.float32), 1.0, flatten
 
@@ -424,8 +427,8 @@ class VectorSource:
         self.reader = task.adapter
         if any(callable(focus.reward) or focus.ended is not None for focus in task.foci):
             raise BadInput(
-                "in a vector environment foci take components of the reward: a focus with a function of the "
-                "transition needs an environment of single games"
+                "in a vector environment foci take components of the reward or terms in info: a focus with a function "
+                "of the transition needs an environment of single games"
             )
         self.opened = 0
 
@@ -454,7 +457,7 @@ class VectorSource:
         dealt = self.over if self.waits else np.zeros(count, bool)
         over = np.asarray(terminated | truncated)
         self.reader.check_reward(rewards[0])
-        paid = np.asarray(rewards, float).reshape(count, -1)[:, self.reader.source]
+        paid = self._paid(np.asarray(rewards, float).reshape(count, -1), infos, over, dealt)
         ended = np.repeat(np.asarray(terminated, np.uint8)[:, None], n, axis=1)
         each = self._each(seen)
         self.current, self.active = self._rows(each), self._who(each)
@@ -464,6 +467,20 @@ class VectorSource:
             arrived, active = self._rows(last), self._who(last)
         self.over = over
         return Turn(arrived, paid, ended, np.asarray(terminated), over, dealt, active)
+
+    def _paid(self, rewards: np.ndarray, infos: Any, over: np.ndarray, dealt: np.ndarray) -> np.ndarray:
+        """[N, n] from the rewards [N, d]; the terms of a game's last step stand apart where the next begins with it."""
+        terms, source = self.reader.terms, self.reader.source
+        if not terms.any:
+            return rewards[:, source]
+        paid = np.zeros((len(rewards), self.task.n))
+        signals = np.zeros(max(rewards.shape[1], 1) + self.task.n)
+        for i in np.flatnonzero(~dealt).tolist():  # a game that was only begun has no terms
+            last = over[i] and not self.waits
+            signals[: rewards.shape[1]] = rewards[i]
+            terms.fill(signals, terms.of_game(infos.get("final_info", {}) if last else infos, i))
+            paid[i] = signals[source]
+        return paid
 
     def active_in(self, state: Any) -> np.ndarray:
         """Who has a say in one state, [n]."""

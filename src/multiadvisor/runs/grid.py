@@ -23,8 +23,8 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
 from multiadvisor.task import BY_ADVISOR
-from multiadvisor.worlds.adapter import refuse_numbers_for_names
 from multiadvisor.worlds.board import read_maze
+from multiadvisor.worlds.components import refuse_numbers_for_names
 from multiadvisor.worlds.registry import FILES
 
 FORMAT = 1
