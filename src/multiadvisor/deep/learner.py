@@ -140,6 +140,8 @@ class DeepLearner:
         task, settings = self.task, self.settings
         if any(focus.alpha is not None for focus in task.foci):
             raise BadInput("a network has one learning rate for all its advisors: leave their alphas out")
+        if any(focus.mapping is not None for focus in task.foci):
+            raise BadInput("mappings are for tables: leave them out of the foci of a network")
         if self.split.merge is None:
             plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
         else:

@@ -15,6 +15,7 @@ from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans
 from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.mapped import is_mapped
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Task, Transition
 from multiadvisor.worlds.stretch import Stretch
@@ -41,6 +42,8 @@ class AdapterLearner(Tables):
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
         plans.plans_of(task, self.made.voices, 0)  # which are refused here
+        if is_mapped(task):
+            raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
         if self.made.needs & kernel.NEEDS["target"]:
             raise BadInput(
                 f"target policies are valued in compiled worlds, and task {task.name!r} is a Python environment: plan "
@@ -48,7 +51,7 @@ class AdapterLearner(Tables):
             )
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        ways = ways_of(settings, self.made.voices)
+        ways = ways_of(task, settings, self.made.voices)
         self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, **ways)
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self.exploration = Exploration()

@@ -21,6 +21,7 @@ from multiadvisor.plannings import TARGET
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans, switch
+from multiadvisor.tabular.mapped import mappings_of
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task, Transition
 
@@ -162,12 +163,13 @@ class CompiledLearner(Tables):
         self.committee = kernel.Committee(
             layout.offset, layout.stride, self.made.kinds, self.made.voices.of, task.weights,
             task.gammas(settings.gamma), task.alphas(settings.alpha), targets_of(task, self.made.needs, layout.rows),
+            mappings_of(task, settings),
         )  # fmt: skip
         self.weights = self.committee.weight
         self.table = empty_table(task, layout.rows)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
         self.plans = plans.plans_of(task, self.made.voices, layout.rows)
-        ways = ways_of(settings, self.made.voices)
+        ways = ways_of(task, settings, self.made.voices)
         self.x = np.zeros(world.size, np.int64)
         self.clock = np.array([0, 0, 0, 1, 0])
         self.tally = np.zeros(2)

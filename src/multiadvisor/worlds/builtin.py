@@ -10,7 +10,7 @@ from typing import Any
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
-from multiadvisor.worlds import fruit_goals, gadgets, pac_boy  # noqa: F401 they register their tasks
+from multiadvisor.worlds import fruit_goals, gadgets, pac_boy, tile_chain  # noqa: F401 they register their tasks
 from multiadvisor.worlds.registry import FILES, TASKS
 
 
