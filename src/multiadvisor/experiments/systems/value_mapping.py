@@ -11,6 +11,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.experiments.systems.system import Found, Results, System
 from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.settings import Settings
 from multiadvisor.statistics import estimate, paired
 from multiadvisor.task import Task
 from multiadvisor.theory import enumerate_task, optimum
@@ -42,9 +43,10 @@ def channels_job(seed: int) -> Job:
 @kind("mapped-channels", lease=600.0)
 def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """How far the advisors' sum is from the optimum, over its largest value, after each number of transitions."""
-    task, settings = channels(config["mappings"], config["seed"]), {"alpha": 0.5, "alpha_half": 2_000, "epsilon": 1.0}
-    best, _ = optimum(enumerate_task(task), 0.9)
-    agent, errors = MultiAdvisor(task, planning="empathic", gamma=0.9, seed=config["seed"], **settings), []
+    task = channels(config["mappings"], config["seed"])
+    settings = Settings(planning="empathic", alpha=0.5, alpha_half=2_000, epsilon=1.0, seed=config["seed"])
+    best, _ = optimum(enumerate_task(task), settings.gamma)
+    agent, errors = MultiAdvisor(task, settings), []
     for turns in config["looks"]:
         agent.learn(turns - agent.turns, progress=False)
         values = np.sum([agent.values(j) for j in range(task.n)], axis=0)  # [states, A]
