@@ -311,7 +311,10 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return tuple(range(count))
 
 
-_RANGES = {"settings": ("gamma", "alpha", "alpha_half", "epsilon", "noise"), "deep": ("learning_rate", "target_every")}
+_RANGES = {
+    "settings": ("gamma", "alpha", "alpha_half", "epsilon", "epsilon_half", "noise"),
+    "deep": ("learning_rate", "target_every"),
+}
 
 
 def _range(section: str, name: str, given: dict[str, Any]) -> Range:
