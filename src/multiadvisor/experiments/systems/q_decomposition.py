@@ -124,7 +124,7 @@ def fishery_statistics(results: Results, seeds: int) -> list[Found]:
     claims = {
         "fishery-sustains": "Fishery: with local Sarsa half of the first stock or more is left after 100 years.",
         "fishery-catch": "Fishery: local Sarsa catches 90% or more of what is possible in 100 years.",
-        "fishery-ahead": "Fishery: local Sarsa catches more than local Q would at its fixed point (thousands of fish).",
+        "fishery-ahead": "Fishery: local Sarsa catches more than local Q at its fixed point (thousands of fish).",
         "fishery-collapse": "Fishery: at its fixed point local Q leaves less than a tenth of the first stock.",
         "fishery-alone": "Fishery: boats that decide for themselves leave less than a tenth of the first stock.",
     }
@@ -170,16 +170,18 @@ SYSTEM = System(
     statistics=statistics,
     draw=draw,
     choices=(
-        "Racetrack: velocities are at most 3 cells a turn each way; a lap's shaping adds up to 10; the car starts at rest "
-        "just beyond the line, which cannot be crossed backwards; alpha and epsilon fall as 1/(1 + t) with the "
+        "Racetrack: velocities are at most 3 cells a turn each way; a lap's shaping adds up to 10; the car starts at "
+        "rest just beyond the line, which cannot be crossed backwards; alpha and epsilon fall as 1/(1 + t) with the "
         "transitions, to the paper's values after as many games as there.",
-        "Fishery: ten efforts at once would be a million actions or more, so that the boats decide one after the other, "
-        "each with one of six efforts, and fish a tenth of what is left; a year's discount of .9 is spread over ten turns.",
+        "Fishery: ten efforts at once would be a million actions or more, so that the boats decide one after the "
+        "other, each with one of six efforts, and fish a tenth of what is left; a year's discount of .9 is spread over "
+        "ten turns.",
         "Fishery: the stock stands on 24 levels, and what falls between two goes to either so that the mean is kept; "
         "this is more spread than that of the paper's Poisson catch, in the place of which it stands.",
         "Fishery: games for learning start anywhere and last five years; what is learned is judged exactly, over a "
         "hundred years from the paper's start.",
         "Fishery: local Q is judged by its exact fixed point, as learning is still on the way there; summed over the "
-        "fleet it does not collapse the stock, it hardly fishes. What collapses it is that each boat decides for itself.",
+        "fleet it does not collapse the stock, it hardly fishes. What collapses it is that each boat decides for "
+        "itself.",
     ),
 )
