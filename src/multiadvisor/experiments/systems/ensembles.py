@@ -159,6 +159,6 @@ SYSTEM = System(
         "The ensemble explores with epsilon .1; the paper draws from a Boltzmann policy on the preferences.",
         "The maze is Sutton's of 9 x 6 with a slip of .2, goal 100, wall -2, step -.1; alpha is .5, so that single "
         "learners are noisy: with small steps all of them are alike.",
-        "The paper's order (Boltzmann product and majority first) is judged by the score of a game once the way is known.",
+        "The paper's order (Boltzmann product and majority first) is judged by the scores once the way is known.",
     ),
 )
