@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, greedy
+from multiadvisor.aggregations import CORRECTION, SELECTIONS, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.interrupt import deferred_interrupt
@@ -406,7 +406,7 @@ def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Setti
             "it was made for"
         )
     summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
-    summed = summed or settings.aggregation == CORRECTION
+    summed = summed or settings.aggregation in (CORRECTION, *SELECTIONS)
     asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
     if not reweight and (summed or asks):
         why = "weights are in the values it learned" if summed else f"{settings.planning} values depend on the weights"

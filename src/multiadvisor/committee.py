@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, LEARNED, Aggregation, aggregation_named
+from multiadvisor.aggregations import AGGREGATIONS, GPI, LEARNED, Aggregation, aggregation_named
 from multiadvisor.errors import BadInput, short
 from multiadvisor.plannings import PLANNINGS, TARGET, Planning, planning_named
 
@@ -145,7 +145,9 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
         if own is None:
             raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
         if TARGET in planning_named(own).needs and focus.target is None:
-            raise BadInput(f"planning {own!r} values a given policy: give advisor {focus.name!r} one, Focus(target=...)")
+            raise BadInput(
+                f"planning {own!r} values a given policy: give advisor {focus.name!r} one, Focus(target=...)"
+            )
         found.append(planning_named(own))
     return tuple(found)
 
@@ -162,9 +164,9 @@ def voices_of(task: Task | Team, aggregation: str, tables: bool = False) -> Voic
         raise BadInput(
             f"the aggregation {learned[0]!r} is learned beside tables, and there are none here: choose another"
         )
-    if CORRECTION in names:
+    if learned and learned[0] != GPI:  # a sum of all: less its correction, or of the one that is in control
         if list(values) != [""]:
-            raise BadInput(f"the correction is of the sum of all advisors: give {CORRECTION!r} alone, for everybody")
+            raise BadInput(f"the aggregation {learned[0]!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.aggregations import GPI, weighted_sum
+from multiadvisor.aggregations import GPI, SELECTIONS, weighted_sum
 from multiadvisor.committee import Team, Voices, voices_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.sentences import COMPASS, Choice, figure
@@ -321,8 +321,11 @@ def explain_advised(
     foci = {focus.name: (j, focus) for j, focus in enumerate(getattr(agent, "advisors", task.foci))}
     spoken = [foci[name] for name in names]
     voices = agent.voices if hasattr(agent, "voices") else voices_of(task, aggregation)
-    return explain_advice(
+    found = explain_advice(
         names, advice, np.array([focus.weight for _, focus in spoken]), task.actions, action=action, against=against,
         groups=[focus.group for _, focus in spoken], task=task.name, first=task.first_action, here=here,
         aggregation=aggregation, voices=voices._replace(of=voices.of[[j for j, _ in spoken]]),
     )  # fmt: skip
+    if aggregation in SELECTIONS and names:  # the others are silent
+        found = dataclasses.replace(found, sentence=f"{names[0]} is in control: {found.sentence}")
+    return found

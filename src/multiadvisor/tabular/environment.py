@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aggregations import SELECTIONS
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.learner import Exploration, Played, not_finite
@@ -15,6 +16,7 @@ from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans
 from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.selection import needs_of, only_in_control
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Task, Transition
 from multiadvisor.worlds.stretch import Stretch
@@ -48,7 +50,7 @@ class AdapterLearner(Tables):
             )
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        ways = ways_of(settings, self.made.voices)
+        ways = ways_of(task, settings, self.made.voices)
         self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, **ways)
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self.exploration = Exploration()
@@ -171,9 +173,10 @@ class AdapterLearner(Tables):
         """Learn from a transition that somebody else played; the run's own game, if one was going on, is given up."""
         over = transition.terminated or transition.truncated
         if self.made.needs & kernel.NEEDS["taken"] and following is None and not over:
+            what = "aggregation" if needs_of(self.settings.aggregation) else "planning"
             raise BadInput(
-                f"planning {self.settings.planning!r} learns from the action taken next: give next_action, or choose "
-                "another planning"
+                f"{what} {getattr(self.settings, what)!r} learns from the action taken next: give next_action, or "
+                f"choose another {what}"
             )
         with self._stage:
             self._give_up()
@@ -243,8 +246,14 @@ class AdapterLearner(Tables):
         adapter.look(state)
         if adapter.rows > len(self.table):
             self._grow()
-        advisors = np.flatnonzero(active & speaking)
-        return advisors, adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+        selection = self.settings.aggregation if self.settings.aggregation in SELECTIONS else None
+        advisors = np.flatnonzero(active & speaking if selection is None else active)
+        rows = adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+        if selection is None:
+            return advisors, rows
+        voice = self.weights[advisors] * speaking[advisors]
+        heard = only_in_control(selection, self.table, advisors, rows, voice, self._n)
+        return advisors[heard], rows[heard]
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""

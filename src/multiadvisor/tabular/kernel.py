@@ -532,7 +532,13 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     """
     slots = unpack(whole, real)
     committee = Committee(
-        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF],
+        whole[POSITION],
+        whole[ONE],
+        whole[KIND_OF],
+        whole[PART_OF],
+        real[WEIGHT_OF],
+        real[GAMMA_OF],
+        real[ALPHA_OF],
         counts,
     )
     parts = clock[PARTS]

@@ -21,6 +21,7 @@ from multiadvisor.plannings import TARGET
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans, switch
+from multiadvisor.tabular.selection import needs_of
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task, Transition
 
@@ -131,7 +132,7 @@ def made_committee(task: Task, settings: Settings) -> Made:
     known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
-    needs = {need for planning in plannings for need in planning.needs}
+    needs = {need for planning in plannings for need in planning.needs} | needs_of(settings.aggregation)
     return Made(
         voices, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
         sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
@@ -167,7 +168,7 @@ class CompiledLearner(Tables):
         self.table = empty_table(task, layout.rows)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
         self.plans = plans.plans_of(task, self.made.voices, layout.rows)
-        ways = ways_of(settings, self.made.voices)
+        ways = ways_of(task, settings, self.made.voices)
         self.x = np.zeros(world.size, np.int64)
         self.clock = np.array([0, 0, 0, 1, 0])
         self.tally = np.zeros(2)
