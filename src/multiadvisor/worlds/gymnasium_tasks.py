@@ -380,6 +380,8 @@ def task_from_gymnasium(
         told = [Focus(part, reward=k) for k, part in enumerate(names)] or [Focus("reward")]
     check_foci(told)
     adapter = Adapter(env, told, discretise)
+    if adapter.box is not None and discretise is not None and adapter.refusal is not None:
+        raise adapter.refusal
     adapter.made_here = by_name is not None
     spec = env.spec or getattr(env.unwrapped, "spec", None)
     known, by_hand = _task_options(env, told, discretise)
@@ -388,7 +390,8 @@ def task_from_gymnasium(
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     return Task(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
-        actions=tuple(f"action {a + adapter.first_action}" for a in range(adapter.actions)),
+        actions=tuple(f"action{f'[{a}]' if adapter.box else f' {a + adapter.first_action}'}"
+                      for a in range(adapter.actions)),
         foci=tuple(told), adapter=adapter, options=known,
         known={
             "environment": described(env), "discretise": _known(discretise),
