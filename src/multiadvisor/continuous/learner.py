@@ -163,10 +163,10 @@ class ContinuousLearner(Staged):
         """The actor's own action in one state, [d] from -1 to 1."""
         return means(tuple((w[0], b[0]) for w, b in self.actor), self._row(state)[None])[0]
 
-    def judge(self, state: Any, actions: np.ndarray) -> Judged:
+    def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> Judged:
         """What the critics say of actions [k, d], each number from -1 to 1."""
         seen = np.concatenate([np.repeat(self._row(state)[None], len(actions), axis=0), actions], axis=1)
-        twins = self._own(self.state.critic.networks)
+        twins = self._own(self.state.critic.networks, run)
         told = [forward(twin, seen) for twin in twins]  # [k, H] each
         task, kind = self.task, MODES[self.critics]
         active = self.source.active_in(state).astype(bool) if self._activity else np.ones(task.n, bool)
@@ -174,7 +174,7 @@ class ContinuousLearner(Staged):
         sums = np.stack([each @ mix for each in told])  # [2, k]
         chosen, lower = told, sums.argmin(axis=0)
         if kind.beside is not None:
-            (beside,) = self._own(self.state.beside.networks)
+            (beside,) = self._own(self.state.beside.networks, run)
             chosen, lower, twins = [forward(beside, seen)], np.zeros(len(actions), int), (beside,)
         values = np.stack([chosen[twin][k] for k, twin in enumerate(lower)]).T.astype(np.float64)  # [H, k]
         slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]

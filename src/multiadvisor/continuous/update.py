@@ -213,7 +213,7 @@ def _make_update(
     def start(actor: Layers, critic: Twins, beside: Twins) -> State:
         def fresh(networks: Any) -> Learned:
             networks = jax.tree.map(jnp.array, networks)
-            init = jax.vmap(adam.init) if runs > 1 else adam.init
+            init = jax.vmap(adam.init, axis_size=runs) if runs > 1 else adam.init
             return Learned(networks, init(networks))
 
         def copied(networks: Any) -> Any:  # the buffers of the state are given away, and none may be given twice
