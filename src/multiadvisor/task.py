@@ -36,7 +36,7 @@ class Transition(NamedTuple):
     """What a focus' reward and end may look at: one step of a Gymnasium environment."""
 
     observation: Any
-    action: int
+    action: Any
     reward: Any
     next_observation: Any
     terminated: bool
@@ -285,6 +285,11 @@ class Task:
         return np.array([focus.weight for focus in self.foci])
 
     @property
+    def continuous(self) -> bool:
+        """Whether actions are real numbers: then `actions` names the numbers that one of them consists of."""
+        return self.adapter is not None and self.adapter.box is not None
+
+    @property
     def first_action(self) -> int:
         """The number of the first action: that of the environment's own action space, else 0."""
         return 0 if self.adapter is None else self.adapter.first_action
@@ -424,7 +429,7 @@ class Task:
         arbitrator: Focus | None = None,
         **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
+        """A task from any Gymnasium or MO-Gymnasium environment with Discrete or Box actions, or from the name of one.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to

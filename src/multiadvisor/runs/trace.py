@@ -205,6 +205,10 @@ def record(
     >>> trace.turns.tolist(), trace.turn(0, 0).state.tolist()
     ([10, 10], [12, 1, 1, 1])
     """
+    if agent.task.continuous:
+        raise BadInput(
+            f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
