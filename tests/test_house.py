@@ -24,7 +24,7 @@ LAYERS = [
     {"storage"},
     {"agent"},
     {"theory"},
-    {"shortest", "silence", "sentences", "explain"},
+    {"shortest", "silence", "sentences", "explain", "insight"},
     {"checks"},
     {"runs", "plots", "paper_plots", "video"},
     {"experiments", "benchmarks"},
