@@ -24,7 +24,7 @@ LAYERS = [
     {"storage"},
     {"agent"},
     {"theory"},
-    {"shortest", "silence", "sentences", "explain", "explain_actor"},
+    {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},
     {"runs", "plots", "paper_plots", "video"},
     {"experiments", "benchmarks"},
