@@ -112,6 +112,10 @@ class MultiAdvisor:
         """How the aggregator hears these advisors."""
         return self._learner.voices
 
+    def hearing(self, state: Any) -> Voices:
+        """How it hears those who are active in a state [m]: under `gpi` with what their plans are worth there."""
+        return self._learner.hearing(state)
+
     def values(self, advisor: str | int) -> np.ndarray:
         """Q_j [local states, A] of one advisor, by name or index."""
         if isinstance(advisor, str):

@@ -57,6 +57,15 @@ def unregistered(settings: Mapping[str, Any]) -> str | None:
     return None
 
 
+def learned_beside(aggregation: str) -> tuple[str, ...]:
+    """The aggregations among these for which the aggregator itself learns more than the advisors say.
+
+    >>> learned_beside("fruits=gpi,sum"), learned_beside("fruits=max")
+    (('gpi',), ())
+    """
+    return tuple(name for name in LEARNED if name in by_name("aggregation", aggregation).values())
+
+
 def in_words(values: Mapping[str, str]) -> str:
     """`by_name`, turned round: the plain value last."""
     named = [f"{name}={value}" for name, value in values.items() if name]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.committee import Team, plannings_of, voices_of
+from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
@@ -224,6 +224,11 @@ class DeepLearner:
         """What the aggregator makes of the advice in one state [A]."""
         told = self.consult(state)
         return self.voices.prefer(told.advice, told.weights, told.advisors)
+
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+        told = self.consult(state)
+        return self.voices._replace(of=self.voices.of[told.advisors])
 
     def values(self, j: int) -> np.ndarray:
         """There is no table."""

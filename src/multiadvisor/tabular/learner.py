@@ -37,6 +37,7 @@ class Tables(ABC):
     clock: Any  # [...] int64
     tally: Any  # [...]
     made: Made
+    plans: kernel.Plans
     exploration: Exploration
 
     @property
@@ -95,9 +96,20 @@ class Tables(ABC):
         advice = self.table[rows]
         return Consulted(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
 
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+        return plans.hearing(self.task.foci, self.voices, self.plans, self._offset, *self.rows(state))
+
+    @property
+    @abstractmethod
+    def _offset(self) -> np.ndarray:
+        """[n] what tells the rows of advisors apart that are in one local state."""
+
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
         told = self.consult(state)
+        if len(self.plans.sizes):
+            return self.hearing(state).prefer(told.advice, told.weights)
         return self.voices.prefer(told.advice, told.weights, told.advisors)
 
 
@@ -242,6 +254,10 @@ class CompiledLearner(Tables):
         advisors, rows, voice, _ = self._asked(state)
         heard = voice != 0.0
         return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
+
+    @property
+    def _offset(self) -> np.ndarray:
+        return self.committee.offset
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""

@@ -224,9 +224,14 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
         source, table, plannings_of(task, settings.planned), voices, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
-        task.layout().offset if groups else None, np.zeros((len(table), most, table.shape[1])),
+        _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])),
         settings.learner == "linear",
     )  # fmt: skip
+
+
+def _apart(task: Task) -> np.ndarray:
+    """[n] what tells the rows of advisors apart that are in one local state."""
+    return task.layout().offset if task.adapter is None else task.adapter.position
 
 
 class CompiledSource:
