@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, greedy
+from multiadvisor.aggregations import CORRECTION, LEARNED, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.interrupt import deferred_interrupt
@@ -261,7 +261,7 @@ class MultiAdvisor:
         deep = self.settings.deep
         if self._cautioned or (deep is not None and deep.split != "advisors"):
             return
-        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, tables=True), lowest)
+        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
             self._cautioned = True
             warnings.warn(doubt, Caution, stacklevel=3)

@@ -157,17 +157,18 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     return tuple(found)
 
 
-def voices_of(task: Task | Team, aggregation: str, tables: bool = False) -> Voices:
+def voices_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()) -> Voices:
     """How the aggregator hears each advisor; those whom the settings leave out are summed.
 
-    What the aggregator itself has to learn for it learns beside `tables`, and is refused elsewhere.
+    What the aggregator itself has to learn for is refused, unless the caller has `learned` it.
     """
     values = by_name("aggregation", aggregation)
     names = [name or "sum" for name in spread("aggregation", values, task)]
-    learned = [name for name in names if name in LEARNED]
-    if learned and not tables:
+    unknown = [name for name in names if name in LEARNED and name not in learned]
+    if unknown:
+        beside = "tables or a network" if unknown[0] == CORRECTION else "tables"
         raise BadInput(
-            f"the aggregation {learned[0]!r} is learned beside tables, and there are none here: choose another"
+            f"the aggregation {unknown[0]!r} is learned beside {beside}, and there are none here: choose another"
         )
     if CORRECTION in names:
         if list(values) != [""]:

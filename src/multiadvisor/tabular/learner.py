@@ -13,6 +13,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
+from multiadvisor.aggregations import LEARNED
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
@@ -138,7 +139,7 @@ class Made(NamedTuple):
 
 def made_committee(task: Task, settings: Settings) -> Made:
     """Who plans how and is heard how, as the compiled loop has it."""
-    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, tables=True)
+    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, LEARNED)
     known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, GPI, behaviour, epsilon_greedy, greedy, weighted_sum
+from multiadvisor.aggregations import CORRECTION, GPI, LEARNED, behaviour, epsilon_greedy, greedy, weighted_sum
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,
@@ -216,7 +216,7 @@ class Reference:
 
 def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
     """The readable learner of a task; what it learns goes into `table`."""
-    voices = voices_of(task, settings.aggregation, tables=True)
+    voices = voices_of(task, settings.aggregation, LEARNED)
     planned = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
     groups = tuple(np.flatnonzero(voices.of == part) for part in planned)
     most = max((len(group) for group in groups), default=0)
