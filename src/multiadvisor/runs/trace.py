@@ -321,7 +321,7 @@ def explain_turn(
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
-    return explain_advised(agent, seen.names, seen.advice, seen.action, against, here)
+    return explain_advised(agent, seen.names, seen.advice, seen.action, against, here, seen.state)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

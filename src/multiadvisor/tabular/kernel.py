@@ -524,6 +524,19 @@ ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS = range(5, 14) 
 EPSILON, SIGMA = range(2, 4)  # of `tally`
 
 
+def voice_of(whole, real, voices, parts):
+    """How the aggregator hears: `plain_voice`, or that of `plans`."""
+
+
+@inside
+def plain_voice(whole, real, voices, parts):
+    """`voices` [3, A] is room to work in."""
+    return Voice(
+        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2],
+        0,
+    )  # fmt: skip
+
+
 def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tally, event):
     """Learn from the step just made, then choose the next action; -1 - j where advisor j's reward is not finite.
 
@@ -541,11 +554,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         real[ALPHA_OF],
         counts,
     )
-    parts = clock[PARTS]
-    voice = Voice(
-        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2],
-        0,
-    )  # fmt: skip
+    voice = voice_of(whole, real, voices, clock[PARTS])
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
         clock[KIND], clock[NEEDED],

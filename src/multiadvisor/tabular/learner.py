@@ -13,6 +13,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
+from multiadvisor.aggregations import LEARNED
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput, short
@@ -39,6 +40,7 @@ class Tables(ABC):
     clock: Any  # [...] int64
     tally: Any  # [...]
     made: Made
+    plans: kernel.Plans
     exploration: Exploration
 
     @property
@@ -97,9 +99,20 @@ class Tables(ABC):
         advice = self.table[rows]
         return Consulted(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
 
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+        return plans.hearing(self.task.foci, self.voices, self.plans, self._offset, *self.rows(state))
+
+    @property
+    @abstractmethod
+    def _offset(self) -> np.ndarray:
+        """[n] what tells the rows of advisors apart that are in one local state."""
+
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
         told = self.consult(state)
+        if len(self.plans.sizes):
+            return self.hearing(state).prefer(told.advice, told.weights)
         return self.voices.prefer(told.advice, told.weights, told.advisors)
 
 
@@ -128,7 +141,7 @@ class Made(NamedTuple):
 
 def made_committee(task: Task, settings: Settings) -> Made:
     """Who plans how and is heard how, as the compiled loop has it."""
-    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, tables=True)
+    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, LEARNED)
     known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
@@ -245,6 +258,10 @@ class CompiledLearner(Tables):
         advisors, rows, voice, _ = self._asked(state)
         heard = voice != 0.0
         return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
+
+    @property
+    def _offset(self) -> np.ndarray:
+        return self.committee.offset
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""

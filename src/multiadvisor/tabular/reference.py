@@ -14,6 +14,7 @@ from multiadvisor.aggregations import (
     ARBI_Q,
     CORRECTION,
     GPI,
+    LEARNED,
     SELECTIONS,
     behaviour,
     epsilon_greedy,
@@ -315,7 +316,7 @@ class Controlled(Reference):
 
 def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
     """The readable learner of a task; what it learns goes into `table`."""
-    voices = voices_of(task, settings.aggregation, tables=True)
+    voices = voices_of(task, settings.aggregation, LEARNED)
     planned = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
     groups = tuple(np.flatnonzero(voices.of == part) for part in planned)
     most = max((len(group) for group in groups), default=0)
@@ -326,13 +327,18 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
         source, table, plannings_of(task, settings.planned), voices, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
-        task.layout().offset if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
+        _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
         settings.learner == "linear",
     )  # fmt: skip
     if isinstance(told, Controlled):
         told.selection, told.n = settings.aggregation, task.n // 2
         told.apart = task.arbitrator is not None and task.arbitrator.reward is not None
     return told
+
+
+def _apart(task: Task) -> np.ndarray:
+    """[n] what tells the rows of advisors apart that are in one local state."""
+    return task.layout().offset if task.adapter is None else task.adapter.position
 
 
 class CompiledSource:

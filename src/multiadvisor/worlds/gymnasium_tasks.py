@@ -391,7 +391,7 @@ def task_from_gymnasium(
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     return Task(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
-        actions=action_names(env, adapter.actions, adapter.first_action, adapter.box),
+        actions=action_names(env, adapter.actions, adapter.first_action, adapter.box is not None),
         observation_names=observation_names(env),
         foci=tuple(told), adapter=adapter, options=known,
         known={
