@@ -28,7 +28,7 @@ class _Slots(NamedTuple):
     whole: np.ndarray  # [ADAPTER_WHOLE, n] int64
     real: np.ndarray  # [ADAPTER_REAL, n]
     voices: np.ndarray  # [3, A] preferences and scratch
-    clock: np.ndarray  # [14] int64
+    clock: np.ndarray  # [15] int64
     tally: np.ndarray  # [4]
 
 
@@ -72,11 +72,11 @@ class AdapterLearner(Tables):
         whole[kernel.CODES, :parts], whole[kernel.ENDS, :parts] = made.codes, made.ends
         real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
         real[kernel.ALPHA_OF], real[kernel.PARAMETERS, :parts] = task.alphas(settings.alpha), made.parameters
-        clock, tally = np.zeros(14, np.int64), np.zeros(4)
+        clock, tally = np.zeros(15, np.int64), np.zeros(4)
         clock[kernel.FRESH], clock[kernel.LEARNING], clock[kernel.PARTS] = 1, int(learning), parts
         clock[kernel.KIND], clock[kernel.NEEDED] = made.kind, made.needs
         clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
-        clock[kernel.SHARED] = shared_advisors(task)
+        clock[kernel.SHARED], clock[kernel.COOLING] = shared_advisors(task), settings.epsilon_half
         if learning:
             tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
         return _Slots(whole, real, np.zeros((3, len(task.actions))), clock, tally)

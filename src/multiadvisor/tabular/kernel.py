@@ -106,6 +106,7 @@ class Run(NamedTuple):
     learning: bool
     kind: int  # the code of everybody's planning, or MIXED
     needs: int
+    cooling: int  # epsilon falls as `decay_of` says
 
 
 # ---- bound before compiling ------------------------------------------------------------------------------------------
@@ -328,14 +329,15 @@ def crossed(advisors, rows, nexts, m, shared):
 def foresee(counts, nexts, m, now, run, voice, clock):
     """What follows in the next state, as far as some planning needs it."""
     ahead = taken = 0
+    epsilon = run.epsilon * decay_of(run.cooling, clock[TURN] + 1)
     if run.needs & 1:
         ahead = greedy(voice.total, draw(now, FORESIGHT))
     if run.needs & 2:  # chosen now, unless it is known already, and held until it is taken
         if clock[HELD] == 0:
-            clock[HELD] = 1 + choose(voice.total, run.epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
+            clock[HELD] = 1 + choose(voice.total, epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
         taken = clock[HELD] - 1
     if run.needs & 4:
-        behave(voice.total, run.epsilon, voice.behaviour)
+        behave(voice.total, epsilon, voice.behaviour)
     if run.needs & 8:
         for i in range(m):
             counts[np.uintp(nexts[i]), ahead] += 1.0
@@ -395,7 +397,8 @@ def next_action(total, clock, run):
         held = clock[HELD] - 1
         clock[HELD] = 0
         return held
-    return choose(total, run.epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
+    epsilon = run.epsilon * decay_of(run.cooling, clock[TURN])
+    return choose(total, epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
 
 
 # ---- a compiled world ------------------------------------------------------------------------------------------------
@@ -520,7 +523,7 @@ DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has
 ) = range(WHOLE_SLOTS, WHOLE_SLOTS + 13)  # fmt: skip
 ARRIVED_VOICE, WEIGHT_OF, GAMMA_OF, ALPHA_OF, PARAMETERS, RETURNS = range(REAL_SLOTS, REAL_SLOTS + 6)
 ADAPTER_WHOLE, ADAPTER_REAL = WHOLE_SLOTS + 13, REAL_SLOTS + 6
-ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS = range(5, 14)  # of `clock`
+ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS, COOLING = range(5, 15)  # of `clock`
 EPSILON, SIGMA = range(2, 4)  # of `tally`
 
 
@@ -557,7 +560,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     voice = voice_of(whole, real, voices, clock[PARTS])
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
-        clock[KIND], clock[NEEDED],
+        clock[KIND], clock[NEEDED], clock[COOLING],
     )  # fmt: skip
     rows, nexts = slots.rows, slots.nexts
     now, decay, action = turn_key(run.key, clock[TURN]), decay_of(run.half, clock[TURN]), clock[ACTION]

@@ -89,8 +89,9 @@ class Tables(ABC):
     def explore(self, state: Any) -> int:
         """The action that learning would take in one state."""
         total = self._total(state)
-        turn = np.uint64(draws.turn_key(self.key, self.exploration.turn(self.turns)))
-        return int(kernel.choose(total, self.settings.epsilon, np.uint64(draws.draw(turn, draws.CHOICE))))
+        turn = self.exploration.turn(self.turns)
+        word = draws.draw(np.uint64(draws.turn_key(self.key, turn)), draws.CHOICE)
+        return int(kernel.choose(total, self.settings.exploring(turn), np.uint64(word)))
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
@@ -210,6 +211,7 @@ class CompiledLearner(Tables):
         run = kernel.Run(
             key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
             float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
+            settings.epsilon_half,
         )  # fmt: skip
         returns = np.zeros((max(games, 1), task.n))
         scores, lengths, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)

@@ -5,6 +5,7 @@ Everything random is a function of the run's key and the turn (`draws`), so both
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -83,7 +84,7 @@ class Reference:
     gammas: np.ndarray  # [n]
     alphas: np.ndarray  # [n]
     alpha_half: int
-    epsilon: float
+    exploring: Callable[[int], float]  # epsilon in a turn
     sigma: float
     key: np.uint64
     counts: np.ndarray  # [rows, A] how often each action was the aggregator's
@@ -162,7 +163,7 @@ class Reference:
     def choose(self, frame: Frame, turn: int) -> int:
         """The action of that turn."""
         word = np.uint64(draw(np.uint64(turn_key(self.key, turn)), CHOICE))
-        return int(epsilon_greedy(self.preferences(frame), self.epsilon, high_half(word), low_half(word)))
+        return int(epsilon_greedy(self.preferences(frame), self.exploring(turn), high_half(word), low_half(word)))
 
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
@@ -194,8 +195,9 @@ class Reference:
         values = np.zeros(len(rows))
         for planning in dict.fromkeys(plannings):
             those = np.array([one == planning for one in plannings])
-            known = Ahead(ahead, self.held, behaviour(preferences, self.epsilon), self.counts[rows[those]],
-                          None if self.targets is None else self.targets[rows[those]])  # fmt: skip
+            expected = behaviour(preferences, self.exploring(self.turn + 1))
+            given = None if self.targets is None else self.targets[rows[those]]
+            known = Ahead(ahead, self.held, expected, self.counts[rows[those]], given)
             values[those] = bootstrap(planning, self.table[rows[those]], known)
         return values
 
@@ -325,7 +327,7 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
     made = Controlled if settings.aggregation in SELECTIONS else Reference
     told = made(
         source, table, plannings_of(task, settings.planned), voices, task.weights,
-        task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
+        task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.exploring,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
         _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
         settings.learner == "linear",
