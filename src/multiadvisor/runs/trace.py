@@ -205,6 +205,10 @@ def record(
     >>> trace.turns.tolist(), trace.turn(0, 0).state.tolist()
     ([10, 10], [12, 1, 1, 1])
     """
+    if agent.task.continuous:
+        raise BadInput(
+            f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
@@ -317,7 +321,7 @@ def explain_turn(
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
-    return explain_advised(agent, seen.names, seen.advice, seen.action, against, here)
+    return explain_advised(agent, seen.names, seen.advice, seen.action, against, here, seen.state)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

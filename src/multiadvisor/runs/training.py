@@ -16,16 +16,15 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
+from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
-from multiadvisor.settings import Schedule, Settings, finite_number
-from multiadvisor.storage.checkpoint import MOST_ENTRIES
+from multiadvisor.runs.logs import MEASURES, room_for_advisors
+from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 
-MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
 LOCK = "run.lock"  # held by `train` in the folder of a run
 _OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
 
@@ -78,7 +77,8 @@ class Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
         # a network may diverge at any time: its first epoch is saved as soon as it is there
-        fragile = self.keep_last and self.agent.settings.deep is not None
+        networks = [getattr(self.agent.settings, name) for name in NETWORKS]
+        fragile = self.keep_last and any(part is not None for part in networks)
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
@@ -166,15 +166,17 @@ def _is_epoch(given: Any, number: int) -> bool:
 
 def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
     """A new run, or with `resume` the one in the folder, which must be the same run."""
+    by_advisor = room_for_advisors(task, schedule.epochs)
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
         if out is not None and out.exists() and not all(_ours(path) for path in out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, settings), schedule, out=out)
+        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     agent, record = load_with_record(out, task, reweight=False)
+    settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
@@ -190,12 +192,12 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
     fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
-    ahead = 0 if settings.deep is None else settings.deep.envs
+    ahead = max((part.envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
     if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
-    return Training(agent, schedule, list(epochs), float(seconds), out)
+    return Training(agent, schedule, list(epochs), float(seconds), out, by_advisor)
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
@@ -275,8 +277,7 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     """
     run = RunConfig.parse(config)
     task, total = run.make_task(), run.schedule.epochs * run.schedule.transitions
-    entries = run.schedule.epochs * (len(MEASURES) + 3 + task.n)
-    if run.record == "every" and entries > MOST_ENTRIES:
+    if run.record == "every" and not room_for_advisors(task, run.schedule.epochs):
         raise BadInput(
             f"{run.schedule.epochs} epochs with the returns of {task.n} advisors each are more than a record holds: "
             "choose fewer epochs, or record = 'last'"

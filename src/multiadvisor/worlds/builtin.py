@@ -10,7 +10,15 @@ from typing import Any
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
-from multiadvisor.worlds import dyna_maze, fishery, gadgets, mountain_car, pac_boy, racetrack  # noqa: F401 they register
+from multiadvisor.worlds import (  # noqa: F401 they register their tasks
+    dyna_maze,
+    fishery,
+    fruit_goals,
+    gadgets,
+    mountain_car,
+    pac_boy,
+    racetrack,
+)
 from multiadvisor.worlds.registry import FILES, TASKS
 
 
