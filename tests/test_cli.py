@@ -175,7 +175,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train gymnasium:no_such_module:Foo-v0", "cannot be made: ModuleNotFoundError"),
         ("train pac-boy --deep --foresight estimate", "advisors with tables"),
         ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
-        ("train gymnasium:Pendulum-v1", "actions are Box"),
+        ("train gymnasium:Pendulum-v1 --learner linear", "which is a table"),
         ("train pac-boy --out .", "holds no run"),
         ("evaluate no-such-run", "no run in 'no-such-run'"),
         ("evaluate", "required: RUN"),

@@ -14,9 +14,9 @@ from multiadvisor.commands.parsing import (
     add_deep_fields,
     add_environment_flags,
     add_fields,
-    deep_from_flags,
     from_flags,
     named_numbers,
+    networks_from_flags,
     number,
     parse,
     say,
@@ -73,14 +73,18 @@ def run(arguments: Sequence[str]) -> int:
         require("tensorboard")
     from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.storage.lock import locked
-    from multiadvisor.worlds.adapter import refuse_numbers_for_names
+    from multiadvisor.worlds.components import refuse_numbers_for_names
 
     if given.resume and given.out is None:
         raise BadInput("--resume goes on with the run in --out: name its folder")
-    settings = dataclasses.replace(from_flags(given, Settings), deep=deep_from_flags(given))
-    schedule = from_flags(given, Schedule)
+    settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
+    if not given.task.startswith("gymnasium:"):
+        networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
-    if settings.deep is not None:
+    settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
+    if task.continuous:
+        require("deep")
+    if settings.deep is not None or task.continuous:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):
         training = begin(task, settings, schedule, given.out, given.resume)

@@ -207,6 +207,10 @@ def record(
     >>> trace.turns.tolist(), trace.turn(0, 0).state.tolist()
     ([10, 10], [12, 1, 1, 1])
     """
+    if agent.task.continuous:
+        raise BadInput(
+            f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
@@ -319,7 +323,7 @@ def explain_turn(
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
-    found = explain_advised(agent, seen.names, seen.advice, seen.action, against, here)
+    found = explain_advised(agent, seen.names, seen.advice, seen.action, against, here, seen.state)
     return dataclasses.replace(found, stuck=stuck_at(trace, game, turn)) if here is None else found
 
 

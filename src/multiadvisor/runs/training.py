@@ -16,11 +16,11 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
+from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
-from multiadvisor.settings import Schedule, Settings, finite_number
+from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
@@ -77,7 +77,8 @@ class Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
         # a network may diverge at any time: its first epoch is saved as soon as it is there
-        fragile = self.keep_last and self.agent.settings.deep is not None
+        networks = [getattr(self.agent.settings, name) for name in NETWORKS]
+        fragile = self.keep_last and any(part is not None for part in networks)
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
@@ -175,6 +176,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     agent, record = load_with_record(out, task, reweight=False)
+    settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
@@ -190,7 +192,7 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
     fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
-    ahead = 0 if settings.deep is None else settings.deep.envs
+    ahead = max((part.envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
     if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
