@@ -22,7 +22,7 @@ LAYERS = [
     {"tabular"},
     {"deep"},
     {"storage"},
-    {"agent"},
+    {"agent", "portfolio"},
     {"theory"},
     {"shortest", "silence", "sentences", "explain"},
     {"checks"},

@@ -10,7 +10,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.aggregations import ARBI_Q, CORRECTION, GPI, SELECTIONS, behaviour, epsilon_greedy, greedy, weighted_sum
+from multiadvisor.aggregations import (
+    ARBI_Q,
+    CORRECTION,
+    GPI,
+    SELECTIONS,
+    behaviour,
+    epsilon_greedy,
+    greedy,
+    weighted_sum,
+)
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,

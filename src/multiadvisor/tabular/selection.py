@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import ARBI_Q, SELECTIONS
+from multiadvisor.aggregations import ARBI_Q
 from multiadvisor.compiling import compiled, inside
 from multiadvisor.errors import BadInput
 from multiadvisor.plannings import TAKEN
