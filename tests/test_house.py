@@ -22,7 +22,7 @@ LAYERS = [
     {"tabular"},
     {"deep", "continuous"},
     {"storage"},
-    {"agent"},
+    {"agent", "portfolio"},
     {"theory"},
     {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},

@@ -11,6 +11,7 @@ from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds import (  # noqa: F401 they register their tasks
+    bunny,
     dyna_maze,
     fishery,
     fruit_goals,
@@ -19,7 +20,10 @@ from multiadvisor.worlds import (  # noqa: F401 they register their tasks
     pac_boy,
     racetrack,
 )
+from multiadvisor.worlds.registration import register_environments
 from multiadvisor.worlds.registry import FILES, TASKS
+
+register_environments()
 
 
 def make(name: str, /, **options: Any) -> Task:
