@@ -15,7 +15,7 @@ LAYERS = [
     {"errors", "version", "statistics", "extras"},
     {"compiling", "grid", "interrupt", "own", "progress", "restored"},
     {"draws"},
-    {"plannings", "aggregations"},
+    {"plannings", "aggregations", "mappings"},
     {"committee", "settings"},
     {"task", "learner"},
     {"worlds"},

@@ -39,6 +39,7 @@ class Committee(NamedTuple):
     gamma: Any  # [n]
     alpha: Any  # [n]
     target: Any  # [rows, A] the policies that are valued, where some planning needs them
+    mapping: Any  # [n, 3] the scales on which values are moved (`mapped.py`), where some advisor has one
 
 
 class Slots(NamedTuple):
@@ -272,8 +273,8 @@ def nudge(table, row, action, alpha, target):
 
 
 @inside
-def pay(slots, m, committee, now, run, tally, returns):
-    """Count the rewards, then add the noise; whether anybody was paid, and whether anybody has ended."""
+def pay(slots, m, committee, tally, returns):
+    """Count the rewards; whether anybody was paid, and whether anybody has ended."""
     paid, leaving = False, False
     for i in range(m):
         paid |= slots.reward[i] != 0.0
@@ -284,10 +285,15 @@ def pay(slots, m, committee, now, run, tally, returns):
                 j = slots.advisors[i]
                 tally[GAME_SCORE] += committee.weight[j] * slots.reward[i]
                 returns[j] += slots.reward[i]
+    return paid, leaving
+
+
+@inside
+def perceive(slots, m, now, run):
+    """Add the noise."""
     if run.sigma > 0.0:
         for i in range(m):
             slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
-    return paid, leaving
 
 
 @inside
@@ -431,9 +437,10 @@ def play(
 
         action, before = next_action(voice.total, clock, run), m
         terminated = step(constants, x, action, now, slots.advisors, m, slots.reward, slots.ended)
-        paid, leaving = pay(slots, m, committee, now, run, tally, returns[min(game, returns.shape[0] - 1)])
+        paid, leaving = pay(slots, m, committee, tally, returns[min(game, returns.shape[0] - 1)])
         if PSEUDO:
             pseudo(constants, x, action, slots.advisors, m, slots.ended, slots.reward)
+        perceive(slots, m, now, run)
         decay = decay_of(run.half, clock[TURN])
         m = settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
         if SPEAKS:
@@ -548,15 +555,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     """
     slots = unpack(whole, real)
     committee = Committee(
-        whole[POSITION],
-        whole[ONE],
-        whole[KIND_OF],
-        whole[PART_OF],
-        real[WEIGHT_OF],
-        real[GAMMA_OF],
-        real[ALPHA_OF],
-        counts,
-    )
+        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF],
+        counts, counts,
+    )  # fmt: skip
     voice = voice_of(whole, real, voices, clock[PARTS])
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
@@ -576,7 +577,8 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
             if not np.isfinite(slots.reward[i]):
                 return -1 - j
             slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
-        _, leaving = pay(slots, m, committee, now, run, tally, real[RETURNS])
+        _, leaving = pay(slots, m, committee, tally, real[RETURNS])
+        perceive(slots, m, now, run)
         m = settle(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
 
     count = 0

@@ -19,6 +19,7 @@ from multiadvisor.worlds import (  # noqa: F401 they register their tasks
     mountain_car,
     pac_boy,
     racetrack,
+    tile_chain,
 )
 from multiadvisor.worlds.registration import register_environments
 from multiadvisor.worlds.registry import FILES, TASKS
