@@ -31,9 +31,9 @@ def nudge_mapped(table, row, action, alpha, target, mapping):
 
 
 @inside
-def settle_mapped(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_mapped(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """`settle_advisors`, on mapped scales."""
-    if not (leaving or terminated):
+    if not (first < m or terminated):
         return m
     stay = 0
     for i in range(m):
