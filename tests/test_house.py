@@ -20,11 +20,11 @@ LAYERS = [
     {"task", "learner"},
     {"worlds"},
     {"tabular"},
-    {"deep"},
+    {"deep", "continuous"},
     {"storage"},
-    {"agent"},
+    {"agent", "portfolio"},
     {"theory"},
-    {"shortest", "silence", "sentences", "explain"},
+    {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},
     {"runs", "plots", "paper_plots", "video"},
     {"experiments", "benchmarks"},
@@ -83,7 +83,7 @@ def test_imports_point_one_way(path):
     # worker finds the work of an experiment's job by its name.
     upwards = {
         "task": {"multiadvisor.worlds.gymnasium_tasks", "multiadvisor.worlds.names", "multiadvisor.worlds.game"},
-        "agent": {"multiadvisor.explain"},
+        "agent": {"multiadvisor.explain", "multiadvisor.explain_actor"},
         "runs.jobs": {"multiadvisor.experiments"},
     }
     allowed = upwards.get(own, set())

@@ -88,7 +88,7 @@ def test_any_text_is_a_maze_or_one_sentence(text):
         ("two-goal", {"r1": -1.0}, "finite numbers above 0"),
         ("dollars-and-euros", {"failure": 1.0}, "failure is 1.0"),
         ("gymnasium:NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
-        ("gymnasium:Pendulum-v1", {}, "actions are Box"),
+        ("gymnasium:Pendulum-v1", {"bins": "5,5,5"}, "leave bins and discretise out"),
     ],
 )
 def test_bad_tasks(name, options, message):

@@ -36,7 +36,7 @@ class Transition(NamedTuple):
     """What a focus' reward and end may look at: one step of a Gymnasium environment."""
 
     observation: Any
-    action: int
+    action: Any
     reward: Any
     next_observation: Any
     terminated: bool
@@ -238,11 +238,15 @@ class Task:
 
     In a compiled world `state` is a compiled function (constants, x) -> number below `states`.
     """
+    arbitrator: Focus | None = None
+    """What an arbitrator looks at and its step size, as for a correction; None: the whole state. In a Gymnasium
+    environment also its `reward`; None: what the advisors are paid, times their weights."""
 
     def __post_init__(self) -> None:
         check_foci(self.foci)
-        if self.correction is not None:
-            check_foci([self.correction])
+        for learned in (self.correction, self.arbitrator):
+            if learned is not None:
+                check_foci([learned])
         if len(self.actions) < 1:
             raise BadInput(f"task {self.name!r} has no action: give it at least one")
         if (self.world is None) == (self.adapter is None):
@@ -283,6 +287,11 @@ class Task:
     def weights(self) -> np.ndarray:
         """w [n]."""
         return np.array([focus.weight for focus in self.foci])
+
+    @property
+    def continuous(self) -> bool:
+        """Whether actions are real numbers: then `actions` names the numbers that one of them consists of."""
+        return self.adapter is not None and self.adapter.box is not None
 
     @property
     def first_action(self) -> int:
@@ -382,6 +391,8 @@ class Task:
             whole.append([[f.mapping, repr(float(f.mapped_alpha))] for f in self.foci])
         if self.correction is not None:
             whole.append([self.correction.states, repr(self.correction.alpha)])
+        if self.arbitrator is not None:
+            whole.append(["arbitrator", self.arbitrator.states, repr(self.arbitrator.alpha)])
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
@@ -421,14 +432,15 @@ class Task:
         correction: Focus | None = None,
         rest: bool = False,
         action_names: Sequence[str] | None = None,
+        arbitrator: Focus | None = None,
         **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
+        """A task from any Gymnasium or MO-Gymnasium environment with Discrete or Box actions, or from the name of one.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
         each such term in `info`, and `rest=True` adds one for what they leave of the reward. Real-valued observations
-        need `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at,
+        need `discretise`, or a `state` function in each focus; `correction` and `arbitrator` name what these look at,
         where that is not the whole observation; `action_names` are for reading. The environment is the agent's from
         then on: play in another one, as a step or reset of yours would come into the middle of its games.
 
@@ -441,7 +453,7 @@ class Task:
         from multiadvisor.worlds.names import with_action_names
 
         made = task_from_gymnasium(env, foci, name, discretise, options, rest)
-        return replace(with_action_names(made, action_names), correction=correction)
+        return replace(with_action_names(made, action_names), correction=correction, arbitrator=arbitrator)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor import draws
+from multiadvisor.aggregations import LEARNED
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput, short
@@ -22,6 +23,7 @@ from multiadvisor.restored import MOST_TURNS, Arrays, array, require
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans, switch
 from multiadvisor.tabular.mapped import mappings_of
+from multiadvisor.tabular.selection import needs_of
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task, Transition
 
@@ -39,6 +41,7 @@ class Tables(ABC):
     clock: Any  # [...] int64
     tally: Any  # [...]
     made: Made
+    plans: kernel.Plans
     exploration: Exploration
 
     @property
@@ -87,8 +90,9 @@ class Tables(ABC):
     def explore(self, state: Any) -> int:
         """The action that learning would take in one state."""
         total = self._total(state)
-        turn = np.uint64(draws.turn_key(self.key, self.exploration.turn(self.turns)))
-        return int(kernel.choose(total, self.settings.epsilon, np.uint64(draws.draw(turn, draws.CHOICE))))
+        turn = self.exploration.turn(self.turns)
+        word = draws.draw(np.uint64(draws.turn_key(self.key, turn)), draws.CHOICE)
+        return int(kernel.choose(total, self.settings.exploring(turn), np.uint64(word)))
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
@@ -97,9 +101,20 @@ class Tables(ABC):
         advice = self.table[rows]
         return Consulted(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
 
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+        return plans.hearing(self.task.foci, self.voices, self.plans, self._offset, *self.rows(state))
+
+    @property
+    @abstractmethod
+    def _offset(self) -> np.ndarray:
+        """[n] what tells the rows of advisors apart that are in one local state."""
+
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
         told = self.consult(state)
+        if len(self.plans.sizes):
+            return self.hearing(state).prefer(told.advice, told.weights)
         return self.voices.prefer(told.advice, told.weights, told.advisors)
 
 
@@ -128,11 +143,11 @@ class Made(NamedTuple):
 
 def made_committee(task: Task, settings: Settings) -> Made:
     """Who plans how and is heard how, as the compiled loop has it."""
-    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, tables=True)
+    plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation, LEARNED)
     known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in voices.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
-    needs = {need for planning in plannings for need in planning.needs}
+    needs = {need for planning in plannings for need in planning.needs} | needs_of(settings.aggregation)
     return Made(
         voices, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
         sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
@@ -198,6 +213,7 @@ class CompiledLearner(Tables):
         run = kernel.Run(
             key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
             float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
+            settings.epsilon_half,
         )  # fmt: skip
         returns = np.zeros((max(games, 1), task.n))
         scores, lengths, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
@@ -246,6 +262,10 @@ class CompiledLearner(Tables):
         advisors, rows, voice, _ = self._asked(state)
         heard = voice != 0.0
         return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
+
+    @property
+    def _offset(self) -> np.ndarray:
+        return self.committee.offset
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""

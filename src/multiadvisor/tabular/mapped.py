@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.committee import learned_beside
 from multiadvisor.compiling import inside
 from multiadvisor.errors import BadInput
 from multiadvisor.mappings import Mapping, forward, inverse, mapping_named, moved
@@ -30,9 +31,9 @@ def nudge_mapped(table, row, action, alpha, target, mapping):
 
 
 @inside
-def settle_mapped(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_mapped(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """`settle_advisors`, on mapped scales."""
-    if not (leaving or terminated):
+    if not (first < m or terminated):
         return m
     stay = 0
     for i in range(m):
@@ -123,6 +124,6 @@ def ways_of_mapped(settings: Settings) -> dict[str, Any]:
 
     if settings.learner == "linear":
         return {"hear": aggregate, "settle": settle_features, "advance": advance_mapped_features}
-    if settings.aggregation in ("correction", "gpi"):
+    if learned_beside(settings.aggregation):
         raise BadInput(f"the aggregation {settings.aggregation!r} learns on plain values: leave mappings out")
     return {"hear": aggregate, "settle": settle_mapped, "advance": advance_mapped}

@@ -18,6 +18,7 @@ import numpy as np
 from multiadvisor.errors import BadInput, short
 from multiadvisor.restored import require
 from multiadvisor.task import Focus, Transition, nothing
+from multiadvisor.worlds.box import BoxActions
 from multiadvisor.worlds.components import reward_components
 from multiadvisor.worlds.info import Terms
 from multiadvisor.worlds.stage import stage_of
@@ -153,13 +154,15 @@ class Adapter:
         self.stage = stage_of(env)  # taken by whoever steps it
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         choice = env.single_action_space if self.vector else env.action_space
-        if not isinstance(choice, spaces.Discrete):
+        self.box = BoxActions(choice) if isinstance(choice, spaces.Box) else None  # continuous actions
+        if not isinstance(choice, spaces.Discrete | spaces.Box):
             raise BadInput(
-                f"the environment's actions are {type(choice).__name__}, but advisors need Discrete ones: "
-                "wrap the environment so that it offers a finite choice"
+                f"the environment's actions are {type(choice).__name__}, but advisors need Discrete or Box ones: "
+                "wrap the environment so that it offers a finite choice, or real numbers"
             )
-        self.actions = int(choice.n)
-        self.first_action = int(choice.start)
+        self.actions, self.first_action = 0 if self.box is None else self.box.size, 0
+        if isinstance(choice, spaces.Discrete):
+            self.actions, self.first_action = int(choice.n), int(choice.start)
         self.components = reward_components(env)
         n = len(self.foci)
         self.views: list[View] = []
@@ -167,6 +170,11 @@ class Adapter:
         self.position = np.zeros(n, np.int64)
         self.refusal: BadInput | None = None  # why there can be no table; a network may still see it
         try:
+            if self.box is not None:
+                raise _NoTable(
+                    "tables are learned with a finite choice of actions, and these are continuous: leave bins and "
+                    "discretise out"
+                )
             if self.vector:
                 raise _NoTable("tables are learned in single games, and this is a vector environment: give deep=")
             self._whole = self._whole_observation(env.observation_space, discretise)
@@ -336,12 +344,16 @@ class Adapter:
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
 
-    def step(self, action: int, result: Any = None) -> tuple[bool, bool]:
+    def step(self, action: Any, result: Any = None) -> tuple[bool, bool]:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated.
 
-        `result`: what it gave, where somebody else has made it.
+        The action is counted from 0, or for a box of them each number is from -1 to 1. `result`: what the step gave,
+        where somebody else has made it.
         """
-        action += self.first_action
+        if self.box is not None:
+            action = self.box.to_environment(action)
+        else:
+            action += self.first_action
         if result is None:
             result = self.env.step(action)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here

@@ -381,6 +381,8 @@ def task_from_gymnasium(
         told = [Focus(part, reward=k) for k, part in enumerate(names)] or [Focus("reward")]
     check_foci(told)
     adapter = Adapter(env, told, discretise)
+    if adapter.box is not None and discretise is not None and adapter.refusal is not None:
+        raise adapter.refusal
     adapter.made_here = by_name is not None
     spec = env.spec or getattr(env.unwrapped, "spec", None)
     known, by_hand = _task_options(env, told, discretise)
@@ -389,7 +391,8 @@ def task_from_gymnasium(
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     return Task(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
-        actions=action_names(env, adapter.actions, adapter.first_action), observation_names=observation_names(env),
+        actions=action_names(env, adapter.actions, adapter.first_action, adapter.box is not None),
+        observation_names=observation_names(env),
         foci=tuple(told), adapter=adapter, options=known,
         known={
             "environment": described(env), "discretise": _known(discretise),

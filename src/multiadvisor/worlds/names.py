@@ -95,7 +95,7 @@ def _documented(env: Any, table: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     return table.get(spec.name, ())
 
 
-def action_names(env: Any, count: int, first: int = 0) -> tuple[str, ...]:
+def action_names(env: Any, count: int, first: int = 0, box: bool = False) -> tuple[str, ...]:
     """Names [A] of the actions, of which `first` is the first one's number.
 
     They are the environment's own (`action_names`, or `get_action_meanings()`), or as its documentation has them.
@@ -106,7 +106,7 @@ def action_names(env: Any, count: int, first: int = 0) -> tuple[str, ...]:
     """
     import gymnasium
 
-    env, numbers = one_of(env), tuple(f"action {first + k}" for k in range(count))
+    env, numbers = one_of(env), tuple(f"action[{k}]" if box else f"action {first + k}" for k in range(count))
     if any(isinstance(wrapper, gymnasium.ActionWrapper) for wrapper in _wrappers(env)):
         return numbers  # whose actions are others than the environment's
     inner = env.unwrapped

@@ -44,8 +44,8 @@ def channels_job(seed: int) -> Job:
 def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """How far the advisors' sum is from the optimum, over its largest value, after each number of transitions."""
     task = channels(config["mappings"], config["seed"])
-    settings = Settings(planning="empathic", alpha=0.5, alpha_half=2_000, epsilon=1.0, seed=config["seed"])
-    best, _ = optimum(enumerate_task(task), settings.gamma)
+    settings = Settings("empathic", gamma=0.9, alpha=0.5, alpha_half=2_000, epsilon=1.0, seed=config["seed"])
+    best, _ = optimum(enumerate_task(task), 0.9)
     agent, errors = MultiAdvisor(task, settings), []
     for turns in config["looks"]:
         agent.learn(turns - agent.turns, progress=False)
