@@ -22,7 +22,7 @@ from multiadvisor.worlds.slots import slot_of
 TURN, GAMES, GAME_TURN, FRESH, HELD = range(5)  # HELD: the next action plus 1, where an advisor has learned from it
 GAME_SCORE, SCORE_SUM = range(2)
 # What some planning has to know of the next state, as bits.
-NEEDS = {"greedy": 1, "taken": 2, "behaviour": 4, "counts": 8}
+NEEDS = {"greedy": 1, "taken": 2, "behaviour": 4, "counts": 8, "target": 16}
 MIXED = -1  # in the place of one planning's code: advisors plan differently
 
 TINY = 1e-200  # smaller values are set to 0: denormals would slow every later turn a hundredfold
@@ -38,6 +38,8 @@ class Committee(NamedTuple):
     weight: Any  # [n]
     gamma: Any  # [n]
     alpha: Any  # [n]
+    target: Any  # [rows, A] the policies that are valued, where some planning needs them
+    mapping: Any  # [n, 3] the scales on which values are moved (`mapped.py`), where some advisor has one
 
 
 class Slots(NamedTuple):
@@ -59,6 +61,7 @@ class Slots(NamedTuple):
 
 
 WHOLE_SLOTS, REAL_SLOTS = 6, 6
+WORLD_WHOLE, WORLD_REAL = WHOLE_SLOTS + 2, REAL_SLOTS + 1  # with who has arrived, where advisors join
 
 
 class Seen(NamedTuple):
@@ -107,6 +110,7 @@ class Run(NamedTuple):
     learning: bool
     kind: int  # the code of everybody's planning, or MIXED
     needs: int
+    cooling: int  # epsilon falls as `decay_of` says
 
 
 # ---- bound before compiling ------------------------------------------------------------------------------------------
@@ -128,6 +132,10 @@ def step(constants, x, action, key, advisors, m, reward, ended):
 
 def speaks(constants, x, advisors, m, voice):
     """See `reset`; a world without it lets everybody speak."""
+
+
+def pseudo(constants, x, action, advisors, m, ended, reward):
+    """See `reset`; a world without it lets everybody learn from what it is paid."""
 
 
 def combine(code, table, rows, weights, m, parameter, preferences):
@@ -192,8 +200,7 @@ def choose(total, epsilon, word):
 @inside
 def behave(total, epsilon, behaviour):
     """The probabilities with which `choose` takes each action."""
-    actions = total.shape[0]
-    best, ties = total[0], 0
+    actions, best, ties = total.shape[0], total[0], 0
     for a in range(1, actions):
         best = larger(best, total[a])
     for a in range(actions):
@@ -280,8 +287,8 @@ def nudge(table, row, action, alpha, target):
 
 
 @inside
-def pay(slots, m, committee, now, run, tally, returns):
-    """Count the rewards, then add the noise; the first slot that was paid or has ended, or m."""
+def pay(slots, m, committee, tally, returns):
+    """Count the rewards; the first slot that was paid or has ended, or m."""
     something, first = 0, m
     for i in range(m):
         something |= slots.bits[i] | slots.ended[i]
@@ -294,10 +301,15 @@ def pay(slots, m, committee, now, run, tally, returns):
                 j = slots.advisors[i]
                 tally[GAME_SCORE] += committee.weight[j] * slots.reward[i]
                 returns[j] += slots.reward[i]
+    return first
+
+
+@inside
+def perceive(slots, m, now, run):
+    """Add the noise."""
     if run.sigma > 0.0:
         for i in range(m):
             slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
-    return first
 
 
 @inside
@@ -336,24 +348,26 @@ def crossed(advisors, rows, nexts, m, shared):
 def foresee(counts, nexts, m, now, run, voice, clock):
     """What follows in the next state, as far as some planning needs it."""
     ahead = taken = 0
+    epsilon = run.epsilon * decay_of(run.cooling, clock[TURN] + 1)
     if run.needs & 1:
         ahead = greedy(voice.total, draw(now, FORESIGHT))
     if run.needs & 2:  # chosen now, unless it is known already, and held until it is taken
         if clock[HELD] == 0:
-            clock[HELD] = 1 + choose(voice.total, run.epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
+            clock[HELD] = 1 + choose(voice.total, epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
         taken = clock[HELD] - 1
     if run.needs & 4:
-        behave(voice.total, run.epsilon, voice.behaviour)
+        behave(voice.total, epsilon, voice.behaviour)
     if run.needs & 8:
         for i in range(m):
             counts[np.uintp(nexts[i]), ahead] += 1.0
-    return Ahead(ahead, taken, voice.behaviour, voice.behaviour)
+    return ahead, taken
 
 
 @inside
 def look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock):
     """What the m advisors that stay expect of the next state."""
-    ahead = foresee(counts, nexts, m, now, run, voice, clock)
+    action, taken = foresee(counts, nexts, m, now, run, voice, clock)
+    ahead = Ahead(action, taken, voice.behaviour, voice.behaviour, committee.target)
     expect(run.kind, table, counts, nexts, m, ahead, slots.value, slots.advisors, committee.kind)
 
 
@@ -402,7 +416,8 @@ def next_action(total, clock, run):
         held = clock[HELD] - 1
         clock[HELD] = 0
         return held
-    return choose(total, run.epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
+    epsilon = run.epsilon * decay_of(run.cooling, clock[TURN])
+    return choose(total, epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
 
 
 # ---- a compiled world ------------------------------------------------------------------------------------------------
@@ -413,9 +428,7 @@ def play(
     """Play and learn for `turns` turns in a compiled world, or, where `scores` has room, until it is full of games."""
     slots = unpack(whole, real)
     rows, nexts = slots.rows, slots.nexts
-    games, game = scores.shape[0], 0
-    m, played = 0, 0
-    entering = True
+    games, game, m, played, entering = scores.shape[0], 0, 0, 0, True
     while played < turns and (games == 0 or game < games):
         now = turn_key(run.key, clock[TURN])
         if clock[FRESH] == 1:
@@ -431,10 +444,12 @@ def play(
             place(slots, committee, rows, m)
             hear(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
             entering = False
-
         action, before = next_action(voice.total, clock, run), m
         terminated = step(constants, x, action, now, slots.advisors, m, slots.reward, slots.ended)
-        first = pay(slots, m, committee, now, run, tally, returns[min(game, returns.shape[0] - 1)])
+        first = pay(slots, m, committee, tally, returns[min(game, returns.shape[0] - 1)])
+        if PSEUDO:
+            pseudo(constants, x, action, slots.advisors, m, slots.ended, slots.reward)
+        perceive(slots, m, now, run)
         decay = decay_of(run.half, clock[TURN])
         m = settle(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
         if SPEAKS:
@@ -443,29 +458,30 @@ def play(
         local_states(constants, x, slots.advisors, m, slots.local)
         place(slots, committee, nexts, m)
         seen = Seen(slots.advisors, nexts, slots.voice, m)
+        if JOINS and not terminated:  # whoever is active now, those whose part has begun anew among them
+            joined = Slots(
+                whole[ARRIVED], slots.local, whole[ARRIVED_ROW], nexts, slots.ended, slots.scratch, real[ARRIVED_VOICE],
+                slots.gamma, slots.alpha, slots.reward, slots.value, slots.volume,
+            )  # fmt: skip
+            size = begin(constants, x, joined.advisors)
+            give_voice(joined, committee, size)
+            speaks(constants, x, joined.advisors, size, joined.voice)
+            local_states(constants, x, joined.advisors, size, joined.local)
+            place(joined, committee, joined.rows, size)
+            seen = Seen(joined.advisors, joined.rows, joined.voice, size)
         advance(
-            combine,
-            expect,
-            table,
-            counts,
-            slots,
-            rows,
-            nexts,
-            m,
-            seen,
-            committee,
-            action,
-            decay,
-            now,
-            run,
-            voice,
+            combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice,
             clock,
-        )
-        if first < before or run.sigma > 0.0:
+        )  # fmt: skip
+        if PSEUDO or first < before or run.sigma > 0.0:
             for i in range(before):
                 slots.reward[i], slots.ended[i] = 0.0, 0
+        if JOINS:
+            m = seen.size
+            for i in range(m):
+                slots.advisors[i], nexts[i], slots.voice[i] = seen.advisors[i], seen.rows[i], seen.voice[i]
+            seat(slots, committee, m)
         rows, nexts = nexts, rows
-
         played += 1
         if end_turn(clock, tally, run, terminated, False):
             if game < games:
@@ -486,12 +502,18 @@ def ask(constants, x, table, whole, real, committee, voice):
     return m
 
 
-SPEAKS = False  # bound: whether the world has a `speaks` of its own
+# bound: whether the world has a `speaks` and a `pseudo` of its own, and whether advisors may join during a game
+SPEAKS = PSEUDO = JOINS = False
 
 
 @inside
 def everybody_speaks(constants, x, advisors, m, voice):
     """Where a world says nothing about who is silent."""
+
+
+@inside
+def nothing_besides(constants, x, action, advisors, m, ended, reward):
+    """Where a world has no pseudo-rewards."""
 
 
 # ---- a Python environment, one step at a time ------------------------------------------------------------------------
@@ -503,8 +525,21 @@ DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has
 ) = range(WHOLE_SLOTS, WHOLE_SLOTS + 13)  # fmt: skip
 ARRIVED_VOICE, WEIGHT_OF, GAMMA_OF, ALPHA_OF, PARAMETERS, RETURNS = range(REAL_SLOTS, REAL_SLOTS + 6)
 ADAPTER_WHOLE, ADAPTER_REAL = WHOLE_SLOTS + 13, REAL_SLOTS + 6
-ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS = range(5, 14)  # of `clock`
+ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS, COOLING = range(5, 15)  # of `clock`
 EPSILON, SIGMA = range(2, 4)  # of `tally`
+
+
+def voice_of(whole, real, voices, parts):
+    """How the aggregator hears: `plain_voice`, or that of `plans`."""
+
+
+@inside
+def plain_voice(whole, real, voices, parts):
+    """`voices` [3, A] is room to work in."""
+    return Voice(
+        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2],
+        0,
+    )  # fmt: skip
 
 
 def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tally, event):
@@ -515,16 +550,13 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     """
     slots = unpack(whole, real)
     committee = Committee(
-        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF]
-    )
-    parts = clock[PARTS]
-    voice = Voice(
-        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], voices[0], voices[1], voices[2], voices[2],
-        0,
+        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF],
+        counts, counts,
     )  # fmt: skip
+    voice = voice_of(whole, real, voices, clock[PARTS])
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
-        clock[KIND], clock[NEEDED],
+        clock[KIND], clock[NEEDED], clock[COOLING],
     )  # fmt: skip
     rows, nexts = slots.rows, slots.nexts
     now, decay, action = turn_key(run.key, clock[TURN]), decay_of(run.half, clock[TURN]), clock[ACTION]
@@ -540,9 +572,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
             if not np.isfinite(slots.reward[i]):
                 return -1 - j
             slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
-        first = pay(slots, m, committee, now, run, tally, real[RETURNS])
+        first = pay(slots, m, committee, tally, real[RETURNS])
+        perceive(slots, m, now, run)
         m = settle(table, slots, rows, m, committee, action, decay, run, first, event == TERMINATED, voice)
-
     count = 0
     if event != TERMINATED:
         for j in range(whole.shape[1]):
@@ -554,23 +586,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
             nexts[i] = firsts[whole[VIEW, slots.advisors[i]]] + whole[POSITION, slots.advisors[i]]
         seen = Seen(whole[ARRIVED], whole[ARRIVED_ROW], real[ARRIVED_VOICE], count)
         advance(
-            combine,
-            expect,
-            table,
-            counts,
-            slots,
-            rows,
-            nexts,
-            m,
-            seen,
-            committee,
-            action,
-            decay,
-            now,
-            run,
-            voice,
+            combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice,
             clock,
-        )
+        )  # fmt: skip
     if stepped and end_turn(clock, tally, run, event == TERMINATED, event == TRUNCATED):
         return 0
     for i in range(count):
