@@ -27,7 +27,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 
 # The modules whose code may be inlined into a compiled loop: an edit of any of them voids the cache.
 INLINED = (
-    "compiling", "draws", "plannings", "aggregations", "tabular/kernel", "tabular/linear", "tabular/switch",
+    "compiling", "draws", "plannings", "aggregations", "mappings", "tabular/kernel", "tabular/linear", "tabular/switch",
     "tabular/correction", "tabular/looking", "tabular/mapped", "tabular/plans", "tabular/selection", "worlds/slots",
     "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources",
 )  # fmt: skip
