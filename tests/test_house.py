@@ -22,7 +22,7 @@ LAYERS = [
     {"tabular"},
     {"deep"},
     {"storage"},
-    {"agent", "portfolio"},
+    {"agent", "council", "portfolio"},
     {"theory"},
     {"shortest", "silence", "sentences", "explain"},
     {"checks"},
