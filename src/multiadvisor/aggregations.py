@@ -402,7 +402,9 @@ def normalised(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
 @aggregation(CORRECTION, compiled=fill_nothing)
 def correction(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """The sum less the correction D(x, a) that the aggregator learns beside it: what the sum promises too much."""
-    raise BadInput("the correction is learned beside tables, and there are none here: choose another aggregation")
+    raise BadInput(
+        "the correction is learned beside tables or a network, and there are none here: choose another aggregation"
+    )
 
 
 @aggregation(GPI, compiled=fill_nothing)

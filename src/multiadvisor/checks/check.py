@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aggregations import LEARNED
 from multiadvisor.committee import doubtful, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
@@ -216,7 +217,7 @@ class _Record:
     """A game, or the beginning of one."""
 
     game: int
-    actions: list[int] = field(default_factory=list)
+    actions: list[Any] = field(default_factory=list)
     trace: list[Any] = field(default_factory=list)
     over: bool = False
 
@@ -237,7 +238,7 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, 
     if games < 1 or turns < 1:
         raise BadInput(f"cannot check a task in {games} games and {turns} turns: give at least one of each")
     findings, records = Findings(), list[_Record]()
-    voices = voices_of(task, aggregation, tables=True)
+    voices = voices_of(task, aggregation, LEARNED)
     subject = _subject(task, findings, seed)
     subject.voices = voices
     with contextlib.suppress(Broken):
@@ -262,18 +263,19 @@ def _subject(task: Task, findings: Findings, seed: int) -> Subject:
 
 
 # ---- the plan of a check ---------------------------------------------------------------------------------------------
-def _wander(subject: Subject, game: int) -> Iterator[int]:
+def _wander(subject: Subject, game: int) -> Iterator[Any]:
     """Random actions, half of them repeated: this gets further than a walk that turns at every step."""
     generator = np.random.default_rng(int(draws.stream_key(subject.seed, draws.TRAINING, game)))
-    action = 0
+    action: Any = 0
     for turn in itertools.count():
         if turn == 0 or generator.random() < 0.5:
-            action = int(generator.integers(len(subject.task.actions)))
+            count = len(subject.task.actions)
+            action = generator.uniform(-1, 1, count) if subject.task.continuous else int(generator.integers(count))
         yield action
 
 
 def _play(
-    subject: Subject, record: _Record, actions: Iterable[int], turns: int, *, keep: bool = True, seeded: bool = True
+    subject: Subject, record: _Record, actions: Iterable[Any], turns: int, *, keep: bool = True, seeded: bool = True
 ) -> None:
     """Play a game to its end, or for so many turns."""
     first = subject.deal(record.game, seeded=seeded)

@@ -6,15 +6,17 @@ stacked. `MultiAdvisor` uses one; the experiments on a GPU use many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from multiadvisor.committee import Team, plannings_of, voices_of
+from multiadvisor.aggregations import CORRECTION
+from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
+from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
 from multiadvisor.deep.sources import (
     NOBODY,
@@ -25,17 +27,20 @@ from multiadvisor.deep.sources import (
     evaluation_keys,
     training_keys,
 )
+from multiadvisor.deep.split import foci_of, split_task, with_correction
 from multiadvisor.deep.update import Rules, make_update
-from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_key
+from multiadvisor.draws import EVALUATION, TRAINING, stream_key
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learner import Consulted, Exploration, Played, not_finite, refuse_unobservable
 from multiadvisor.restored import Arrays, Shapes, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.task import Focus, Task, Transition
-from multiadvisor.worlds.stage import Stage
 
-_LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _MOST_UPDATES = (1 << 31) - 1  # they are counted in 32 bits
+_FOR_TABLES = {
+    "taken": "the action taken next", "counts": "how often the aggregator acted so",
+    "target": "in which of its numbered local states an advisor was",
+}  # fmt: skip
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
@@ -44,42 +49,7 @@ def _forward(network: Network, observation: Any) -> Any:
     return network(observation)
 
 
-@dataclass(frozen=True)
-class Split:
-    """Which advisors the network has: the task's, its groups, or one for everything."""
-
-    names: tuple[str, ...]
-    weights: np.ndarray  # [k]
-    gammas: np.ndarray  # [k]
-    merge: np.ndarray | None
-    """[n, k]: how the task's n advisors pay into these; None: they are the same."""
-    members: tuple[tuple[int, ...], ...]
-    """For each, the task's advisors it stands for."""
-
-
-def split_task(task: Task, gamma: float, split: str) -> Split:
-    """The network's advisors.
-
-    >>> import multiadvisor as mad
-    >>> split_task(mad.make("pac-boy"), 0.9, "groups").names
-    ('ghosts', 'fruits')
-    """
-    if split == "advisors":
-        return Split(task.names, task.weights, task.gammas(gamma), None, tuple((j,) for j in range(task.n)))
-    groups = ["reward" if split == "none" else focus.group or focus.name for focus in task.foci]
-    names = tuple(dict.fromkeys(groups))
-    members = tuple(tuple(j for j, group in enumerate(groups) if group == name) for name in names)
-    merge = np.zeros((task.n, len(names)))
-    own = task.gammas(gamma)
-    gammas = np.full(len(names), gamma)
-    for k, part in enumerate(members):
-        merge[list(part), k] = task.weights[list(part)]
-        if len(set(own[list(part)])) == 1:
-            gammas[k] = own[part[0]]
-    return Split(names, np.ones(len(names)), gammas, merge, members)
-
-
-class DeepLearner:
+class DeepLearner(Staged):
     """Learns with a network; S = len(seeds) runs side by side, all of them alike but for the seed."""
 
     def __init__(
@@ -91,6 +61,8 @@ class DeepLearner:
         self.task, self.settings, self.deep = task, settings, deep
         self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
         self.split = split_task(task, settings.gamma, deep.split)
+        if settings.aggregation == CORRECTION:
+            self.split = with_correction(self.split, task, settings.gamma)
         self._activity = deep.split == "advisors" and (
             any(focus.active is not None for focus in task.foci) if task.world is None else True
         )
@@ -105,8 +77,10 @@ class DeepLearner:
         views = [self._view(sight.masks, part) for part in self.split.members]
         shares = {
             "shared": ["all"] * len(views), "advisor": list(self.split.names),
-            "group": [task.foci[part[0]].group or task.foci[part[0]].name for part in self.split.members],
+            "group": [task.foci[part[0]].group or task.foci[part[0]].name for part in self.split.members if part],
         }[deep.torso]  # fmt: skip
+        if self.split.correcting:  # it learns beside the advisors, and disturbs none of them
+            shares[len(views) - 1 :] = [""]
         self.plan = plan_networks(
             sight.shape, sight.scale, views, shares, len(task.actions), deep.convolutions, deep.strides, deep.hidden
         )
@@ -136,30 +110,38 @@ class DeepLearner:
         task, settings = self.task, self.settings
         if any(focus.alpha is not None for focus in task.foci):
             raise BadInput("a network has one learning rate for all its advisors: leave their alphas out")
-        if self.split.merge is None:
-            plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
-        else:
-            foci = tuple(Focus(name, group=name) for name in self.split.names)
-            stand_in = Team(task.name, foci)
-            plannings, voices = plannings_of(stand_in, settings.planned), voices_of(stand_in, settings.aggregation)
+        if any(focus.mapping is not None for focus in task.foci):
+            raise BadInput("mappings are for tables: leave them out of the foci of a network")
+        foci = foci_of(task, self.split)
+        if self.split.merge is not None:  # each of them is a group
+            foci = tuple(replace(focus, group=focus.name) for focus in foci)
+        team = Team(task.name, foci)
+        plannings, voices = plannings_of(team, settings.planned), voices_of(team, settings.aggregation, (CORRECTION,))
         for planning in plannings:
             for need in planning.needs:
-                if need in ("taken", "counts"):
+                if need in _FOR_TABLES:
                     raise BadInput(
                         f"planning {planning.name!r} is for tables: a memory of single transitions does not know "
-                        f"{'the action taken next' if need == 'taken' else 'how often the aggregator acted so'}"
+                        f"{_FOR_TABLES[need]}"
                     )
-        return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon)
+        return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon, self.split.correcting)
 
     @staticmethod
     def _view(masks: tuple[tuple[int, ...], ...], part: tuple[int, ...]) -> tuple[int, ...]:
-        """What the members see together."""
+        """What the members see together; the correction, which has none, sees everything."""
+        if not part:
+            return (1,) * len(masks[0])
         return tuple(int(any(masks[j][f] for j in part)) for f in range(len(masks[0])))
 
     def _source(self) -> Any:
         task, deep = self.task, self.deep
         image = bool(deep.convolutions)
         if task.world is not None:
+            if task.world.speaks is not None or task.world.pseudo is not None:
+                raise BadInput(
+                    f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does "
+                    "not know of: learn with tables"
+                )
             self.source_keys = training_keys(self.seeds, deep.envs)
             return WorldSource(task, self.source_keys, image, self._activity)
         assert task.adapter is not None
@@ -187,10 +169,8 @@ class DeepLearner:
 
     @property
     def advisors(self) -> tuple[Focus, ...]:
-        """The network's advisors: the task's, or its groups, or one."""
-        if self.split.merge is None:
-            return self.task.foci
-        return tuple(Focus(name, weight=w) for name, w in zip(self.split.names, self.split.weights, strict=True))
+        """The network's advisors: the task's, or its groups, or one; and the correction, where it learns one."""
+        return foci_of(self.task, self.split)
 
     @property
     def score_sum(self) -> float:
@@ -216,7 +196,7 @@ class DeepLearner:
         advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0, 0]
         keep = np.arange(len(self.split.names))
         if self._activity:
-            keep = np.flatnonzero(self.source.active_in(state))
+            keep = np.flatnonzero(self._active_in(state)[0])
         names = tuple(self.split.names[j] for j in keep)
         return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep], keep)
 
@@ -224,6 +204,19 @@ class DeepLearner:
         """What the aggregator makes of the advice in one state [A]."""
         told = self.consult(state)
         return self.voices.prefer(told.advice, told.weights, told.advisors)
+
+    def _active_in(self, state: Any) -> np.ndarray:
+        """[1, k] who has a say in one state."""
+        return self.split.add(self.source.active_in(state)[None], 1)
+
+    def _active(self, active: np.ndarray, always: np.ndarray) -> np.ndarray:
+        """[N, k] who of the network's advisors is active; `always` where everybody is, all the time."""
+        return self.split.add(active, 1) if self._activity else always
+
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+        told = self.consult(state)
+        return self.voices._replace(of=self.voices.of[told.advisors])
 
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
@@ -244,7 +237,7 @@ class DeepLearner:
             stage.user = self
             self.source.open()
         begin = self.replay.begin_again if self._watching else self.replay.open
-        begin(self.source.current, self.source.active if self._activity else self._nothing)
+        begin(self.source.current, self._active(self.source.active, self._nothing))
         self._opened, self._watching = True, False
 
     def _epsilon(self) -> float:
@@ -265,7 +258,7 @@ class DeepLearner:
         actions = np.zeros(len(self.source_keys), np.int64)
         while self.turns < until:
             advice = self._advice(source.current.reshape(runs, self.games_each, -1))
-            active = source.active if self._activity else NOBODY
+            active = self._active(source.active, NOBODY)
             self._choose(
                 advice.reshape(-1, *advice.shape[2:]), active, self.source_keys, replay.clock, self._epsilon(), actions
             )
@@ -278,9 +271,9 @@ class DeepLearner:
         deep, replay, split = self.deep, self.replay, self.split
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         if split.merge is None:
-            paid, ended = turn.paid, turn.ended | turn.terminated[:, None]
-            now_active = turn.active if self._activity else self._nothing
-            then_active = active if self._activity else self._nothing
+            paid, ended = split.add(turn.paid, 0), split.add(turn.ended, 0) | turn.terminated[:, None]
+            now_active = self._active(turn.active, self._nothing)
+            then_active = self._active(active, self._nothing)
         else:
             paid = turn.paid @ split.merge
             ended = np.repeat(turn.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
@@ -307,7 +300,7 @@ class DeepLearner:
         """The action that learning would take in one state."""
         row = self.source.sight.convert(state)
         advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0]  # [1, n, A]
-        active = self.source.active_in(state)[None] if self._activity else NOBODY
+        active = self._active_in(state) if self._activity else NOBODY
         clock, action = np.array([[0, 0, self.exploration.turn(self.turns)]]), np.zeros(1, np.int64)
         self._choose(advice, active, self.source_keys[:1], clock, self._epsilon(), action)
         return int(action[0])
@@ -325,31 +318,10 @@ class DeepLearner:
                 raise not_finite(focus)
         self._watching, self._opened = True, False
         if not replay.stands_at(before[0]):
-            active = source.active_in(transition.observation)[None] if self._activity else self._nothing
+            active = self._active_in(transition.observation) if self._activity else self._nothing
             (replay.begin_again if replay.clock[0, FILLED] else replay.open)(before, active)
         self._remember(turn, action, after, turn.active)
         self._catch_up()
-
-    @property
-    def _alone(self) -> bool:
-        """Whether training and evaluation have to share the only environment there is."""
-        adapter = self.task.adapter
-        return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
-
-    def _stage(self) -> Stage:
-        """To be taken before training: the only environment's, or one of its own where nobody else plays."""
-        adapter = self.task.adapter
-        return adapter.stage if adapter is not None and (self._alone or adapter.vector) else Stage()
-
-    def _find_back(self) -> None:
-        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
-        if getattr(self.source, "torn", False):
-            self.source.find_back()
-        if self._alone:
-            stage = self._stage()
-            if stage.user is not self:
-                self.source.find_back()
-            stage.user = self
 
     def _learn(self) -> None:
         deep = self.deep
@@ -387,7 +359,7 @@ class DeepLearner:
         """Greedy actions of the games in `observation` [S, B, F]."""
         advice = self._advice(observation, network)
         actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
-        active = source.active if self._activity else NOBODY
+        active = self._active(source.active, NOBODY)
         self._choose(advice.reshape(-1, *advice.shape[2:]), active, keys, clock, 0.0, actions)
         return actions
 
@@ -396,9 +368,9 @@ class DeepLearner:
         keys = np.concatenate([evaluation_keys(one, seed, games) for one in self.seeds])
         source = WorldSource(self.task, keys, bool(self.deep.convolutions), self._activity)
         source.open()
-        tracked = _Tracked(len(keys), self.task)
+        tracked = Tracked(len(keys), self.task)
         clock = np.zeros((len(keys), 3), np.int64)
-        longest = self.task.limit or _LONGEST_GAME
+        longest = self.task.limit or LONGEST_GAME
         for _ in range(longest):
             current = source.current.reshape(runs, games, -1)
             turn = source.step(self._greedy(source, keys, clock, current, None))
@@ -411,62 +383,38 @@ class DeepLearner:
 
     def _evaluate_python(self, games: int, seed: int, run: int) -> Played:
         assert self.task.adapter is not None
-        env = self.task.adapter.env
         own = self.seeds[run]
-        source = PythonSource(self.task, [env], [(own, 0)], bool(self.deep.convolutions))
+        source = PythonSource(self.task, [self.task.adapter.env], [(own, 0)], bool(self.deep.convolutions))
         network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
         key = np.array([stream_key(own, EVALUATION, seed)], np.uint64)
-        clock = np.zeros((1, 3), np.int64)
-        parts = []
-        for game in range(games):
-            source.begin(environment_seed(own, EVALUATION, ((1 + seed) << 32) + game))
-            tracked = _Tracked(1, self.task)
-            for _ in range(_LONGEST_GAME):
-                turn = source.step(self._greedy(source, key, clock, source.current[None], network), again=False)
-                clock[:, TURNS] += 1
-                if tracked.add(turn):
-                    break
-            else:
-                raise BadInput(
-                    f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: wrap the environment in a "
-                    "TimeLimit"
-                )
-            parts.append(tracked.played(slice(0, 1)))
-        return Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+        return play_games(source, own, seed, games, self._player(source, key, network))
 
     def _evaluate_vector(self, games: int, seed: int) -> Played:
         """The first games of each of the environment's places; the training games begin anew afterwards."""
         assert self.task.adapter is not None
-        env = self.task.adapter.env
-        source = VectorSource(self.task, env, self.seeds[0], bool(self.deep.convolutions))
-        source.opened = (1 << 20) + seed
-        source.open()
-        places = env.num_envs
-        key = np.array([stream_key(self.seeds[0], EVALUATION, (seed << 20) + i) for i in range(places)], np.uint64)
-        clock = np.zeros((places, 3), np.int64)
-        rounds = [_Tracked(places, self.task) for _ in range(-(-games // places))]
-        place = np.zeros(places, np.int64)
+        env, own = self.task.adapter.env, self.seeds[0]
+        source = VectorSource(self.task, env, own, bool(self.deep.convolutions))
+        keys = [stream_key(own, EVALUATION, (seed << 20) + i) for i in range(env.num_envs)]
         try:
-            for _ in range(_LONGEST_GAME):
-                turn = source.step(self._greedy(source, key, clock, source.current[None], None))
-                clock[:, TURNS] += 1
-                for number, tracked in enumerate(rounds):
-                    tracked.add(turn, (place == number) & ~turn.dealt)
-                place += turn.over
-                if (place >= len(rounds)).all():
-                    break
-            else:
-                raise BadInput(f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: give it a limit")
+            return play_vector(source, seed, games, self._player(source, np.array(keys, np.uint64), None))
         finally:  # the training games are gone in any case
             self.source.open()
             self._begin_again()
-        parts = [tracked.played(slice(None)) for tracked in rounds]
-        whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
-        return Played(*(axis[:games] for axis in whole))
+
+    def _player(self, source: Any, keys: np.ndarray, network: Any) -> Callable[[], np.ndarray]:
+        """Greedy actions where the games of a source stand, turn by turn."""
+        clock = np.zeros((len(keys), 3), np.int64)
+
+        def act() -> np.ndarray:
+            actions = self._greedy(source, keys, clock, source.current[None], network)
+            clock[:, TURNS] += 1
+            return actions
+
+        return act
 
     def _begin_again(self) -> None:
         """The vector environment's games were begun anew."""
-        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
+        self.replay.begin_again(self.source.current, self._active(self.source.active, self._nothing))
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def tensors(self) -> dict[str, np.ndarray]:
@@ -517,34 +465,3 @@ class DeepLearner:
             stage.user = self
             if not self.source.restore(parts["games"], self.replay.clock[:, TURNS]):
                 self._begin_again()
-
-
-class _Tracked:
-    """The first game of each of so many places: its score, length, end and returns."""
-
-    def __init__(self, places: int, task: Task) -> None:
-        self.weights, self.names = task.weights, task.names
-        self.returns = np.zeros((places, task.n))
-        self.turns, self.finished = np.zeros(places, np.int64), np.zeros(places, np.int64)
-        self.going = np.ones(places, bool)
-
-    def add(self, turn: Any, counted: np.ndarray | None = None) -> bool:
-        """One turn more of the games that go on; True when none does."""
-        counts = self.going if counted is None else self.going & counted
-        wrong = ~np.isfinite(turn.paid[counts]).all(axis=0)  # [n]
-        if wrong.any():
-            name = self.names[int(np.argmax(wrong))]
-            raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
-        with np.errstate(over="ignore"):  # a sum that is no longer finite is refused with the games
-            self.returns += np.where(counts[:, None], turn.paid, 0.0)
-        self.turns += counts
-        self.finished[counts & turn.terminated] = 1
-        self.going &= ~(counts & turn.over)
-        return not self.going.any()
-
-    def played(self, part: slice) -> Played:
-        """As an evaluation's result."""
-        returns = self.returns[part]
-        with np.errstate(all="ignore"):
-            score = returns @ self.weights
-        return Played(score, self.turns[part], self.finished[part], returns)

@@ -5,11 +5,12 @@ import json
 import pytest
 
 from multiadvisor.cli import main
-from multiadvisor.experiments.systems import q_decomposition
-from multiadvisor.experiments.systems.system import Found, judged, systems, verdict
+from multiadvisor.experiments.systems import gm_sarsa
+from multiadvisor.experiments.systems.system import Found, System, judged, systems, verdict
 from multiadvisor.statistics import Estimate
 
 ALL = systems()
+FOUND = [Found.above("a", "", Estimate(1.0, 0.5, 1.5))]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -42,39 +43,29 @@ def test_verdicts():
     assert [verdict(found) for found in ([yes, yes], [yes, no], [no])] == ["reproduced", "partly", "not reproduced"]
 
 
-def made_up(score):
-    """Results of q-decomposition where both plannings score as told."""
-    jobs = {planning: [q_decomposition.job(planning, seed) for seed in range(2)] for planning in score}
-    return {job.id: {"epochs": [{"score": score[planning]}] * 10} for planning in score for job in jobs[planning]}
-
-
-def test_a_world_that_refutes_it():
-    good, bad = made_up({"egocentric": 0.0, "sarsa": 1.2}), made_up({"egocentric": 1.0, "sarsa": 1.0})
-    [dollars] = [one for one in q_decomposition.statistics(good, 2) if one.name == "dollars-and-euros"]
-    assert dollars.holds
-    [dollars] = [one for one in q_decomposition.statistics(bad, 2) if one.name == "dollars-and-euros"]
-    assert not dollars.holds
-
-
-def test_the_command(tmp_path, capsys):
-    arguments = ["reproduce", "q-decomposition", "--seeds", "2", "--out", str(tmp_path / "out"), "--workers", "0"]
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(gm_sarsa, "TURNS", 2_000)
+    monkeypatch.setattr(gm_sarsa, "SCHEDULES", dict.fromkeys(gm_sarsa.SCHEDULES, gm_sarsa.SCHEDULES["three-fruits"]))
+    arguments = ["reproduce", "gm-sarsa", "--seeds", "2", "--out", str(tmp_path / "out"), "--workers", "0"]
     assert main(arguments) == 0
-    assert "q-decomposition: " in capsys.readouterr().out
-    before = (tmp_path / "out" / "q-decomposition.svg").read_bytes()
+    assert "gm-sarsa: " in capsys.readouterr().out
+    before = (tmp_path / "out" / "gm-sarsa.svg").read_bytes()
     assert main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {"name", "verdict", "statistics"}
     assert {"name", "value", "interval", "holds"} <= set(found["statistics"][0])
-    assert (tmp_path / "out" / "q-decomposition.svg").read_bytes() == before
-    assert main(["reproduce", "q-decomposition", "--epochs", "3"]) == 2
+    assert (tmp_path / "out" / "gm-sarsa.svg").read_bytes() == before
+    assert main(["reproduce", "gm-sarsa", "--epochs", "3"]) == 2
     assert "--epochs" in capsys.readouterr().err
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    assert main(["reproduce", "q-decomposition", "--out", str(tmp_path / "other")]) == 2
+    assert main(["reproduce", "gm-sarsa", "--out", str(tmp_path / "other")]) == 2
     assert "thesis" not in capsys.readouterr().err
     assert (tmp_path / "other" / "thesis.txt").read_text() == "mine"
 
 
 def test_judged_is_data():
-    found = judged(ALL["q-decomposition"], made_up({"egocentric": 0.0, "sarsa": 1.2}), 2)
-    assert found == json.loads(json.dumps(found)) or found["statistics"][0]["interval"] == (1.2, 1.2)
+    made_up = System("a", "A", "B", 1, *["c"] * 6, lambda seeds: [], lambda results, seeds: FOUND, lambda *given: None)
+    found = judged(made_up, {}, 2)
+    assert found["verdict"] == "reproduced"
+    assert json.loads(json.dumps(found))["statistics"][0]["interval"] == [0.5, 1.5]
