@@ -25,7 +25,7 @@ LAYERS = [
     {"tabular"},
     {"deep", "continuous"},
     {"storage"},
-    {"agent", "portfolio"},
+    {"agent", "council", "portfolio"},
     {"theory"},
     {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},
