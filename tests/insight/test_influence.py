@@ -91,9 +91,18 @@ def test_turns_whose_returns_were_cut_off_do_not_count():
     assert not counts(there, 1.0, False).any()
     there[30] = False  # its part ended: what follows is nothing
     assert counts(there, 1.0, False).tolist() == [turn < 30 for turn in range(60)]
-    assert (
-        calibration(np.ones(60), np.ones(60), np.ones(60, bool), np.array([0, 60]), np.zeros(1, bool), 1.0).bias is None
-    )
+    ones, games, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
+    assert calibration(ones, ones, ones > 1, games, cut, 1.0).bias is None  # it never had a part
+
+
+def test_where_every_game_is_cut_off_the_own_value_stands_for_the_rest():
+    ones, games, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
+    right = calibration(100 * ones, ones, ones > 0, games, cut, 0.99)  # 1 in every turn for ever
+    assert right.completed
+    assert (right.turns, right.bias, right.correlation) == (59, pytest.approx(0.0), None)
+    ended = calibration(100 * ones, ones, ones > 0, games, ~cut, 0.99)
+    assert not ended.completed
+    assert ended.bias == pytest.approx(100 - np.mean([(1 - 0.99**k) / 0.01 for k in range(1, 61)]))
 
 
 def test_calibration_agrees_with_monte_carlo_within_its_error():

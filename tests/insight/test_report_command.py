@@ -24,7 +24,7 @@ def test_a_report_as_text_and_as_json(runs, capsys):
     assert main(run) == 0
     text = capsys.readouterr().out
     assert "stuck in 3 of 3 games" in text
-    assert "held by fruit (0, 2), fruit (2, 0), fruit (2, 4); each hopes" in text
+    assert "at (2, 2); held by fruit" in text
     assert "each advisor expects that its own best actions follow" in text
     assert "most was at stake in" in text
     assert main([*run, "--json"]) == 0

@@ -23,13 +23,15 @@ MEANINGS = {
 }
 """What an advisor with this planning expects."""
 LEFT = 0.01
-"""A turn counts only where what was cut off with the game has at most this weight in its return."""
+"""A turn counts only where what was cut off with the game has at most this weight in its return; where there is no such
+turn, the advisor's own value at the cut stands for what was cut off."""
 
 
 class Calibration(NamedTuple):
     """Of one advisor, over the turns that count."""
 
     turns: int
+    completed: bool  # whether its own value stands for what was cut off with the games
     predicted: float | None  # the mean of its values of the actions taken, and ...
     followed: float | None  # ... of the returns that followed; None where no turn counts
     bias: float | None  # their difference: above 0 where it expects too much
@@ -75,22 +77,27 @@ def calibration(
 
     first [G + 1] is the first turn of each game and, last, the number of turns; finished [G] which ended by themselves.
     """
-    guessed, followed, biases = [], [], []
-    for game, ends in enumerate(finished.tolist()):
-        span = slice(int(first[game]), int(first[game + 1]))
-        known = counts(active[span], gamma, ends)
-        if known.any():
-            guess, came = predicted[span][known], returns(paid[span], active[span], gamma)[known]
-            guessed.append(guess)
-            followed.append(came)
-            biases.append(float((guess - came).sum()))
-    if not guessed:
-        return Calibration(0, None, None, None, None, None)
-    guess, came = np.concatenate(guessed), np.concatenate(followed)
+    pairs, completed = [], False
+    for completed in (False, True):
+        for game, ends in enumerate(finished.tolist()):
+            span = slice(int(first[game]), int(first[game + 1]))
+            known, came = counts(active[span], gamma, ends), paid[span]
+            if completed:
+                known, came = active[span].copy(), came.copy()
+                known[-1], came[-1] = False, predicted[span][-1]
+            if known.any():
+                pairs.append((predicted[span][known], returns(came, active[span], gamma)[known]))
+        if pairs:
+            break
+    if not pairs:
+        return Calibration(0, False, None, None, None, None, None)
+    guessed = [guess for guess, _ in pairs]
+    biases = [float((guess - came).sum()) for guess, came in pairs]
+    guess, came = np.concatenate(guessed), np.concatenate([came for _, came in pairs])
     bias = float((guess - came).mean())
     sizes, games = np.array([len(part) for part in guessed]), len(guessed)
     spread = np.array(biases) - bias * sizes  # of a ratio, as games differ in length
     error = math.sqrt(games / (games - 1) * float((spread**2).sum())) / len(guess) if games > 1 else None
     varies = guess.std() > 1e-12 * max(1.0, np.abs(guess).max()) and came.std() > 1e-12 * max(1.0, np.abs(came).max())
     correlation = float(np.corrcoef(guess, came)[0, 1]) if varies else None
-    return Calibration(len(guess), float(guess.mean()), float(came.mean()), bias, error, correlation)
+    return Calibration(len(guess), completed, float(guess.mean()), float(came.mean()), bias, error, correlation)

@@ -84,10 +84,12 @@ class Report:
             text = f"{name:{width}}  {_figure(returns[j]):>9}  {_changes(changed):>25}  "
             if known is not None:
                 text += f"{_figure(known.predicted):>9} {_figure(known.followed):>9} {_figure(known.bias, '+'):>8}  "
-                text += f"{_figure(known.correlation):>11}"
+                text += f"{_figure(known.correlation):>11}{' *' if known.completed else ''}"
             lines.append(text.rstrip())
         if len(order) > _SHOWN:
             lines.append(f"and {len(order) - _SHOWN} more advisors (--json has all)")
+        if any(known is not None and known.completed for known in self.calibration):
+            lines.append("* every game was cut off too early: what it expected at the cut stands for what followed")
         for k, name in enumerate(self.groups):
             lines.append(f"{name:{width}}  {'(group)':>9}  {_changes(self.of_groups.of(k)):>25}")
         for meaning in dict.fromkeys(self.expects):

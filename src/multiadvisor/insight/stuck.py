@@ -87,14 +87,24 @@ def _rest(walk: np.ndarray, choice: np.ndarray, gain: np.ndarray) -> Rest | None
     since = int(outside[-1]) + 1 if len(outside) else 0
     while since < until and not here[since] and walk[since] not in walk[since + 1 : until]:
         since += 1  # the last of the way there
+    since = _earlier(walk[:until], since)
     if until - since < LEAST or _earns(walk[since : until + 1], gain[since:until]):
         return None
     places = tuple(dict.fromkeys(walk[since:until].tolist()))
     certain = _certain(walk[since : until + 1], choice[since:until])
     if not certain and len(places) > 1 and len(places) * REPEATS_BY_CHANCE > until - since:
         return None
+    seen = np.unique(walk[since:until], return_counts=True)[1]
+    often = int((seen >= max(2.0, _SELDOM * (until - since))).sum())
     kinds = {1: "stands still", 2: "goes to and fro"}
-    return Rest(since, until, places, kinds.get(len(core), "goes in circles" if certain else "wanders about"))
+    return Rest(since, until, places, kinds.get(often, "goes in circles" if certain else "wanders about"))
+
+
+def _earlier(walk: np.ndarray, since: int) -> int:
+    """Since when it comes to nothing but places where it is again and again: swings that die down are a rest, too."""
+    _, which, times = np.unique(walk, return_inverse=True, return_counts=True)
+    seldom = np.flatnonzero(times[which.reshape(-1)][:since] < REPEATS)
+    return int(seldom[-1]) + 1 if len(seldom) else 0
 
 
 def _earns(walk: np.ndarray, gain: np.ndarray) -> bool:

@@ -48,7 +48,7 @@ def dyna_maze(slip: float = 0.2, limit: int = 1000) -> Task:
         board.shape, board.place, board.neighbour, tuple(DIRECTIONS.values()), (Sprite("player", 0),),
         (((0, 1),),) * len(LEARNERS),
         tiles=(*(Tile("wall", int(row), int(column)) for row, column in np.argwhere(board.walls)),
-               Tile("goal", *(int(at) for at in board.place[goal]), "G")),
+               Tile("goal", int(board.place[goal, 0]), int(board.place[goal, 1]), "G")),
     )  # fmt: skip
     task = finite_task(
         "dyna-maze", tuple(DIRECTIONS), tuple(LEARNERS), np.eye(cells)[board.start], probability, successor,
