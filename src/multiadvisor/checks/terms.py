@@ -124,6 +124,6 @@ class Terms:
         if spec is not None and str(spec.id).startswith(_HEALTHY) and bonus:
             message = (
                 f"being healthy pays {bonus:g} in each of its {adapter.components} components, so that their sum "
-                f"counts it {adapter.components} times: take the terms from info (info:reward_*), or weights that sum to 1"
+                f"counts it {adapter.components} times: take the terms from info (info:reward_*)"
             )
             yield "healthy-in-every-component", None, message
