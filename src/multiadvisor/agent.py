@@ -210,6 +210,11 @@ class MultiAdvisor:
         self.task = task
         return self
 
+    def begin_reweighted(self) -> None:
+        """Where the agent was loaded with other weights: what `reweight` does on top of that."""
+        if self.task.continuous:
+            self._actor().reweight(self.task, True)
+
     # ---- learning and playing ----------------------------------------------------------------------------------------
     def prepare(self) -> MultiAdvisor:
         """Compile for this machine, where that has not been done yet; `learn` and `evaluate` do it by themselves."""

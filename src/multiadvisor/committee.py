@@ -154,9 +154,7 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
         if own is None:
             raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
         if TARGET in planning_named(own).needs and focus.target is None:
-            raise BadInput(
-                f"planning {own!r} values a given policy: give advisor {focus.name!r} one, Focus(target=...)"
-            )
+            raise BadInput(f"planning {own!r} values a given policy: give focus {focus.name!r} one with target=...")
         found.append(planning_named(own))
     return tuple(found)
 

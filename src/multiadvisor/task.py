@@ -80,6 +80,10 @@ class Focus:
     """A step size of its own; None: the agent's."""
     planning: str | None = None
     """A planning of its own; None: the agent's."""
+    mapping: str | None = None
+    """The scale on which its values are moved: `log:k`, for rewards of at least 0; None: the plain one."""
+    mapped_alpha: float = 1.0
+    """The step size on that scale; `alpha` is that of the averages before."""
     target: Callable[[int], int | Sequence[float]] | None = None
     """The policy that it values (planning `target`), in a compiled world: from the number of its local state to an
     action, or to a probability for each."""
@@ -159,8 +163,8 @@ class World:
     """Whether `begin` is asked again after every turn: advisors may join while a game goes on, and one whose part ended
     begins anew where it is still active, as a general value function does at its goal."""
     pseudo: Any = None
-    """Optionally `pseudo(constants, x, action, advisors, m, ended, reward)`, after the step: adds to reward [m] what an
-    advisor learns from beyond what it is paid, which is no part of the score."""
+    """Optionally `pseudo(constants, x, action, advisors, m, ended, reward)`, after the step: changes reward [m] from
+    what advisors are paid, which is the score, to what they learn from."""
     bounds: np.ndarray | None = None
     """The lowest and the highest reward of each advisor in one turn [n, 2]; None: nobody knows."""
 
@@ -383,6 +387,8 @@ class Task:
         first = self.first_action
         actions = self.actions if self.world is not None else [f"action {first + a}" for a in range(len(self.actions))]
         whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
+        if any(f.mapping is not None for f in self.foci):
+            whole.append([[f.mapping, repr(float(f.mapped_alpha))] for f in self.foci])
         if self.correction is not None:
             whole.append([self.correction.states, repr(self.correction.alpha)])
         if self.arbitrator is not None:
@@ -468,6 +474,8 @@ def check_foci(foci: Sequence[Focus]) -> None:
             check_gamma(focus.gamma, f"of focus {focus.name!r}")
         if focus.alpha is not None and not (isinstance(focus.alpha, int | float) and 0.0 < focus.alpha <= 1.0):
             raise BadInput(f"alpha of focus {focus.name!r} is {focus.alpha}: choose it above 0 and at most 1")
+        if not (isinstance(focus.mapped_alpha, int | float) and 0.0 < focus.mapped_alpha <= 1.0):
+            raise BadInput(f"mapped_alpha of focus {focus.name!r} is {focus.mapped_alpha}: choose above 0, at most 1")
         if focus.planning is not None:
             planning_named(focus.planning)
         if focus.states is not None and focus.states < 1:

@@ -303,7 +303,17 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
     assert main(["explain", out, "--turn", "2", "--against", "1.5", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["against"], told["turn"]) == ([1.5], 2)
+    # other weights, on the same memory: recorded, and from then on the run's own
+    heavy = [*line, "--weights", "cheap=9", "--out", out, "--resume"]
+    assert main([*heavy, "--epochs", "3"]) == 0
+    changed = json.loads(capsys.readouterr().out)
+    assert changed["reweighted"] == [{"turns": 300, "weights": {"near": 1.0, "cheap": 9.0}}]
+    assert changed["epochs"][:2] == resumed["epochs"]
+    assert main([*heavy, "--epochs", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["reweighted"] == changed["reweighted"]
     for wrong, said in (
+        ([*line, "--out", out, "--resume", "--epochs", "5"], "with other advisors, weights or options"),
+        ([*heavy, "--epochs", "5", "--tau", "0.1"], "has another tau"),
         (["explain", out, "--turn", "99"], "turns, counted from 0, and no turn 99"),
         (["explain", out, "--turn", "1", "--against", "east"], "give numbers with commas"),
         (["evaluate", out, "--trace", str(tmp_path / "t")], "real numbers"),

@@ -45,6 +45,7 @@ def run(arguments: Sequence[str]) -> int:
         "train",
         "Train a multi-advisor agent: epochs of learning, each followed by greedy games without learning.\n"
         "Ctrl-C and SIGTERM stop safely; the same command with --resume goes on, bit for bit as if it never stopped.\n"
+        "With --resume, --weights may be others than before where it can go on with them: that is recorded.\n"
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
         "multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --seed 0 --out runs/a --json",
     )
@@ -87,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
     if settings.deep is not None or task.continuous:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):
-        training = begin(task, settings, schedule, given.out, given.resume)
+        training = begin(task, settings, schedule, given.out, given.resume, reweight=given.weights is not None)
         say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
         logs = _logs(given, training)

@@ -110,6 +110,8 @@ class DeepLearner(Staged):
         task, settings = self.task, self.settings
         if any(focus.alpha is not None for focus in task.foci):
             raise BadInput("a network has one learning rate for all its advisors: leave their alphas out")
+        if any(focus.mapping is not None for focus in task.foci):
+            raise BadInput("mappings are for tables: leave them out of the foci of a network")
         foci = foci_of(task, self.split)
         if self.split.merge is not None:  # each of them is a group
             foci = tuple(replace(focus, group=focus.name) for focus in foci)

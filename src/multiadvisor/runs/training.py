@@ -21,6 +21,7 @@ from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
+from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
@@ -72,6 +73,8 @@ class Training:
     """Whether every epoch keeps the advisors' returns, by name."""
     keep_last: bool = True
     """Whether the end is saved too: of no use to a job, whose result is the end."""
+    reweighted: list[dict[str, Any]] = field(default_factory=list)
+    """When the weights were changed on the way, and to what: `turns`, and `weights` by advisor."""
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
@@ -117,7 +120,10 @@ class Training:
         """Write the agent with the epochs so far to the run's folder."""
         assert self.out is not None
         record = {"schedule": dataclasses.asdict(self.schedule), "epochs": self.epochs, "seconds": self.seconds}
-        self.agent.save(self.out, record)
+        self.agent.save(self.out, {**record, **self._changes()})
+
+    def _changes(self) -> dict[str, Any]:
+        return {"reweighted": self.reweighted} if self.reweighted else {}
 
     def result(self) -> dict[str, Any]:
         """The run as one JSON object."""
@@ -128,6 +134,7 @@ class Training:
             "transitions": self.agent.turns,
             "transitions_per_second": self.agent.turns / self.seconds if self.seconds else 0.0,
             "epochs": self.epochs,
+            **self._changes(),
         }
 
 
@@ -164,8 +171,14 @@ def _is_epoch(given: Any, number: int) -> bool:
     )
 
 
-def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
-    """A new run, or with `resume` the one in the folder, which must be the same run."""
+def begin(
+    task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool, reweight: bool = False
+) -> Training:
+    """A new run, or with `resume` the one in the folder, which must be the same run.
+
+    With `reweight` it may have other weights, where it can go on with them: what was learned does not depend on them,
+    or actions are continuous.
+    """
     by_advisor = room_for_advisors(task, schedule.epochs)
     if out is not None:
         check_writable(out)
@@ -175,7 +188,10 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
         return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
-    agent, record = load_with_record(out, task, reweight=False)
+    changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
+    agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
+    if changed:
+        agent.begin_reweighted()
     settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
@@ -197,7 +213,15 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
-    return Training(agent, schedule, list(epochs), float(seconds), out, by_advisor)
+    changes = record.get("reweighted", [])
+    if not isinstance(changes, list):
+        raise BadInput(f"the record of the run in {str(out)!r} names no weights: restore it from a copy")
+    if changed:
+        changes = [
+            *changes,
+            {"turns": agent.turns, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
+        ]
+    return Training(agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes)
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------

@@ -27,10 +27,10 @@ from multiadvisor.worlds.adapter import Adapter
 # ---- learning --------------------------------------------------------------------------------------------------------
 # The correction is the last of the active advisors, and active as long as the game lasts.
 @inside
-def settle_corrected(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_corrected(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """`settle_advisors`; the correction's own reward has no noise, and at the end of a game it is 0."""
     slots.reward[m - 1] = 0.0
-    return settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+    return settle_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
 
 
 @inside
@@ -49,7 +49,7 @@ def advance_corrected(
         for a in range(1, voice.total.shape[0]):
             best = larger(best, voice.total[a])
         slots.reward[m - 1], slots.value[m - 1] = promised, -best
-        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
         slots.reward[m - 1] = 0.0  # a world is given zeros
         if changed or seen.size != m:
             aggregate(combine, table, seen, slots, committee, voice)

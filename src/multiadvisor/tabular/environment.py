@@ -16,6 +16,7 @@ from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans
 from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.mapped import is_mapped
 from multiadvisor.tabular.selection import needs_of, only_in_control
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Task, Transition
@@ -42,6 +43,8 @@ class AdapterLearner(Tables):
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
+        if is_mapped(task):
+            raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
         if self.made.needs & kernel.NEEDS["target"]:
             raise BadInput(
                 f"target policies are valued in compiled worlds, and task {task.name!r} is a Python environment: plan "

@@ -39,6 +39,7 @@ class Committee(NamedTuple):
     gamma: Any  # [n]
     alpha: Any  # [n]
     target: Any  # [rows, A] the policies that are valued, where some planning needs them
+    mapping: Any  # [n, 3] the scales on which values are moved (`mapped.py`), where some advisor has one
 
 
 class Slots(NamedTuple):
@@ -51,12 +52,15 @@ class Slots(NamedTuple):
     ended: Any  # [n] int64 1 where its own part is over
     scratch: Any  # [n] int64
     voice: Any  # [n] its weight, or 0 where it is silent
+    gamma: Any  # [n] its own, as is the next: side by side they are read faster
+    alpha: Any  # [n]
     reward: Any  # [n]
     value: Any  # [n] what it expects of the next state
     volume: Any  # [n] scratch: the voices of one part
+    bits: Any = None  # [n] int64 the rewards' bits, which are compared faster
 
 
-WHOLE_SLOTS, REAL_SLOTS = 6, 4
+WHOLE_SLOTS, REAL_SLOTS = 6, 6
 WORLD_WHOLE, WORLD_REAL = WHOLE_SLOTS + 2, REAL_SLOTS + 1  # with who has arrived, where advisors join
 
 
@@ -146,7 +150,7 @@ def hear(combine, table, seen, slots, committee, voice):
     """How the preferences in a state are found: `aggregate`, or that of `plans`."""
 
 
-def settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """How advisors that ended learn: `settle_advisors`, or that of `linear`, `correction` or `plans`."""
 
 
@@ -210,7 +214,19 @@ def behave(total, epsilon, behaviour):
 @inside
 def unpack(whole, real):
     """The slots from the two arrays that hold them."""
-    return Slots(whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], real[0], real[1], real[2], real[3])
+    return Slots(
+        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5],
+        real[0], real[1], real[2], real[3], real[4], real[5], real[3].view(np.int64),
+    )  # fmt: skip
+
+
+@inside
+def seat(slots, committee, m):
+    """What is an advisor's own beside it; nobody was paid yet, and nobody has ended."""
+    for i in range(m):
+        j = np.uintp(slots.advisors[i])
+        slots.gamma[i], slots.alpha[i] = committee.gamma[j], committee.alpha[j]
+        slots.reward[i], slots.ended[i] = 0.0, 0
 
 
 @inside
@@ -272,39 +288,43 @@ def nudge(table, row, action, alpha, target):
 
 
 @inside
-def pay(slots, m, committee, now, run, tally, returns):
-    """Count the rewards, then add the noise; whether anybody was paid, and whether anybody has ended."""
-    paid, leaving = False, False
+def pay(slots, m, committee, tally, returns):
+    """Count the rewards; the first slot that was paid or has ended, or m."""
+    something, first = 0, m
     for i in range(m):
-        paid |= slots.reward[i] != 0.0
-        leaving |= slots.ended[i] != 0
-    if paid:
-        for i in range(m):
+        something |= slots.bits[i] | slots.ended[i]
+    if something != 0:
+        first = 0
+        while slots.bits[first] | slots.ended[first] == 0:
+            first += 1
+        for i in range(first, m):
             if slots.reward[i] != 0.0:
                 j = slots.advisors[i]
                 tally[GAME_SCORE] += committee.weight[j] * slots.reward[i]
                 returns[j] += slots.reward[i]
-    if run.sigma > 0.0:
-        for i in range(m):
-            slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
-    return paid, leaving
+    return first
 
 
 @inside
-def settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def perceive(slots, m, now, run):
+    """Add the noise."""
+    if run.sigma > 0.0:
+        for i in range(m):
+            slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
+
+
+@inside
+def settle_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """Advisors that ended learn their last reward and leave their slots; how many stay."""
-    if not (leaving or terminated):
-        return m
-    stay = 0
-    for i in range(m):
+    stay = 0 if terminated else first
+    for i in range(stay, m):
         if terminated or slots.ended[i] != 0:
             if run.learning:
-                alpha = committee.alpha[slots.advisors[i]] * decay
-                nudge(table, np.uintp(rows[i]), action, alpha, slots.reward[i])
+                nudge(table, np.uintp(rows[i]), action, slots.alpha[i] * decay, slots.reward[i])
         else:
             slot = np.uintp(stay)
-            slots.advisors[slot], rows[slot] = slots.advisors[i], rows[i]
-            slots.reward[slot], slots.voice[slot] = slots.reward[i], slots.voice[i]
+            slots.advisors[slot], rows[slot], slots.reward[slot] = slots.advisors[i], rows[i], slots.reward[i]
+            slots.voice[slot], slots.gamma[slot], slots.alpha[slot] = slots.voice[i], slots.gamma[i], slots.alpha[i]
             stay += 1
     return stay
 
@@ -353,13 +373,13 @@ def look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voic
 
 
 @inside
-def learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run):
+def learn_advisors(table, slots, rows, nexts, m, action, decay, run):
     """They learn from the transition; whether the preferences in the next state have changed."""
+    for i in range(m):
+        target = slots.reward[i] + slots.gamma[i] * slots.value[i]
+        nudge(table, np.uintp(rows[i]), action, slots.alpha[i] * decay, target)
     same = False
     for i in range(m):
-        j = np.uintp(slots.advisors[i])
-        target = slots.reward[i] + committee.gamma[j] * slots.value[i]
-        nudge(table, np.uintp(rows[i]), action, committee.alpha[j] * decay, target)
         same |= rows[i] == nexts[i]
     return same or crossed(slots.advisors, rows, nexts, m, run.shared)
 
@@ -372,7 +392,7 @@ def advance_advisors(
     aggregate(combine, table, seen, slots, committee, voice)
     if run.learning and m > 0:
         look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
-        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
         if changed or seen.size != m:
             aggregate(combine, table, seen, slots, committee, voice)
 
@@ -420,8 +440,7 @@ def play(
             entering = True
         if entering:
             m = begin(constants, x, slots.advisors)
-            for i in range(m):
-                slots.reward[i], slots.ended[i] = 0.0, 0
+            seat(slots, committee, m)
             give_voice(slots, committee, m)
             speaks(constants, x, slots.advisors, m, slots.voice)
             local_states(constants, x, slots.advisors, m, slots.local)
@@ -431,11 +450,12 @@ def play(
 
         action, before = next_action(voice.total, clock, run), m
         terminated = step(constants, x, action, now, slots.advisors, m, slots.reward, slots.ended)
-        paid, leaving = pay(slots, m, committee, now, run, tally, returns[min(game, returns.shape[0] - 1)])
+        first = pay(slots, m, committee, tally, returns[min(game, returns.shape[0] - 1)])
         if PSEUDO:
             pseudo(constants, x, action, slots.advisors, m, slots.ended, slots.reward)
+        perceive(slots, m, now, run)
         decay = decay_of(run.half, clock[TURN])
-        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+        m = settle(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
         if SPEAKS:
             give_voice(slots, committee, m)
             speaks(constants, x, slots.advisors, m, slots.voice)
@@ -445,7 +465,7 @@ def play(
         if JOINS and not terminated:  # whoever is active now, those whose part has begun anew among them
             joined = Slots(
                 whole[ARRIVED], slots.local, whole[ARRIVED_ROW], nexts, slots.ended, slots.scratch, real[ARRIVED_VOICE],
-                slots.reward, slots.value, slots.volume,
+                slots.gamma, slots.alpha, slots.reward, slots.value, slots.volume,
             )  # fmt: skip
             size = begin(constants, x, joined.advisors)
             give_voice(joined, committee, size)
@@ -471,13 +491,14 @@ def play(
             voice,
             clock,
         )
-        if PSEUDO or paid or leaving or run.sigma > 0.0:
+        if PSEUDO or first < before or run.sigma > 0.0:
             for i in range(before):
                 slots.reward[i], slots.ended[i] = 0.0, 0
         if JOINS:
             m = seen.size
             for i in range(m):
                 slots.advisors[i], nexts[i], slots.voice[i] = seen.advisors[i], seen.rows[i], seen.voice[i]
+            seat(slots, committee, m)
         rows, nexts = nexts, rows
 
         played += 1
@@ -548,15 +569,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     """
     slots = unpack(whole, real)
     committee = Committee(
-        whole[POSITION],
-        whole[ONE],
-        whole[KIND_OF],
-        whole[PART_OF],
-        real[WEIGHT_OF],
-        real[GAMMA_OF],
-        real[ALPHA_OF],
-        counts,
-    )
+        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF],
+        counts, counts,
+    )  # fmt: skip
     voice = voice_of(whole, real, voices, clock[PARTS])
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
@@ -576,8 +591,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
             if not np.isfinite(slots.reward[i]):
                 return -1 - j
             slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
-        _, leaving = pay(slots, m, committee, now, run, tally, real[RETURNS])
-        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
+        first = pay(slots, m, committee, tally, real[RETURNS])
+        perceive(slots, m, now, run)
+        m = settle(table, slots, rows, m, committee, action, decay, run, first, event == TERMINATED, voice)
 
     count = 0
     if event != TERMINATED:
@@ -611,6 +627,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         return 0
     for i in range(count):
         slots.advisors[i], rows[i], slots.voice[i] = whole[ARRIVED, i], whole[ARRIVED_ROW, i], real[ARRIVED_VOICE, i]
+    seat(slots, committee, count)
     clock[ACTIVE] = count
     if event != RETURN:  # then the action was chosen before
         clock[ACTION] = next_action(voice.total, clock, run)

@@ -22,6 +22,7 @@ from multiadvisor.plannings import TARGET
 from multiadvisor.restored import MOST_TURNS, Arrays, array, require
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans, switch
+from multiadvisor.tabular.mapped import mappings_of
 from multiadvisor.tabular.selection import needs_of
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task, Transition
@@ -177,6 +178,7 @@ class CompiledLearner(Tables):
         self.committee = kernel.Committee(
             layout.offset, layout.stride, self.made.kinds, self.made.voices.of, task.weights,
             task.gammas(settings.gamma), task.alphas(settings.alpha), targets_of(task, self.made.needs, layout.rows),
+            mappings_of(task, settings),
         )  # fmt: skip
         self.weights = self.committee.weight
         self.table = empty_table(task, layout.rows)

@@ -33,10 +33,12 @@ from multiadvisor.draws import (
     normal,
     turn_key,
 )  # fmt: skip
+from multiadvisor.mappings import Mapping, mapped, plain
 from multiadvisor.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.settings import Settings
 from multiadvisor.tabular.kernel import NEEDS, TINY
 from multiadvisor.tabular.learner import made_committee, targets_of
+from multiadvisor.tabular.mapped import is_mapped, mappings_of
 from multiadvisor.tabular.selection import in_control
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
@@ -93,6 +95,7 @@ class Reference:
     offset: np.ndarray | None = None  # [n] of the rows of advisors with the same local state
     plans: np.ndarray | None = None  # [rows, J, A] Q_k^{pi_j}: the row of j's plan, the place of k in its group
     targets: np.ndarray | None = None  # [rows, A] the policies that advisors were given to value
+    mappings: np.ndarray | None = None  # [n, 3] the scales on which values are moved
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
@@ -211,9 +214,13 @@ class Reference:
         expected = weighted_sum(self.table[before.rows], weights)[action]
         ahead = self.preferences(after).max() if not outcome.terminated else 0.0
         income = sum(weights * self.noisy(outcome.reward, before.advisors, key))
-        error = income + self.gammas[0] * ahead - expected
+        step = self.alphas[0] * self.decay() / len(before.rows) * (income + self.gammas[0] * ahead - expected)
+        if self.mappings is not None:  # the features sum up to the mapped value
+            scale, alpha = Mapping(*self.mappings[0]), self.alphas[0] * self.decay()
+            old, target = plain(scale, expected), income + self.gammas[0] * plain(scale, ahead)
+            step = scale.alpha * (mapped(scale, old + alpha * (target - old)) - expected) / len(before.rows)
         for row in before.rows:
-            new = self.table[row, action] + self.alphas[0] * self.decay() / len(before.rows) * error
+            new = self.table[row, action] + step
             self.table[row, action] = new if abs(new) > TINY else 0.0
 
     def noisy(self, reward: np.ndarray, advisors: np.ndarray, key: np.uint64) -> np.ndarray:
@@ -230,7 +237,11 @@ class Reference:
     def nudge(self, rows: np.ndarray, action: int, targets: np.ndarray, advisors: np.ndarray) -> None:
         """q += alpha * (target - q), in turn, as two advisors may share a row."""
         for row, target, j in zip(rows, targets, advisors, strict=True):
-            new = self.table[row, action] + self.alphas[j] * self.decay() * (target - self.table[row, action])
+            old, alpha = self.table[row, action], self.alphas[j] * self.decay()
+            new = old + alpha * (target - old)
+            if self.mappings is not None:  # the average in plain space is approached in mapped space
+                scale = Mapping(*self.mappings[j])
+                new = plain(scale, mapped(scale, old) + scale.alpha * (mapped(scale, new) - mapped(scale, old)))
             self.table[row, action] = new if abs(new) > TINY else 0.0
 
 
@@ -330,6 +341,7 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.exploring,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
         _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
+        mappings_of(task, settings) if is_mapped(task) else None,
         settings.learner == "linear",
     )  # fmt: skip
     if isinstance(told, Controlled):

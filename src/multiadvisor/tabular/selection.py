@@ -105,20 +105,20 @@ def leave(slots, rows, m, k, stay, whole):
 
 # ---- W-learning ------------------------------------------------------------------------------------------------------
 @inside
-def settle_w(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_w(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """`settle_advisors`; before it, who has ended learns what it lost. Who was obeyed is noted in `scratch`."""
     k = advisors_among(m, committee.weight.shape[0] // 2, False)
     obeyed = -1
     for i in range(k):
         if slots.voice[i] != 0.0 and wants(table, np.uintp(rows[i]), slots.voice[i], action):
             obeyed = slots.advisors[i]
-    if run.learning and obeyed >= 0 and (leaving or terminated):
+    if run.learning and obeyed >= 0 and (first < m or terminated):
         for i in range(k):
             if slots.advisors[i] != obeyed and (terminated or slots.ended[i] != 0):
                 learn_loss(table, rows, i, k, committee, slots.advisors[i], slots.reward[i], decay)
-    stay = settle_advisors(table, slots, rows, k, committee, action, decay, run, leaving, terminated, voice)
+    stay = settle_advisors(table, slots, rows, k, committee, action, decay, run, min(first, k), terminated, voice)
     slots.scratch[0] = obeyed
-    if not (leaving or terminated):
+    if not (first < m or terminated):
         return m
     return 0 if terminated else leave(slots, rows, m, k, stay, False)
 
@@ -146,7 +146,7 @@ def advance_w(
             if obeyed >= 0 and slots.advisors[i] != obeyed:
                 target = slots.reward[i] + committee.gamma[np.uintp(slots.advisors[i])] * slots.value[i]
                 learn_loss(table, rows, i, k, committee, slots.advisors[i], target, decay)
-        learn_advisors(table, slots, rows, nexts, committee, k, action, decay, run)
+        learn_advisors(table, slots, rows, nexts, k, action, decay, run)
         for i in range(seen.size):
             seen.voice[i] = slots.volume[i]
         hear_w(combine, table, seen, slots, committee, voice)
@@ -155,7 +155,7 @@ def advance_w(
 # ---- Arbi-Q ----------------------------------------------------------------------------------------------------------
 # Whoever wanted the action that was taken might as well have been in control: all of them learn from the turn.
 @inside
-def settle_paid(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice, own):
+def settle_paid(table, slots, rows, m, committee, action, decay, run, first, terminated, voice, own):
     """`settle_advisors`; before it, at the end of a game, the arbitrator learns its last reward."""
     n = committee.weight.shape[0] // 2
     k = advisors_among(m, n, True)
@@ -172,24 +172,24 @@ def settle_paid(table, slots, rows, m, committee, action, decay, run, leaving, t
             slots.scratch[j] = 1
             if terminated and run.learning:
                 nudge(table, np.uintp(rows[k + j]), 0, committee.alpha[n + j] * decay, paid)
-    stay = settle_advisors(table, slots, rows, k, committee, action, decay, run, leaving, terminated, voice)
+    stay = settle_advisors(table, slots, rows, k, committee, action, decay, run, min(first, k), terminated, voice)
     if terminated:
         return 0
-    last = leave(slots, rows, m, k, stay, True) if leaving else m
+    last = leave(slots, rows, m, k, stay, True) if first < m else m
     slots.reward[last - n] = paid
     return last
 
 
 @inside
-def settle_arbitrated(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_arbitrated(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """With the advisors' rewards, times their weights."""
-    return settle_paid(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice, False)
+    return settle_paid(table, slots, rows, m, committee, action, decay, run, first, terminated, voice, False)
 
 
 @inside
-def settle_arbitrated_apart(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_arbitrated_apart(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """With a reward of its own."""
-    return settle_paid(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice, True)
+    return settle_paid(table, slots, rows, m, committee, action, decay, run, first, terminated, voice, True)
 
 
 @inside
@@ -226,7 +226,7 @@ def advance_arbitrated(
             if slots.scratch[j] == 1:
                 target = paid + committee.gamma[n + j] * worth
                 nudge(table, np.uintp(rows[k + j]), 0, committee.alpha[n + j] * decay, target)
-        learn_advisors(table, slots, rows, nexts, committee, k, action, decay, run)
+        learn_advisors(table, slots, rows, nexts, k, action, decay, run)
         for i in range(seen.size):
             seen.voice[i] = slots.volume[i]
         hear_arbitrated(combine, table, seen, slots, committee, voice)

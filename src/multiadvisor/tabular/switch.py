@@ -73,7 +73,7 @@ def _values(value: Any, needs: tuple[str, ...]) -> Any:
 def _either(code: int, loop: Any, rest: Any) -> Any:
     """`loop` for one code, and whatever comes for the others."""
 
-    @called
+    @inside
     def switch(kind, table, counts, nexts, m, ahead, out):
         if kind == code:
             loop(table, counts, nexts, m, ahead, out)
@@ -94,6 +94,7 @@ def expect_switch(known: tuple[Planning, ...]) -> Any:
     alike = _nothing
     for code, planning in reversed(list(enumerate(known))):
         alike = _either(code, _values(_value(planning), planning.needs), alike)
+    alike = called(alike.py_func)
 
     @inside
     def expect(kind, table, counts, nexts, m, ahead, out, advisors, kinds):
@@ -142,7 +143,7 @@ def _try_planning(planning: Planning, value: Any) -> None:
 def _or(code: int, fill: Any, rest: Any) -> Any:
     """`fill` for one code, and whatever comes for the others."""
 
-    @called
+    @inside
     def switch(which, table, rows, weights, m, parameter, preferences):
         if which == code:
             fill(table, rows, weights, m, parameter, preferences)
@@ -163,7 +164,7 @@ def combine_switch(known: tuple[Aggregation, ...]) -> Any:
     combine = _silence
     for code, aggregation in reversed(list(enumerate(known))):
         combine = _or(code, _fill(aggregation), combine)
-    return combine
+    return combine if len(known) == 1 else called(combine.py_func)
 
 
 @lru_cache(maxsize=256)

@@ -8,12 +8,14 @@ from typing import Any
 from multiadvisor.aggregations import CORRECTION, GPI, SELECTIONS
 from multiadvisor.committee import Voices
 from multiadvisor.settings import Settings
-from multiadvisor.tabular import correction, kernel, linear, plans, selection
+from multiadvisor.tabular import correction, kernel, linear, mapped, plans, selection
 from multiadvisor.task import Task
 
 
 def ways_of(task: Task, settings: Settings, voices: Voices) -> dict[str, Any]:
     """What `kernel` leaves open: how the preferences are found, and how advisors learn."""
+    if mapped.is_mapped(task):
+        return mapped.ways_of_mapped(settings)
     if any(aggregation.name == GPI for aggregation, _ in voices.parts):
         return {"hear": plans.hear_plans, "settle": plans.settle_plans, "advance": plans.advance_plans}
     if settings.learner == "linear":

@@ -1,7 +1,8 @@
 """The fruit task of van Seijen and others (2017, hybrid reward architecture): ten places, fruit on five of them.
 
-Its advisors are the fruits, there while their fruit is, on Pac-Boy's cell or on the whole state; or a bank of general value functions, one for each
-place, which see Pac-Boy's cell, learn from every transition to go there, and speak only while there is fruit. The state x is the maze's: [Pac-Boy's cell, 1 or 0 for each place].
+Its advisors are the fruits, there while their fruit is, on Pac-Boy's cell or on the whole state; or a bank of general
+value functions, one for each place, which see Pac-Boy's cell, learn from every transition to go there, and speak only
+while there is fruit. The state x is the maze's: [Pac-Boy's cell, 1 or 0 for each place].
 """
 
 from __future__ import annotations
@@ -72,10 +73,10 @@ def eat(world, x, action):
 @compiled
 def is_bare(world, x):
     """Whether no fruit is left."""
+    left = 0
     for place in range(world.fruit_cell.shape[0]):
-        if x[1 + place] == 1:
-            return False
-    return True
+        left += x[1 + place]
+    return left == 0
 
 
 @compiled
@@ -112,7 +113,8 @@ def whole_state(world, x, advisors, m, local):
 def hra_fruits(heads: str = GOALS, limit: int = 300) -> Task:
     """Ten places on an open 10 x 10 grid, fruit on five of them, any start (van Seijen and others 2017).
 
-    heads: "goals", a general value function for each place; "fruits", an advisor while its fruit is there; "whole", the same on all of the state.
+    heads: "goals", a general value function for each place; "fruits", an advisor while its fruit is there, which sees
+        Pac-Boy's cell; "whole", one that sees the whole state.
     limit: games are cut off after this many turns.
     """
     if heads not in HEADS:

@@ -41,6 +41,7 @@ def maze_task(
     name: str, board: Board, *, options: dict[str, Any], rules: str = "paper", ghosts: bool = True, limit: int = 300,
     fruits: int = -1, probability: float = 0.5, touch_reward: float = -10.0,
 ) -> Task:  # fmt: skip
+    """A task in a maze: ghosts first, then the places that may hold fruit."""
     from multiadvisor.worlds import maze
 
     if rules not in ("paper", "hra"):

@@ -20,7 +20,7 @@ from multiadvisor.worlds.maze import maze_of
 EPISODES = sorted({round(1.15**k) for k in range(56)})  # after which the greedy policy is looked at: 1 to about 2,200
 GAMES = 500  # greedy ones, each time
 REACHED, NEAR = 0.95, 0.90  # of the optimal number of steps
-# Samples come from a random policy, as in the paper; nothing in this world is random, so that a step size of 1 is sound.
+# Samples come from a random policy, as in the paper; nothing else is random here, so that a step size of 1 is sound.
 RANDOM = {"epsilon": 1.0, "alpha": 1.0}
 LEARNERS: dict[str, dict[str, Any]] = {
     "one head": {"heads": "fruits", "learner": "linear", "gamma": 0.85, "epsilon": 1.0, "alpha": 0.2},

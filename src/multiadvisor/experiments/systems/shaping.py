@@ -95,10 +95,10 @@ SYSTEM = System(
     statistics=statistics,
     draw=draw,
     choices=(
-        "Tables on 36 x 28 cells of position and speed in the place of tile coding, and Q-learning in that of Greedy-GQ.",
+        "Tables on 36 x 28 cells of position and speed, not tile coding; Q-learning, not Greedy-GQ.",
         "The members share what the ensemble does, and explore with it (epsilon .05); the paper explores at random.",
-        "Potentials are functions of the cells, between -50 (a good game costs 70, discounted) and 0, and 0 at the goal, "
-        "so that with tables they change no policy.",
+        "Potentials are functions of the cells, between -50 (a good game costs 70, discounted) and 0, and 0 at the "
+        "goal, so that with tables they change no policy.",
         "Games are cut off after 1000 turns, not 200.",
     ),
 )
