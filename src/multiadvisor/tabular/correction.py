@@ -108,7 +108,10 @@ def _features(task: Task, given: Focus) -> tuple[Any, np.ndarray, int]:
 
 def _whole_state(task: Task, world: World) -> tuple[Any, np.ndarray, int]:
     """The number of a state x among all that its `sizes` allow."""
-    way_out = "name features of it with correction=Focus('correction', state=function, states=number)"
+    way_out = (
+        "name features of it with correction=Focus('correction', state=function, states=number), or learn with a "
+        "network (deep=, on the command line --deep)"
+    )
     if world.sizes is None:
         raise BadInput(
             f"the states of task {task.name!r} cannot be counted, as its world gives no sizes: give them, or {way_out}"
