@@ -336,9 +336,12 @@ def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     return xp.where(best == -math.inf, 0.0, best)
 
 
-@aggregation("max_plus", compiled=fill_max_plus, takes="share of the sum", parameter=0.1, least=0.0, wishes=True)
+@aggregation("max_plus", compiled=fill_max_plus, takes="share of the sum", parameter=0.1, least=-1.0, wishes=True)
 def max_plus(advice: Array, weights: Array, parameter: float = 0.1) -> Array:
-    """max_j w_j Q_j + c sum_j max(w_j Q_j, 0): the strongest wish, and a little of all of them."""
+    """max_j w_j Q_j + c sum_j max(w_j Q_j, 0): the strongest wish, and a little of all of them.
+
+    Below 0 it leads away from crowds: of wishes that are equally strong, those without neighbours come first.
+    """
     xp = advice.__array_namespace__()
     return maximum(advice, weights) + parameter * xp.maximum(weights[..., None] * advice, 0.0).sum(axis=-2)
 
