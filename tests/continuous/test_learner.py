@@ -110,11 +110,10 @@ def test_a_run_is_the_same_however_it_is_cut_and_goes_on_from_a_checkpoint(train
 
 
 @pytest.mark.slow
-def test_several_runs_in_one_program_are_the_single_ones(trained):
-    settings = trained["beside"].settings
-    learner = ContinuousLearner(task(), settings, seeds=(7, 0))
-    learner.run(400)
-    alone = agent().learn(400, progress=False)._learner
+def test_several_runs_in_one_program_are_the_single_ones():
+    single = agent(critics="one", own={"hidden": (8,)}).learn(300, progress=False)
+    learner, alone = ContinuousLearner(task(), single.settings, seeds=(7, 0)), single._learner
+    learner.run(300)
     for mine, theirs in zip(learner.actor, alone.actor, strict=True):
         assert all(np.allclose(a[1], b[0], atol=1e-4) for a, b in zip(mine, theirs, strict=True))
     assert len(learner.evaluate_all(2, 0)) == 2
