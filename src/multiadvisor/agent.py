@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, greedy
+from multiadvisor.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.interrupt import deferred_interrupt
@@ -111,6 +111,10 @@ class MultiAdvisor:
     def voices(self) -> Voices:
         """How the aggregator hears these advisors."""
         return self._learner.voices
+
+    def hearing(self, state: Any) -> Voices:
+        """How it hears those who are active in a state [m]: under `gpi` with what their plans are worth there."""
+        return self._learner.hearing(state)
 
     def values(self, advisor: str | int) -> np.ndarray:
         """Q_j [local states, A] of one advisor, by name or index."""
@@ -316,7 +320,7 @@ class MultiAdvisor:
         deep = self.settings.deep
         if self._cautioned or self.task.continuous or (deep is not None and deep.split != "advisors"):
             return
-        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, tables=True), lowest)
+        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
             self._cautioned = True
             warnings.warn(doubt, Caution, stacklevel=3)
@@ -495,7 +499,7 @@ def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Setti
 def depends_on_weights(task: Task, settings: Settings) -> str:
     """Why other weights would make what was learned out of date; empty where they would not."""
     summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
-    if summed or task.continuous or settings.aggregation == CORRECTION:
+    if summed or task.continuous or settings.aggregation in (CORRECTION, *SELECTIONS):
         return "weights are in the values it learned"
     asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
     return f"{settings.planning} values depend on the weights" if asks else ""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, LEARNED, Aggregation, aggregation_named
+from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, GPI, LEARNED, Aggregation, aggregation_named
 from multiadvisor.errors import BadInput, short
-from multiadvisor.plannings import PLANNINGS, Planning, planning_named
+from multiadvisor.plannings import PLANNINGS, TARGET, Planning, planning_named
 
 if TYPE_CHECKING:
     from multiadvisor.task import Focus, Task
@@ -55,6 +55,15 @@ def unregistered(settings: Mapping[str, Any]) -> str | None:
                 if (name := value.partition(":")[0]) not in known:
                     return f"the {what} {short(name)!r}"
     return None
+
+
+def learned_beside(aggregation: str) -> tuple[str, ...]:
+    """The aggregations among these for which the aggregator itself learns more than the advisors say.
+
+    >>> learned_beside("fruits=gpi,sum"), learned_beside("fruits=max")
+    (('gpi',), ())
+    """
+    return tuple(name for name in LEARNED if name in by_name("aggregation", aggregation).values())
 
 
 def in_words(values: Mapping[str, str]) -> str:
@@ -141,28 +150,31 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     named = spread("planning", {name: value for name, value in values.items() if name}, task)
     found = []
     for name, focus in zip(named, task.foci, strict=True):
-        own = name or focus.planning or values.get("")
+        own = name or focus.planning or (TARGET if focus.target is not None else values.get(""))
         if own is None:
             raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
+        if TARGET in planning_named(own).needs and focus.target is None:
+            raise BadInput(f"planning {own!r} values a given policy: give focus {focus.name!r} one with target=...")
         found.append(planning_named(own))
     return tuple(found)
 
 
-def voices_of(task: Task | Team, aggregation: str, tables: bool = False) -> Voices:
+def voices_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()) -> Voices:
     """How the aggregator hears each advisor; those whom the settings leave out are summed.
 
-    What the aggregator itself has to learn for it learns beside `tables`, and is refused elsewhere.
+    What the aggregator itself has to learn for is refused, unless the caller has `learned` it.
     """
     values = by_name("aggregation", aggregation)
     names = [name or "sum" for name in spread("aggregation", values, task)]
-    learned = [name for name in names if name in LEARNED]
-    if learned and not tables:
+    unknown = [name for name in names if name in LEARNED and name not in learned]
+    if unknown:
+        beside = "tables or a network" if unknown[0] == CORRECTION else "tables"
         raise BadInput(
-            f"the aggregation {learned[0]!r} is learned beside tables, and there are none here: choose another"
+            f"the aggregation {unknown[0]!r} is learned beside {beside}, and there are none here: choose another"
         )
-    if CORRECTION in names:
+    if learned and learned[0] != GPI:  # a sum of all: less its correction, or of the one that is in control
         if list(values) != [""]:
-            raise BadInput(f"the correction is of the sum of all advisors: give {CORRECTION!r} alone, for everybody")
+            raise BadInput(f"the aggregation {learned[0]!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [

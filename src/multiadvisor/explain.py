@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.aggregations import GPI, weighted_sum
-from multiadvisor.committee import Team, Voices, voices_of
+from multiadvisor.aggregations import GPI, SELECTIONS, weighted_sum
+from multiadvisor.committee import Team, Voices, learned_beside, voices_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.sentences import COMPASS, Choice, figure
 from multiadvisor.shortest import msx
-from multiadvisor.silence import Lead, contributions, lead, rounding, summed, without_each
+from multiadvisor.silence import Followed, Lead, contributions, followed, lead, rounding, summed, without_each
 from multiadvisor.task import Focus
 from multiadvisor.theory.learned import Surroundings, surroundings
+from multiadvisor.theory.tables import greedy_stuck
 
 _NAMED = 3  # so many without whom it would act otherwise are printed
 _SHOWN = 8  # so many differences are printed
@@ -77,6 +78,32 @@ class Leader:
         return f"{first}, {figure(self.by, '+')} ahead of {beaten}"
 
 
+@dataclass(frozen=True)
+class Plan:
+    """The plan that the action follows, of those of one group; and the best of those that would rather do otherwise."""
+
+    advisor: str
+    value: float
+    """What it is worth to all of its group."""
+    worth: dict[str, float]
+    """And to each, times its weight, the most first."""
+    next: str | None
+    """None where no plan would; so are the three below."""
+    next_action: str | None
+    next_value: float | None
+    by: float | None
+    """The lead over the next; below 0 where others than the group decided."""
+
+    def __str__(self) -> str:
+        shares = [f"{name} {figure(value)}" for name, value in self.worth.items()]
+        more = f" and {len(shares) - _NAMED} more" if len(shares) > _NAMED else ""
+        first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {', '.join(shares[:_NAMED])}{more}"
+        if self.next_value is None or self.by is None:
+            return f"{first}; no plan would act otherwise"
+        beaten = f"that of {self.next}, {figure(self.next_value)} for {self.next_action}"
+        return f"{first}; {figure(self.by, '+')} ahead of {beaten}"
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Why the aggregator prefers one action to another in one state."""
@@ -106,11 +133,16 @@ class Explanation:
     stable: bool | None
     margin: float | None
     stuck: bool | None
-    """Whether the greedy walk from here never earns and never ends; ghosts are taken to stay where they are."""
+    """Whether the greedy walk from here never earns and never ends; ghosts are taken to stay where they are.
+
+    Of a Gymnasium environment it is known where it shows its transition table, and of a turn of a trace from the game:
+    what came to an end was not stuck, and what went on in the same few places until the game was cut off was."""
     aggregation: str
     """How the advisors are heard."""
     leader: Leader | None
     """Where the strongest wish decides: whose it is, and whom it beats."""
+    plans: tuple[Plan, ...]
+    """Where plans are compared: whose is followed, a plan for each group."""
     sentence: str
     names: tuple[str, ...] = field(repr=False)
     """The active advisors [m]."""
@@ -154,7 +186,8 @@ class Explanation:
             "influence": {name: list(actions) for name, actions in self.influence.items()},
             "disagreement": self.disagreement, "attractor": self.attractor, "stable": self.stable,
             "margin": self.margin, "stuck": self.stuck, "aggregation": self.aggregation,
-            "leader": None if self.leader is None else dataclasses.asdict(self.leader), "sentence": self.sentence,
+            "leader": None if self.leader is None else dataclasses.asdict(self.leader),
+            "plans": [dataclasses.asdict(plan) for plan in self.plans], "sentence": self.sentence,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -162,6 +195,7 @@ class Explanation:
         lines = [self.sentence, "", "  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items())]
         if self.leader is not None:
             lines.append(str(self.leader))
+        lines += [str(plan) for plan in self.plans]
         if self.against is not None and self.names:
             lines += self._listed()
         changed = [f"{name} ({' or '.join(actions)})" for name, actions in self.influence.items()]
@@ -249,11 +283,11 @@ def explain_advice(
     silent = best(without_each(advice, weights, voices), tolerance)  # [m, A]
     order = np.argsort(-np.abs(difference), kind="stable")
     changes = order[(silent != greedy).any(axis=1)[order]].tolist()
-    ahead = lead(advice, weights, voices, tolerance)
+    ahead, plans = lead(advice, weights, voices, tolerance), followed(weights, voices, chosen, tolerance)
     choice = Choice(
         tuple(names), tuple(groups), tuple(actions), advice, weights, voices, aggregation,
         None if here is None else here.leaves, chosen, other, against is not None, preferences, difference, ahead,
-        tolerance,
+        plans, tolerance,
     )  # fmt: skip
     return Explanation(
         task=task, action=actions[chosen], against=None if other is None else actions[other],
@@ -265,6 +299,7 @@ def explain_advice(
         attractor=None if here is None else here.attractor, stable=None if here is None else here.stable,
         margin=None if here is None else here.margin, stuck=None if here is None else here.stuck,
         aggregation=aggregation, leader=None if ahead is None else _leader(names, actions, ahead),
+        plans=tuple(_plan(names, actions, plan) for plan in plans),
         sentence=choice.sentence(), names=tuple(names), actions=tuple(actions), advice=advice, weights=weights,
         voices=voices, first=first,
     )  # fmt: skip
@@ -292,6 +327,16 @@ def _leader(names: Sequence[str], actions: Sequence[str], ahead: Lead) -> Leader
     )  # fmt: skip
 
 
+def _plan(names: Sequence[str], actions: Sequence[str], plan: Followed) -> Plan:
+    """A plan by name."""
+    order = np.argsort(-np.abs(plan.worth), kind="stable")
+    worth = {names[plan.members[k]]: float(plan.worth[k]) for k in order.tolist()}
+    if plan.next is None or plan.next_action is None or plan.next_value is None:
+        return Plan(plan.planner.name, plan.value, worth, None, None, None, None)
+    by = plan.value - plan.next_value
+    return Plan(plan.planner.name, plan.value, worth, plan.next.name, actions[plan.next_action], plan.next_value, by)
+
+
 def explain(agent: Any, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
     """Why the agent takes this action, by default the greedy one, rather than another, by default the next best.
 
@@ -304,25 +349,34 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
     names, advice = agent.advice(state)
     if action is None:
         action = int(agent.act(state))
-    return explain_advised(agent, names, advice, action, against, surroundings(agent, state))
+    here = surroundings(agent, state)
+    found = explain_advised(agent, names, advice, action, against, here, state)
+    return dataclasses.replace(found, stuck=greedy_stuck(agent, state)) if here is None else found
 
 
 def explain_advised(
     agent: Any, names: Sequence[str], advice: Any, action: str | int, against: str | int | None,
-    here: Surroundings | None,
+    here: Surroundings | None, state: Any = None,
 ) -> Explanation:  # fmt: skip
-    """Explain advice [m, A] that the agent's advisors of these names gave."""
+    """Explain advice [m, A] that the agent's advisors of these names gave, in this state where it is known."""
     task, aggregation = agent.task, getattr(agent.settings, "aggregation", "sum")
-    if GPI in aggregation:
-        raise BadInput(
-            f"an agent with the aggregation {aggregation!r} acts by plans, not by advice alone, so that no share "
-            "can be told: look at agent.advice(state) and agent.preferences(state)"
-        )
     foci = {focus.name: (j, focus) for j, focus in enumerate(getattr(agent, "advisors", task.foci))}
     spoken = [foci[name] for name in names]
-    voices = agent.voices if hasattr(agent, "voices") else voices_of(task, aggregation)
-    return explain_advice(
+    if GPI in learned_beside(aggregation):
+        if state is None:
+            raise BadInput(
+                f"the trace of task {task.name!r} keeps what advisors said, and not what their plans are worth: "
+                "explain an observation with agent.explain"
+            )
+        voices = agent.hearing(state)
+    else:
+        voices = agent.voices if hasattr(agent, "voices") else voices_of(task, aggregation)
+        voices = voices._replace(of=voices.of[[j for j, _ in spoken]])
+    found = explain_advice(
         names, advice, np.array([focus.weight for _, focus in spoken]), task.actions, action=action, against=against,
         groups=[focus.group for _, focus in spoken], task=task.name, first=task.first_action, here=here,
-        aggregation=aggregation, voices=voices._replace(of=voices.of[[j for j, _ in spoken]]),
+        aggregation=aggregation, voices=voices,
     )  # fmt: skip
+    if aggregation in SELECTIONS and names:  # the others are silent
+        found = dataclasses.replace(found, sentence=f"{names[0]} is in control: {found.sentence}")
+    return found

@@ -62,6 +62,9 @@ class Learner(Protocol):
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
 
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor [local states, A], where there is a table."""
 

@@ -12,7 +12,9 @@ import numpy as np
 from multiadvisor.aggregations import majority, maximum, weighted_sum
 from multiadvisor.committee import Voices
 from multiadvisor.shortest import msx
-from multiadvisor.silence import Lead, alone, wishing
+from multiadvisor.silence import Followed, Lead, alone, best_plan, wishing
+from multiadvisor.tabular.plans import Planned
+from multiadvisor.task import Focus
 from multiadvisor.worlds.board import DIRECTIONS
 
 COMPASS = dict(zip(DIRECTIONS, ("North", "West", "South", "East"), strict=True))
@@ -86,6 +88,11 @@ def _verb(subject: Sequence[int] | np.ndarray, verb: str) -> str:
     return f"{verb}s" if len(subject) == 1 else verb
 
 
+def _of(focus: Focus) -> str:
+    """An advisor in words."""
+    return who([focus.name], [focus.group])
+
+
 class Choice(NamedTuple):
     """All that a sentence needs to know."""
 
@@ -105,6 +112,7 @@ class Choice(NamedTuple):
     preferences: np.ndarray  # [A]
     difference: np.ndarray  # [m] what each contributes to the action over the other
     lead: Lead | None
+    plans: tuple[Followed, ...]
     tolerance: float
 
     # ---- words ---------------------------------------------------------------------------------------------------
@@ -156,6 +164,8 @@ class Choice(NamedTuple):
             return self._summed(start, side)
         if unsummed == [maximum]:
             return self._summed(start, side) if self.lead is None else self._led(start, side)
+        if len(unsummed) == len(self.plans) == 1:
+            return self._planned(start, side, self.plans[0])
         return self._voted(start, side) if kinds == [majority] else self._heard(start, side)
 
     def _summed(self, start: str, side: int) -> str:
@@ -218,6 +228,37 @@ class Choice(NamedTuple):
             return text
         best = _two(float(top[action]), lead.value)[0]
         return f"{text}; the strongest for {self.word(action)} is {self.crowd(first[[action]])}, {best}"
+
+    def _planned(self, start: str, side: int, plan: Followed) -> str:
+        """Whose plan is followed, what it is worth to whom, and the best of those that are not."""
+        assert self.other is not None
+        others = np.setdiff1d(np.arange(len(self.names)), plan.members)
+        if self.asked or side < 1 or not plan.best:
+            part = next(kind for kind, _ in self.voices.parts if isinstance(kind, Planned))
+            (mine, x), (its, y) = (best_plan(part, self.weights[plan.members], a) for a in (self.action, self.other))
+            shared = self.weights[others] * (self.advice[others, self.action] - self.advice[others, self.other])
+            a, b = _two(x, y)
+            text = (
+                f"{start}: the best plan for {self.word(self.action)} is that of {_of(mine)}, {a}, for "
+                f"{self.word(self.other)} that of {_of(its)}, {b}"
+            )
+            if mine.name == its.name:
+                text = f"{start}: the plan of {_of(mine)} is the best for both, {a} and {b}"
+            return text + self._besides(others, float(shared.sum()))
+        order = np.argsort(-np.abs(plan.worth), kind="stable")
+        order = order[np.abs(plan.worth[order]) > _NOISE * np.abs(plan.worth).sum()]
+        named, rest = order[:_NAMED], order[_NAMED:]
+        shares = [f"{numbers(float(plan.worth[k]), math.inf)[0]} to {self.crowd(plan.members[[k]])}" for k in named]
+        if len(rest):
+            shares.append(f"{numbers(float(plan.worth[rest].sum()), math.inf)[0]} to {len(rest)} more")
+        would, away = ("would go", "elsewhere") if self.moves else ("would choose", "otherwise")
+        if plan.next is None or plan.next_action is None or plan.next_value is None:
+            worth, tail = numbers(plan.value, math.inf)[0], f", and no plan {would} {away}"
+        else:
+            worth, least = _two(plan.value, plan.next_value)
+            tail = f"; the next, that of {_of(plan.next)}, {least}, {would} {self.word(plan.next_action)}"
+        to_whom = f" ({_join(shares)})" if shares else ""
+        return f"{self.does}: the plan of {_of(plan.planner)} is worth most, {worth}{to_whom}{tail}"
 
     def _besides(self, others: np.ndarray, gap: float) -> str:
         """Those who are summed, where they speak for one of the two."""

@@ -166,6 +166,7 @@ class Settings:
     alpha: float = option(0.1, "step size of tables, above 0 and at most 1 (networks have a learning rate)")
     alpha_half: int = option(0, "transitions after which the step size has halved, then a third, ...; 0: constant")
     epsilon: float = option(0.05, "probability of a random action while learning")
+    epsilon_half: int = option(0, "transitions after which epsilon has halved, then a third, ...; 0: constant")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
     foresight: str = option("real", "empathic advisors learn from the aggregator's real next action, or an estimate")
@@ -198,7 +199,8 @@ class Settings:
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
-        self._put("alpha_half", whole_number("alpha_half", self.alpha_half, most=MOST_TURNS))
+        for name in ("alpha_half", "epsilon_half"):
+            self._put(name, whole_number(name, getattr(self, name), most=MOST_TURNS))
         self._put("seed", whole_number("seed", self.seed))
         for part, kind in NETWORKS.items():
             given = getattr(self, part)
@@ -214,11 +216,23 @@ class Settings:
             raise BadInput("deep is for a finite choice of actions and continuous for real numbers: give one of them")
         if self.deep is not None and self.learner != "advisors":
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
+        if self.deep is not None and self.epsilon_half:
+            raise BadInput("epsilon_half is for tables, and a network has epsilon_turns: choose that in its place")
 
     @property
     def planned(self) -> str:
         """The planning in full: empathic advisors with a foresight of their own are estimating ones."""
         return "estimate" if self.foresight == "estimate" else self.planning
+
+    def exploring(self, turn: int) -> float:
+        """The probability of a random action in a turn.
+
+        >>> settings = Settings(epsilon=0.2, epsilon_half=100)
+        >>> settings.exploring(0), settings.exploring(100), settings.exploring(300)
+        (0.2, 0.1, 0.05)
+        """
+        half = self.epsilon_half
+        return self.epsilon * (half / (half + turn)) if half else self.epsilon
 
     def _put(self, name: str, value: Any) -> None:
         """A field in its plain form: NumPy's numbers are welcome, and kept as Python's."""

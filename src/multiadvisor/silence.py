@@ -1,4 +1,4 @@
-"""What one advisor's silence would change, under any aggregation; and who leads where the strongest wish decides.
+"""What one advisor's silence would change, under any aggregation; and who leads where a wish or a plan decides.
 
 Pure functions on advice [m, A], weights [m] and the `Voices` of these m advisors. For a sum, what the difference
 between two actions loses without an advisor is that advisor's own weighted difference, and the cost is linear in the
@@ -14,6 +14,8 @@ import numpy as np
 
 from multiadvisor.aggregations import AGGREGATIONS, Aggregation, maximum, weighted_sum
 from multiadvisor.committee import Voices
+from multiadvisor.tabular.plans import Planned
+from multiadvisor.task import Focus
 
 _AT_ONCE = 4_000_000  # values of the advice that is looked at together
 
@@ -166,3 +168,48 @@ def lead(advice: np.ndarray, weights: np.ndarray, voices: Voices, tolerance: flo
         int(members[first]), action, float(own[first]),
         int(members[other]), int(wished[other].argmax()), float(own[other]),
     )  # fmt: skip
+
+
+# ---- the best plan ---------------------------------------------------------------------------------------------------
+class Followed(NamedTuple):
+    """Whose plan an action follows within one group, and the best of those that would rather take another action."""
+
+    members: np.ndarray  # [k] those of the advisors whom the plan is for
+    planner: Focus
+    value: float
+    """What the plan is worth to all of them after this action."""
+    worth: np.ndarray  # [k] and to each, times its weight
+    best: bool
+    """Whether no plan with another action is worth more."""
+    next: Focus | None
+    """None where no plan would."""
+    next_action: int | None
+    next_value: float | None
+
+
+def followed(weights: np.ndarray, voices: Voices, action: int, tolerance: float = 0.0) -> tuple[Followed, ...]:
+    """The plans that the action follows, one for each group that is heard by plans; of equal ones the first."""
+    found = []
+    for part, (aggregation, _) in enumerate(voices.parts):
+        members = np.flatnonzero(voices.of == part)
+        if not isinstance(aggregation, Planned) or not len(members):
+            continue
+        each = weights[members, None, None] * aggregation.worth  # [k, J, A]
+        total = each.sum(axis=0)  # [J, A]
+        plan, own = int(total[:, action].argmax()), total.max(axis=1)  # [J]
+        elsewhere = np.flatnonzero(total[:, action] < own - tolerance)
+        value = float(total[plan, action])
+        if not len(elsewhere):
+            rest: tuple[Focus | None, int | None, float | None] = None, None, None
+        else:
+            other = int(elsewhere[own[elsewhere].argmax()])
+            rest = aggregation.planners[other], int(total[other].argmax()), float(own[other])
+        best = rest[2] is None or rest[2] <= value + tolerance
+        found.append(Followed(members, aggregation.planners[plan], value, each[:, plan, action], best, *rest))
+    return tuple(found)
+
+
+def best_plan(aggregation: Planned, weights: np.ndarray, action: int) -> tuple[Focus, float]:
+    """Whose plan is worth most after this action, and how much."""
+    total = weights @ aggregation.worth[:, :, action]  # [J]
+    return aggregation.planners[int(total.argmax())], float(total.max())

@@ -21,6 +21,7 @@ from multiadvisor.explorer.bundle import describe
 from multiadvisor.explorer.onefile import html
 from multiadvisor.plannings import PLANNINGS, planning
 from multiadvisor.runs.trace import explain_turn
+from multiadvisor.theory.gpi import exact_plans
 from multiadvisor.theory.solver import SOLVED
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -108,7 +109,8 @@ def test_the_leading_wish_is_drawn_with_its_map(heard: Site) -> None:
         expect(page.locator(".facts")).to_contain_text("heard by fruits=max")
         until(page, "explorer.game.board.what.led.map(([cell]) => explorer.shown.run.grid.cells[cell].join())", places)
         page.locator("#attractors").select_option("exact")
-        expect(page.locator("#layer-text")).to_contain_text("Attractors are those of a sum, and this run is heard by")
+        expect(page.locator("#layer-text")).to_contain_text("at gamma 0.9, heard by fruits=max: 0 attractors")
+        expect(page.locator(".bars .hint")).to_contain_text("The diamond is sum of ghosts, plus max of fruits.")
         heard.go(page, "run=2&turn=3")
         expect(page.locator("#layer-text")).to_have_text("")
 
@@ -197,6 +199,21 @@ def test_an_aggregation_and_a_planning_of_ones_own(browser: Any, foreign: mad.Mu
         expect(page.get_by_role("slider", name="Weight of fruits")).to_be_disabled()
         page.get_by_role("button", name="Try it").click()
         expect(page.locator(".outcome").first).to_be_visible()
+        assert served.complaints == []
+        assert len(html(served.explorer.library, [entry(served, 0).id], 0)) > 1000
+
+
+def test_plans_are_told_by_the_server(browser: Any) -> None:
+    agent = exact_plans(mad.make("three-fruits"), 0.9)
+    with site(browser, {"plans": agent}) as served, served.tab("attractors=exact") as page:
+        trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
+        for turn in range(1, 8):
+            told = explain_turn(agent, trace, game, turn).sentence
+            assert " plan " in told
+            served.go(page, f"turn={turn}&attractors=exact")
+            until(page, SENTENCE, sentence(told))
+        expect(page.locator(".bars .hint")).to_contain_text("The diamond is what fruits=gpi makes of them.")
+        expect(page.locator("#layer-text")).to_contain_text("this run acts by more (gpi)")
         assert served.complaints == []
         assert len(html(served.explorer.library, [entry(served, 0).id], 0)) > 1000
 

@@ -178,12 +178,10 @@ def test_features_without_their_number(focus, message):
         mad.MultiAdvisor(dataclasses.replace(mad.make("three-fruits"), correction=focus), **CORRECTED)
 
 
-def test_a_part_of_the_sum_silent_advisors_and_networks_are_refused():
+def test_a_part_of_the_sum_and_silent_advisors_are_refused():
     task = mad.make("three-fruits")
     with pytest.raises(BadInput, match="alone, for everybody"):
         mad.MultiAdvisor(task, aggregation="fruits=correction")
-    with pytest.raises(BadInput, match="learned beside tables"):
-        mad.MultiAdvisor(task, aggregation="correction", deep=mad.DeepSettings())
     with pytest.raises(BadInput, match="linear Q-learning is a sum"):
         mad.MultiAdvisor(task, aggregation="correction", learner="linear")
     silent = dataclasses.replace(task, world=dataclasses.replace(task.world, speaks=kernel.everybody_speaks))

@@ -9,7 +9,8 @@ from test_parity import Errands, errand_foci, reference_of, varied
 import multiadvisor as mad
 from multiadvisor import draws, theory
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular.reference import CompiledSource
+from multiadvisor.runs.trace import explain_turn, record
+from multiadvisor.tabular.reference import AdapterSource, CompiledSource
 from multiadvisor.theory.gpi import exact_plans
 
 FRUITS = {"planning": "egocentric", "aggregation": "fruits=gpi"}
@@ -79,15 +80,120 @@ def test_a_run_that_was_saved_goes_on_bit_for_bit_and_takes_other_weights(tmp_pa
     assert other.act(other.task.deal()) == 0  # to the North, where what is worth nine lies
 
 
-def test_advisors_with_other_local_states_python_environments_and_networks_are_refused():
+# ---- Python environments ---------------------------------------------------------------------------------------------
+def errands(**how):
+    """Three that look at the place alone, and two that see more: one of them is summed, the other one is silent."""
+
+    def place(observation):
+        return int(observation[0])
+
+    near, three = {"state": place, "states": 12, "group": "errands"}, 3
+    foci = [
+        mad.Focus("A", reward=lambda t: t.info["paid"][0], active=lambda o: bool(o[1]),
+                  ended=lambda t: t.info["paid"][0] > 0, **near),
+        mad.Focus("whole", weight=-0.25, **how),
+        mad.Focus("B", reward=lambda t: t.info["paid"][1], active=lambda o: bool(o[2]), gamma=0.7, weight=2.0,
+                  ended=lambda t: t.info["paid"][1] > 0, **near),
+        mad.Focus("third", reward=lambda t: float(t.next_observation[0] == three), weight=0.5, **near),
+    ]  # fmt: skip
+    return mad.Task.from_gymnasium(Errands(), foci, name="errands")
+
+
+ERRANDS = {"planning": "egocentric", "aggregation": "errands=gpi", "epsilon": 0.2, "alpha_half": 1000, "seed": 5}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_python_environment(noise):
+    agent, twin = mad.MultiAdvisor(errands(), **ERRANDS, noise=noise), errands()
+    table = np.zeros((4000, 3))
+    told = reference_of(agent, AdapterSource(twin, 5), table)
+    for _ in range(4):
+        agent._learner.run(300)
+        told.learn(300)
+        rows = twin.adapter.rows
+        assert rows == agent._learner.adapter.rows
+        assert np.array_equal(agent._learner.table[:rows], table[:rows])
+        assert np.array_equal(agent._learner.plans.table[:rows], told.plans[:rows])
+    assert np.count_nonzero(told.plans) > 50
+    # whoever looks at a state finds what the loop finds
+    assert agent.preferences(np.array([4, 1, 1])) == pytest.approx(
+        agent._learner._total(np.array([4, 1, 1])), abs=1e-12
+    )
+
+
+def test_a_run_in_a_python_environment_goes_on_bit_for_bit(tmp_path):
+    straight = mad.MultiAdvisor(errands(), **ERRANDS).learn(700, progress=False)
+    mad.MultiAdvisor(errands(), **ERRANDS).learn(333, progress=False).save(tmp_path / "run")
+    again = mad.load(tmp_path / "run", errands()).learn(700 - 333, progress=False)
+    assert again.turns == straight.turns
+    rows = straight._learner.adapter.rows
+    assert np.array_equal(again._learner.plans.table[:rows], straight._learner.plans.table[:rows])
+    assert np.array_equal(again._learner.table[:rows], straight._learner.table[:rows])
+
+
+def test_a_table_that_grows_keeps_its_plans():
+    foci = [mad.Focus("paid", reward=lambda t: sum(t.info["paid"])), mad.Focus("time", reward=lambda t: -0.1)]
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), foci), planning="egocentric", aggregation="gpi")
+    agent.learn(2_000, progress=False)  # 48 states of two rows each, counted as they are met
+    assert agent._learner.adapter.rows > 64
+    assert np.count_nonzero(agent._learner.plans.table) > 100
+    found = agent.explain(np.array([2, 1, 1]))
+    assert found.plans[0].advisor in ("paid", "time")
+    assert sum(found.plans[0].worth.values()) == pytest.approx(found.plans[0].value)
+
+
+# ---- explained -------------------------------------------------------------------------------------------------------
+def test_whose_plan_is_followed_and_what_it_is_worth_to_each():
+    task = mad.make("two-goal")
+    agent = theory.exact_agent(task, "egocentric", 0.9, aggregation="gpi")
+    cross = theory.improve(theory.enumerate_task(task), 0.9).cross[:, :, 0]  # [J, n, A]
+    agent._learner.plans.table[...] = cross.reshape(agent._learner.plans.table.shape)
+    found = agent.explain(task.deal(), "a_1", "a_0")
+    assert found.preferences == pytest.approx({"a_0": 0.9, "a_1": 1.0, "a_2": 1.0})
+    (plan,) = found.plans
+    assert (plan.advisor, plan.value, plan.next) == ("goal 1", pytest.approx(1.0), None)
+    assert plan.worth == pytest.approx({"goal 1": 1.0, "goal 2": 0.0})
+    assert found.attractor is None
+    assert found.stuck is False
+
+
+def test_the_sentence_names_plans_and_shares():
+    agent = exact_plans(mad.make("pac-boy", ghosts=False), 0.9)
+    found = agent.explain(agent.task.deal())
+    assert found.sentence.startswith("goes North: the plan of fruit at (0, 9) is worth most, 3.61 (0.90 to fruit at")
+    assert found.sentence.endswith("to 6 more), and no plan would go elsewhere")
+    assert list(found.preferences.values()) == pytest.approx(agent.preferences(agent.task.deal()).tolist())
+    assert agent.explain(agent.task.deal(), "S").sentence.startswith(
+        "South would be worse than North: the plan of fruit at (0, 9) is the best for both, 3.25"
+    )
+    trace = record(agent, 1, 0)
+    told = [explain_turn(agent, trace, 0, turn) for turn in range(0, int(trace.turns[0]), 10)]
+    assert any("; the next, that of fruit at (" in one.sentence for one in told)
+    for one in told:
+        (plan,) = one.plans
+        assert sum(plan.worth.values()) == pytest.approx(plan.value)
+        assert one.preferences[one.action] == pytest.approx(plan.value)
+    # without an advisor, its weight is 0 and its plan is still a plan
+    one, name = told[1], told[1].names[3]
+    lighter = exact_plans(agent.task.with_weights(**{name: 0.0}), 0.9)
+    state = trace.turn(0, 10).state
+    now, then = agent.preferences(state), lighter.preferences(state)
+    pair = [agent.task.actions.index(each) for each in (one.action, one.against)]
+    lost = (now[pair[0]] - now[pair[1]]) - (then[pair[0]] - then[pair[1]])
+    assert one.differences[name] == pytest.approx(lost, abs=1e-9)
+
+
+def test_advisors_with_other_local_states_and_networks_are_refused():
     pac_boy = mad.make("pac-boy")
     with pytest.raises(BadInput, match=r"advisor 'ghost 1' of task 'pac-boy' shares its table.*fruits=gpi"):
         mad.MultiAdvisor(pac_boy, aggregation="gpi")
     jobs = mad.make("resource-scheduling")
     with pytest.raises(BadInput, match="'job 2' of task 'resource-scheduling' does not see what 'job 1' sees"):
         mad.MultiAdvisor(jobs, aggregation="gpi")
-    with pytest.raises(BadInput, match="is a Python environment"):
+    with pytest.raises(BadInput, match="'here A' of task 'Errands' shares its table"):
         mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), aggregation="gpi")
+    with pytest.raises(BadInput, match="advisor 'whole' of task 'errands' does not see what 'A' sees"):
+        mad.MultiAdvisor(errands(group="errands"), aggregation="errands=gpi")
     with pytest.raises(BadInput, match="learned beside tables"):
         mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=gpi", deep=mad.DeepSettings())
     many = mad.make("fruit-grid", width=100, height=100, fruits=5)

@@ -296,7 +296,19 @@ def test_a_learned_solution_hears_as_its_agent_does():
     assert theory.board_solution(task, task.deal(), 0.9, agent).aggregation == "max"
     from multiadvisor.theory.learned import surroundings
 
-    assert surroundings(agent, task.deal()).attractor is None  # an explanation speaks of attractors of sums only
+    for heard, caught in (
+        ("sum", True),
+        ("max", False),
+        ("p_norm:3", True),
+        ("p_norm:12", False),
+        ("max_plus:9", True),
+    ):
+        agent = theory.exact_agent(task, "egocentric", 0.9, aggregation=heard)
+        here = surroundings(agent, task.deal())
+        assert (here.attractor, here.stuck, here.margin > 0) == (caught, caught, caught), heard
+        told = str(agent.explain(task.deal()))
+        assert ("this state is a stable attractor" in told) == caught
+        assert ("the greedy walk from here never earns" in told) == caught
 
 
 # ---- boards ----------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aggregations import LEARNED
 from multiadvisor.committee import doubtful, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
@@ -237,7 +238,7 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, 
     if games < 1 or turns < 1:
         raise BadInput(f"cannot check a task in {games} games and {turns} turns: give at least one of each")
     findings, records = Findings(), list[_Record]()
-    voices = voices_of(task, aggregation, tables=True)
+    voices = voices_of(task, aggregation, LEARNED)
     subject = _subject(task, findings, seed)
     subject.voices = voices
     with contextlib.suppress(Broken):

@@ -136,6 +136,7 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
                        help="an advisor for each such reward term in info, as in 'info:reward_*'")  # fmt: skip
     group.add_argument("--rest", action="store_true", default=None,
                        help="and one for what these terms leave of the reward")  # fmt: skip
+    group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in their order")
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
@@ -146,6 +147,7 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
         "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
         "--components": None if given.components is None else given.components.split(","),
         "--foci": given.foci, "--rest": given.rest,
+        "--action-names": None if given.action_names is None else given.action_names.split(","),
     }  # fmt: skip
     chosen = {name: value for name, value in flags.items() if value is not None}
     if not given.task.startswith("gymnasium:"):

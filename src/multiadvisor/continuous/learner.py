@@ -200,6 +200,10 @@ class ContinuousLearner(Staged):
         """What the actor follows, of its own action [1]."""
         return self.judge(state, self.choose(state)[None]).control
 
+    def hearing(self, state: Any) -> Voices:
+        """They are summed."""
+        return self.voices._replace(of=self.voices.of[self.consult(state).advisors])
+
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
         raise BadInput("critics have no table of values: ask for the advice in a state")

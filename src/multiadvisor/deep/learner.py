@@ -7,12 +7,13 @@ stacked. `MultiAdvisor` uses one; the experiments on a GPU use many.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from multiadvisor.committee import Team, plannings_of, voices_of
+from multiadvisor.aggregations import CORRECTION
+from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
 from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
@@ -26,6 +27,7 @@ from multiadvisor.deep.sources import (
     evaluation_keys,
     training_keys,
 )
+from multiadvisor.deep.split import foci_of, split_task, with_correction
 from multiadvisor.deep.update import Rules, make_update
 from multiadvisor.draws import EVALUATION, TRAINING, stream_key
 from multiadvisor.errors import BadInput, Diverged
@@ -35,47 +37,16 @@ from multiadvisor.settings import Settings
 from multiadvisor.task import Focus, Task, Transition
 
 _MOST_UPDATES = (1 << 31) - 1  # they are counted in 32 bits
+_FOR_TABLES = {
+    "taken": "the action taken next", "counts": "how often the aggregator acted so",
+    "target": "in which of its numbered local states an advisor was",
+}  # fmt: skip
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
 @jax.jit
 def _forward(network: Network, observation: Any) -> Any:
     return network(observation)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Which advisors the network has: the task's, its groups, or one for everything."""
-
-    names: tuple[str, ...]
-    weights: np.ndarray  # [k]
-    gammas: np.ndarray  # [k]
-    merge: np.ndarray | None
-    """[n, k]: how the task's n advisors pay into these; None: they are the same."""
-    members: tuple[tuple[int, ...], ...]
-    """For each, the task's advisors it stands for."""
-
-
-def split_task(task: Task, gamma: float, split: str) -> Split:
-    """The network's advisors.
-
-    >>> import multiadvisor as mad
-    >>> split_task(mad.make("pac-boy"), 0.9, "groups").names
-    ('ghosts', 'fruits')
-    """
-    if split == "advisors":
-        return Split(task.names, task.weights, task.gammas(gamma), None, tuple((j,) for j in range(task.n)))
-    groups = ["reward" if split == "none" else focus.group or focus.name for focus in task.foci]
-    names = tuple(dict.fromkeys(groups))
-    members = tuple(tuple(j for j, group in enumerate(groups) if group == name) for name in names)
-    merge = np.zeros((task.n, len(names)))
-    own = task.gammas(gamma)
-    gammas = np.full(len(names), gamma)
-    for k, part in enumerate(members):
-        merge[list(part), k] = task.weights[list(part)]
-        if len(set(own[list(part)])) == 1:
-            gammas[k] = own[part[0]]
-    return Split(names, np.ones(len(names)), gammas, merge, members)
 
 
 class DeepLearner(Staged):
@@ -90,6 +61,8 @@ class DeepLearner(Staged):
         self.task, self.settings, self.deep = task, settings, deep
         self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
         self.split = split_task(task, settings.gamma, deep.split)
+        if settings.aggregation == CORRECTION:
+            self.split = with_correction(self.split, task, settings.gamma)
         self._activity = deep.split == "advisors" and (
             any(focus.active is not None for focus in task.foci) if task.world is None else True
         )
@@ -104,8 +77,10 @@ class DeepLearner(Staged):
         views = [self._view(sight.masks, part) for part in self.split.members]
         shares = {
             "shared": ["all"] * len(views), "advisor": list(self.split.names),
-            "group": [task.foci[part[0]].group or task.foci[part[0]].name for part in self.split.members],
+            "group": [task.foci[part[0]].group or task.foci[part[0]].name for part in self.split.members if part],
         }[deep.torso]  # fmt: skip
+        if self.split.correcting:  # it learns beside the advisors, and disturbs none of them
+            shares[len(views) - 1 :] = [""]
         self.plan = plan_networks(
             sight.shape, sight.scale, views, shares, len(task.actions), deep.convolutions, deep.strides, deep.hidden
         )
@@ -135,30 +110,38 @@ class DeepLearner(Staged):
         task, settings = self.task, self.settings
         if any(focus.alpha is not None for focus in task.foci):
             raise BadInput("a network has one learning rate for all its advisors: leave their alphas out")
-        if self.split.merge is None:
-            plannings, voices = plannings_of(task, settings.planned), voices_of(task, settings.aggregation)
-        else:
-            foci = tuple(Focus(name, group=name) for name in self.split.names)
-            stand_in = Team(task.name, foci)
-            plannings, voices = plannings_of(stand_in, settings.planned), voices_of(stand_in, settings.aggregation)
+        if any(focus.mapping is not None for focus in task.foci):
+            raise BadInput("mappings are for tables: leave them out of the foci of a network")
+        foci = foci_of(task, self.split)
+        if self.split.merge is not None:  # each of them is a group
+            foci = tuple(replace(focus, group=focus.name) for focus in foci)
+        team = Team(task.name, foci)
+        plannings, voices = plannings_of(team, settings.planned), voices_of(team, settings.aggregation, (CORRECTION,))
         for planning in plannings:
             for need in planning.needs:
-                if need in ("taken", "counts"):
+                if need in _FOR_TABLES:
                     raise BadInput(
                         f"planning {planning.name!r} is for tables: a memory of single transitions does not know "
-                        f"{'the action taken next' if need == 'taken' else 'how often the aggregator acted so'}"
+                        f"{_FOR_TABLES[need]}"
                     )
-        return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon)
+        return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon, self.split.correcting)
 
     @staticmethod
     def _view(masks: tuple[tuple[int, ...], ...], part: tuple[int, ...]) -> tuple[int, ...]:
-        """What the members see together."""
+        """What the members see together; the correction, which has none, sees everything."""
+        if not part:
+            return (1,) * len(masks[0])
         return tuple(int(any(masks[j][f] for j in part)) for f in range(len(masks[0])))
 
     def _source(self) -> Any:
         task, deep = self.task, self.deep
         image = bool(deep.convolutions)
         if task.world is not None:
+            if task.world.speaks is not None or task.world.pseudo is not None:
+                raise BadInput(
+                    f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does "
+                    "not know of: learn with tables"
+                )
             self.source_keys = training_keys(self.seeds, deep.envs)
             return WorldSource(task, self.source_keys, image, self._activity)
         assert task.adapter is not None
@@ -186,10 +169,8 @@ class DeepLearner(Staged):
 
     @property
     def advisors(self) -> tuple[Focus, ...]:
-        """The network's advisors: the task's, or its groups, or one."""
-        if self.split.merge is None:
-            return self.task.foci
-        return tuple(Focus(name, weight=w) for name, w in zip(self.split.names, self.split.weights, strict=True))
+        """The network's advisors: the task's, or its groups, or one; and the correction, where it learns one."""
+        return foci_of(self.task, self.split)
 
     @property
     def score_sum(self) -> float:
@@ -215,7 +196,7 @@ class DeepLearner(Staged):
         advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0, 0]
         keep = np.arange(len(self.split.names))
         if self._activity:
-            keep = np.flatnonzero(self.source.active_in(state))
+            keep = np.flatnonzero(self._active_in(state)[0])
         names = tuple(self.split.names[j] for j in keep)
         return Consulted(names, advice[keep].astype(np.float64), self.split.weights[keep], keep)
 
@@ -223,6 +204,19 @@ class DeepLearner(Staged):
         """What the aggregator makes of the advice in one state [A]."""
         told = self.consult(state)
         return self.voices.prefer(told.advice, told.weights, told.advisors)
+
+    def _active_in(self, state: Any) -> np.ndarray:
+        """[1, k] who has a say in one state."""
+        return self.split.add(self.source.active_in(state)[None], 1)
+
+    def _active(self, active: np.ndarray, always: np.ndarray) -> np.ndarray:
+        """[N, k] who of the network's advisors is active; `always` where everybody is, all the time."""
+        return self.split.add(active, 1) if self._activity else always
+
+    def hearing(self, state: Any) -> Voices:
+        """How those who are active in one state [m] are heard there."""
+        told = self.consult(state)
+        return self.voices._replace(of=self.voices.of[told.advisors])
 
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
@@ -243,7 +237,7 @@ class DeepLearner(Staged):
             stage.user = self
             self.source.open()
         begin = self.replay.begin_again if self._watching else self.replay.open
-        begin(self.source.current, self.source.active if self._activity else self._nothing)
+        begin(self.source.current, self._active(self.source.active, self._nothing))
         self._opened, self._watching = True, False
 
     def _epsilon(self) -> float:
@@ -264,7 +258,7 @@ class DeepLearner(Staged):
         actions = np.zeros(len(self.source_keys), np.int64)
         while self.turns < until:
             advice = self._advice(source.current.reshape(runs, self.games_each, -1))
-            active = source.active if self._activity else NOBODY
+            active = self._active(source.active, NOBODY)
             self._choose(
                 advice.reshape(-1, *advice.shape[2:]), active, self.source_keys, replay.clock, self._epsilon(), actions
             )
@@ -277,9 +271,9 @@ class DeepLearner(Staged):
         deep, replay, split = self.deep, self.replay, self.split
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         if split.merge is None:
-            paid, ended = turn.paid, turn.ended | turn.terminated[:, None]
-            now_active = turn.active if self._activity else self._nothing
-            then_active = active if self._activity else self._nothing
+            paid, ended = split.add(turn.paid, 0), split.add(turn.ended, 0) | turn.terminated[:, None]
+            now_active = self._active(turn.active, self._nothing)
+            then_active = self._active(active, self._nothing)
         else:
             paid = turn.paid @ split.merge
             ended = np.repeat(turn.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
@@ -306,7 +300,7 @@ class DeepLearner(Staged):
         """The action that learning would take in one state."""
         row = self.source.sight.convert(state)
         advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0]  # [1, n, A]
-        active = self.source.active_in(state)[None] if self._activity else NOBODY
+        active = self._active_in(state) if self._activity else NOBODY
         clock, action = np.array([[0, 0, self.exploration.turn(self.turns)]]), np.zeros(1, np.int64)
         self._choose(advice, active, self.source_keys[:1], clock, self._epsilon(), action)
         return int(action[0])
@@ -324,7 +318,7 @@ class DeepLearner(Staged):
                 raise not_finite(focus)
         self._watching, self._opened = True, False
         if not replay.stands_at(before[0]):
-            active = source.active_in(transition.observation)[None] if self._activity else self._nothing
+            active = self._active_in(transition.observation) if self._activity else self._nothing
             (replay.begin_again if replay.clock[0, FILLED] else replay.open)(before, active)
         self._remember(turn, action, after, turn.active)
         self._catch_up()
@@ -365,7 +359,7 @@ class DeepLearner(Staged):
         """Greedy actions of the games in `observation` [S, B, F]."""
         advice = self._advice(observation, network)
         actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
-        active = source.active if self._activity else NOBODY
+        active = self._active(source.active, NOBODY)
         self._choose(advice.reshape(-1, *advice.shape[2:]), active, keys, clock, 0.0, actions)
         return actions
 
@@ -420,7 +414,7 @@ class DeepLearner(Staged):
 
     def _begin_again(self) -> None:
         """The vector environment's games were begun anew."""
-        self.replay.begin_again(self.source.current, self.source.active if self._activity else self._nothing)
+        self.replay.begin_again(self.source.current, self._active(self.source.active, self._nothing))
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def tensors(self) -> dict[str, np.ndarray]:

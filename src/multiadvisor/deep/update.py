@@ -50,6 +50,8 @@ class Rules(NamedTuple):
     voices: Voices
     weights: tuple[float, ...]  # [n]
     epsilon: float
+    correcting: bool = False
+    """Whether the last advisor is the correction, of weight -1."""
 
 
 def bootstrap(rules: Rules, judge: Array, value: Array, active: Array) -> Array:
@@ -65,7 +67,21 @@ def bootstrap(rules: Rules, judge: Array, value: Array, active: Array) -> Array:
     for kind in kinds[1:]:
         own = np.array([planning == kind for planning in rules.plannings])[:, None]
         policy = jnp.where(own, kind(judge, ahead), policy)
-    return (policy * value).sum(axis=1)
+    follows = (policy * value).sum(axis=1)
+    if not rules.correcting:
+        return follows
+    # the correction is worth minus what all together can get
+    together = rules.voices.prefer(value, jnp.asarray(rules.weights, value.dtype) * active)
+    return follows.at[-1].set(-together[ahead.greedy])
+
+
+def paid(rules: Rules, batch: Batch, follows: Array) -> Array:
+    """The rewards [S, B, n]; the correction's is what the others expect of the next state, and knows no noise."""
+    if not rules.correcting:
+        return batch.reward
+    heard = jnp.asarray(rules.weights[:-1], follows.dtype) * batch.active[..., :-1]
+    promised = (heard * batch.discount[..., :-1] * follows[..., :-1]).sum(axis=-1, keepdims=True)
+    return jnp.concatenate([batch.reward[..., :-1], promised], axis=-1)
 
 
 def losses(network: Network, target: Network, batch: Batch, rules: Rules, double: bool, huber: bool) -> Array:
@@ -73,7 +89,7 @@ def losses(network: Network, target: Network, batch: Batch, rules: Rules, double
     value = target(batch.next_observation)  # [S, B, n, A]
     judge = jax.lax.stop_gradient(network(batch.next_observation)) if double else value
     follows = jax.vmap(jax.vmap(partial(bootstrap, rules)))(judge, value, batch.next_active)
-    wanted = jax.lax.stop_gradient(batch.reward + batch.discount * follows)  # [S, B, n]
+    wanted = jax.lax.stop_gradient(paid(rules, batch, follows) + batch.discount * follows)  # [S, B, n]
     advice = network(batch.observation)  # [S, B, n, A]
     chosen = jnp.take_along_axis(advice, batch.action[:, :, None, None], axis=3)[..., 0]  # [S, B, n]
     error = chosen - wanted
@@ -97,7 +113,10 @@ def make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], S
 
     `update` also returns the losses of the K updates summed, [S, n]. Agents that learn alike share it, compiled once.
     """
-    known = (rules.plannings, rules.voices.parts, tuple(rules.voices.of.tolist()), rules.weights, rules.epsilon)
+    known = (
+        rules.plannings, rules.voices.parts, tuple(rules.voices.of.tolist()), rules.weights, rules.epsilon,
+        rules.correcting,
+    )  # fmt: skip
     if (deep, known) not in _MADE:
         while len(_MADE) >= _MOST_MADE:
             del _MADE[next(iter(_MADE))]

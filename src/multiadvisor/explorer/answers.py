@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.committee import learned_beside
 from multiadvisor.draws import CHOICE, ENVIRONMENT, draw_python, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.playing import TablePlayer
@@ -36,7 +37,7 @@ def reweighted(task: Task, weights: list[float] | None) -> Task:
 
 # ---- attractors ------------------------------------------------------------------------------------------------------
 def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | None = None) -> dict[str, Any]:
-    """The attractors of the board x: of the exact egocentric values of its fruits, and of what the agent has learned.
+    """The attractors of the board x, heard as the agent hears: of the exact egocentric values, and of the learned ones.
 
     Learned values of another planning have no attractors by definition; the cells from which their greedy walk never
     earns are told in any case.
@@ -46,12 +47,15 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
         )
-    if not agent.voices.plain:
-        raise BadInput(f"attractors are those of a sum, and this run is heard by {agent.settings.aggregation}")
+    if beside := learned_beside(agent.settings.aggregation):
+        raise BadInput(
+            f"attractors are those of the advisors' own values, and this run acts by more ({beside[0]}): its sentence "
+            "says whether the walk from here earns"
+        )
     gamma = agent.settings.gamma
     if not x[1 + len(maze.ghost_start) :].any():
         return {"gamma": gamma, "planning": _kind(agent), "exact": [], "learned": [], "stuck": []}
-    exact = board_solution(task, x, gamma)
+    exact = board_solution(task, x, gamma, aggregation=_heard(agent))
     learned = board_solution(task, x, gamma, agent) if agent.settings.learner == "advisors" else None
     return {
         "gamma": gamma,
@@ -66,7 +70,8 @@ def exact_layer(agent: MultiAdvisor, x: np.ndarray) -> dict[str, Any]:
     """The attractors of the exact values alone."""
     task, gamma = agent.task, agent.settings.gamma
     fruits = x[1 + len(maze_constants(task).ghost_start) :].any()
-    found = _listed(board_solution(task, x, gamma)) if fruits else []
+    exact = board_solution(task, x, gamma, aggregation=_heard(agent)) if fruits else None
+    found = [] if exact is None else _listed(exact)
     return {"gamma": gamma, "planning": _kind(agent), "exact": found, "learned": None, "stuck": []}
 
 
@@ -74,6 +79,12 @@ def _kind(agent: MultiAdvisor) -> str:
     """How its values were learned: a linear learner has a planning in its settings, and does not use it."""
     settings = agent.settings
     return settings.planning if settings.learner == "advisors" else settings.learner
+
+
+def _heard(agent: MultiAdvisor) -> str:
+    """How it hears the task's advisors; a network with others than these hears those, and the task's are summed."""
+    settings = agent.settings
+    return settings.aggregation if settings.deep is None or settings.deep.split == "advisors" else "sum"
 
 
 def _stuck(solution: Solution) -> np.ndarray:

@@ -14,11 +14,11 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.aggregations import GPI
-from multiadvisor.committee import Voices, plannings_of, voices_of
+from multiadvisor.committee import Voices, learned_beside, plannings_of, voices_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
 from multiadvisor.grid import Grid
-from multiadvisor.runs.trace import Trace
+from multiadvisor.runs.trace import Trace, explain_turn
 from multiadvisor.theory.attractors import leaves
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.enumerate import enumerate_task
@@ -123,9 +123,20 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
     kind: Any = float if trace.advice is None else trace.advice.dtype
     header = {
         "seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game]),
-        "precision": float(np.finfo(kind).eps),
+        "precision": float(np.finfo(kind).eps), "reasons": _reasons(trace, game, agent),
     }  # fmt: skip
     return pack(header, arrays)
+
+
+def _reasons(trace: Trace, game: int, agent: Any) -> list[str] | None:
+    """The library's sentence on every turn, where the page cannot know it: what plans are worth is not sent."""
+    if not _by_plans(agent):
+        return None
+    return [explain_turn(agent, trace, game, turn).sentence for turn in range(int(trace.turns[game]))]
+
+
+def _by_plans(agent: Any) -> bool:
+    return GPI in learned_beside(agent.settings.aggregation)
 
 
 def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
@@ -135,7 +146,12 @@ def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
     found = np.zeros((int(trace.turns[game]), len(agent.task.actions)))
     for turn, preferences in enumerate(found):
         seen = trace.turn(game, turn)
-        if GPI in agent.settings.aggregation:  # which is not told by the advice
+        if _by_plans(agent):  # which are not told by the advice
+            if seen.state is None:
+                raise BadInput(
+                    f"the trace of task {agent.task.name!r} keeps what advisors said, and not what their plans are "
+                    "worth: explain single observations with agent.explain"
+                )
             preferences[:] = agent.preferences(seen.state)
             continue
         names, advice = (seen.names, seen.advice) if seen.advice is not None else agent.advice(seen.state)

@@ -9,6 +9,7 @@ import json
 import re
 from pathlib import Path
 
+from multiadvisor.committee import learned_beside
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import exact_layer
 from multiadvisor.explorer.bundle import run_pack
@@ -92,7 +93,7 @@ def _layers(library: Library, name: str, game: int) -> dict[str, object]:
     """The exact attractors of every board of the game, by the turn in which it is new."""
     agent, (trace, number) = library.entry(name).agent, library.recorded(name, game)
     found: dict[str, object] = {}
-    if not agent.voices.plain:  # attractors are those of a sum
+    if learned_beside(agent.settings.aggregation):  # attractors are those of the advisors' own values
         return found
     if trace.x is None or (maze := maze_of(agent.task)) is None:
         return found

@@ -315,9 +315,10 @@ def _seeds(value: Any) -> tuple[int, ...]:
 
 
 _RANGES = {
-    "settings": ("gamma", "alpha", "alpha_half", "epsilon", "noise"), "deep": ("learning_rate", "target_every"),
+    "settings": ("gamma", "alpha", "alpha_half", "epsilon", "epsilon_half", "noise"),
+    "deep": ("learning_rate", "target_every"),
     "continuous": ("learning_rate", "tau", "temperature"),
-}  # fmt: skip
+}
 
 
 def _range(section: str, name: str, given: dict[str, Any]) -> Range:

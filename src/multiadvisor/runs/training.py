@@ -19,13 +19,13 @@ import numpy as np
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
-from multiadvisor.storage.checkpoint import MOST_ENTRIES, read_header
+from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 
-MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
 LOCK = "run.lock"  # held by `train` in the folder of a run
 _OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
 
@@ -179,12 +179,13 @@ def begin(
     With `reweight` it may have other weights, where it can go on with them: what was learned does not depend on them,
     or actions are continuous.
     """
+    by_advisor = room_for_advisors(task, schedule.epochs)
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
         if out is not None and out.exists() and not all(_ours(path) for path in out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, settings), schedule, out=out)
+        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
@@ -220,7 +221,7 @@ def begin(
             *changes,
             {"turns": agent.turns, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
         ]
-    return Training(agent, schedule, list(epochs), float(seconds), out, reweighted=changes)
+    return Training(agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes)
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
@@ -300,8 +301,7 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     """
     run = RunConfig.parse(config)
     task, total = run.make_task(), run.schedule.epochs * run.schedule.transitions
-    entries = run.schedule.epochs * (len(MEASURES) + 3 + task.n)
-    if run.record == "every" and entries > MOST_ENTRIES:
+    if run.record == "every" and not room_for_advisors(task, run.schedule.epochs):
         raise BadInput(
             f"{run.schedule.epochs} epochs with the returns of {task.n} advisors each are more than a record holds: "
             "choose fewer epochs, or record = 'last'"

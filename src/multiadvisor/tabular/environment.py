@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aggregations import SELECTIONS
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.learner import Exploration, Played, not_finite
@@ -15,6 +16,8 @@ from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans
 from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.mapped import is_mapped
+from multiadvisor.tabular.selection import needs_of, only_in_control
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Task, Transition
 from multiadvisor.worlds.stretch import Stretch
@@ -26,7 +29,7 @@ class _Slots(NamedTuple):
     whole: np.ndarray  # [ADAPTER_WHOLE, n] int64
     real: np.ndarray  # [ADAPTER_REAL, n]
     voices: np.ndarray  # [3, A] preferences and scratch
-    clock: np.ndarray  # [14] int64
+    clock: np.ndarray  # [15] int64
     tally: np.ndarray  # [4]
 
 
@@ -40,11 +43,21 @@ class AdapterLearner(Tables):
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
-        plans.plans_of(task, self.made.voices, 0)  # which are refused here
+        if is_mapped(task):
+            raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
+        if self.made.needs & kernel.NEEDS["target"]:
+            raise BadInput(
+                f"target policies are valued in compiled worlds, and task {task.name!r} is a Python environment: plan "
+                "egocentrically towards a goal, or agnostically"
+            )
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
+        self.plans = plans.plans_of(task, self.made.voices, len(self.table), self.adapter)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        ways = ways_of(settings, self.made.voices)
-        self._call = specialise(kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, **ways)
+        ways = ways_of(task, settings, self.made.voices)
+        voice_of = plans.planning_voice if len(self.plans.sizes) else kernel.plain_voice
+        self._call = specialise(
+            kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, voice_of=voice_of, **ways
+        )
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self.exploration = Exploration()
         self.slots = self._slots(self.key, learning=True)
@@ -62,11 +75,11 @@ class AdapterLearner(Tables):
         whole[kernel.CODES, :parts], whole[kernel.ENDS, :parts] = made.codes, made.ends
         real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
         real[kernel.ALPHA_OF], real[kernel.PARAMETERS, :parts] = task.alphas(settings.alpha), made.parameters
-        clock, tally = np.zeros(14, np.int64), np.zeros(4)
+        clock, tally = np.zeros(15, np.int64), np.zeros(4)
         clock[kernel.FRESH], clock[kernel.LEARNING], clock[kernel.PARTS] = 1, int(learning), parts
         clock[kernel.KIND], clock[kernel.NEEDED] = made.kind, made.needs
         clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
-        clock[kernel.SHARED] = shared_advisors(task)
+        clock[kernel.SHARED], clock[kernel.COOLING] = shared_advisors(task), settings.epsilon_half
         if learning:
             tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
         return _Slots(whole, real, np.zeros((3, len(task.actions))), clock, tally)
@@ -96,13 +109,29 @@ class AdapterLearner(Tables):
                 raise not_finite(self.task.foci[-1 - action])
             return action
 
-        return turn
+        def turn_with_plans(event: int) -> int:
+            nonlocal voices
+            if adapter.rows > len(self.table):
+                self._grow()
+            voices = self._room(slots)
+            return turn(event)
+
+        return turn_with_plans if len(self.plans.sizes) else turn
+
+    def _room(self, slots: _Slots) -> Any:
+        """What the compiled call works in: with plans, those as well."""
+        return (slots.voices, self.plans) if len(self.plans.sizes) else slots.voices
 
     def _grow(self) -> None:
         rows = max(self.adapter.rows, 2 * len(self.table))
+        self.plans = plans.grown_plans(self.task, self.plans, rows)  # first, as it may refuse
         self.table = grown(self.table, rows)
         if self.made.counting:
             self.counts = grown(self.counts, rows)
+
+    @property
+    def _offset(self) -> np.ndarray:
+        return self.adapter.position
 
     def _deal(self, turn: Callable[[int], int]) -> int:
         """Start the next training game."""
@@ -122,8 +151,8 @@ class AdapterLearner(Tables):
         slots = self._slots(np.uint64(0), learning=False)
         firsts, signals = np.zeros_like(self.adapter.firsts), np.zeros_like(self.adapter.signals)
         with first_use(self._call):
-            self._call(self.table, self.counts, slots.whole, slots.real, slots.voices, firsts, signals, slots.clock,
-                       slots.tally, kernel.RETURN)  # fmt: skip
+            self._call(self.table, self.counts, slots.whole, slots.real, self._room(slots), firsts, signals,
+                       slots.clock, slots.tally, kernel.RETURN)  # fmt: skip
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
@@ -166,9 +195,10 @@ class AdapterLearner(Tables):
         """Learn from a transition that somebody else played; the run's own game, if one was going on, is given up."""
         over = transition.terminated or transition.truncated
         if self.made.needs & kernel.NEEDS["taken"] and following is None and not over:
+            what = "aggregation" if needs_of(self.settings.aggregation) else "planning"
             raise BadInput(
-                f"planning {self.settings.planning!r} learns from the action taken next: give next_action, or choose "
-                "another planning"
+                f"{what} {getattr(self.settings, what)!r} learns from the action taken next: give next_action, or "
+                f"choose another {what}"
             )
         with self._stage:
             self._give_up()
@@ -238,8 +268,14 @@ class AdapterLearner(Tables):
         adapter.look(state)
         if adapter.rows > len(self.table):
             self._grow()
-        advisors = np.flatnonzero(active & speaking)
-        return advisors, adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+        selection = self.settings.aggregation if self.settings.aggregation in SELECTIONS else None
+        advisors = np.flatnonzero(active & speaking if selection is None else active)
+        rows = adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+        if selection is None:
+            return advisors, rows
+        voice = self.weights[advisors] * speaking[advisors]
+        heard = only_in_control(selection, self.table, advisors, rows, voice, self._n)
+        return advisors[heard], rows[heard]
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""
@@ -254,6 +290,8 @@ class AdapterLearner(Tables):
         """Everything the run is made of; what is no array travels as JSON."""
         counted = self.adapter.counted()
         counts = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
+        if len(self.plans.sizes):
+            counts["plans"] = self.plans.table[: self.adapter.rows]
         return {
             "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
             "seeded_at": np.array([self.stretch.seeded_at], np.int64),
@@ -277,6 +315,9 @@ class AdapterLearner(Tables):
         if self.made.counting:
             self.counts = np.array(array(tensors, "counts", table.shape, np.float64))
             require((self.counts >= 0).all(), "counts")
+        if len(self.plans.sizes):
+            shape = (len(table), *self.plans.table.shape[1:])
+            self.plans = self.plans._replace(table=np.array(array(tensors, "plans", shape, np.float64)))
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
         own.clock[:], own.tally[:] = clock, tally
         self.table, self.stretch.seeded_at, self.stretch.trail = np.array(table), int(seeded_at[0]), trail.tolist()

@@ -9,14 +9,29 @@ the place of theirs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from multiadvisor.aggregations import GPI
+from multiadvisor.aggregations import GPI, Aggregation
 from multiadvisor.committee import Voices
 from multiadvisor.compiling import inside
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular.kernel import TINY, Plans, aggregate, larger, learn_advisors, look_ahead, settle_advisors
-from multiadvisor.task import Task
+from multiadvisor.tabular.kernel import (
+    CODES,
+    ENDS,
+    PARAMETERS,
+    TINY,
+    Plans,
+    Voice,
+    aggregate,
+    larger,
+    learn_advisors,
+    look_ahead,
+    settle_advisors,
+)
+from multiadvisor.task import Focus, Task
+from multiadvisor.worlds.adapter import Adapter
 
 MOST_VALUES = 200_000_000  # 1.6 GB
 
@@ -62,10 +77,10 @@ def nudge_plan(plans, row, place, action, alpha, target):
 
 
 @inside
-def settle_plans(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_plans(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """Whoever has ended learns its last reward, whatever the plan; then `settle_advisors`."""
     plans = voice.plans
-    if run.learning and (leaving or terminated):
+    if run.learning and (first < m or terminated):
         for i in range(m):
             k = np.uintp(slots.advisors[i])
             if plans.group[k] >= 0 and (terminated or slots.ended[i] != 0):
@@ -73,7 +88,7 @@ def settle_plans(table, slots, rows, m, committee, action, decay, run, leaving, 
                 for plan in range(plans.sizes[plans.group[k]]):
                     row = row_of(plans, committee, rows[i], k, plan)
                     nudge_plan(plans, row, place, action, alpha, slots.reward[i])
-    return settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+    return settle_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
 
 
 @inside
@@ -113,9 +128,58 @@ def advance_plans(
     if run.learning and m > 0:
         look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
         learn_plans(table, slots, rows, nexts, m, committee, action, decay, voice.plans)
-        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
         if changed or seen.size != m:
             hear_plans(combine, table, seen, slots, committee, voice)
+
+
+@inside
+def planning_voice(whole, real, voices, parts):
+    """`plain_voice`, of the room to work in and the plans."""
+    room, plans = voices
+    return Voice(
+        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], room[0], room[1], room[2], room[2], plans
+    )
+
+
+# ---- one state -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Planned(Aggregation):
+    """`gpi` in one state: what the plans are worth there is known, and the advice is not asked for."""
+
+    worth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    """[m, J, A] Q_k^{pi_j}(x, a), of the m members of the group that are active."""
+    planners: tuple[Focus, ...] = ()
+    """[J] whose plans they are, those included whose own part is over."""
+
+
+def _planned(worth: np.ndarray, planners: tuple[Focus, ...]) -> Planned:
+    flat = worth.reshape(len(worth), -1)  # [m, J A]
+
+    def prefer(advice: np.ndarray, weights: np.ndarray, parameter: float) -> np.ndarray:
+        best: np.ndarray = (weights @ flat).reshape(*weights.shape[:-1], *worth.shape[1:]).max(axis=-2)
+        return best
+
+    return Planned(GPI, prefer, worth=worth, planners=planners)
+
+
+def hearing(
+    foci: tuple[Focus, ...], voices: Voices, plans: Plans, offset: np.ndarray, advisors: np.ndarray, rows: np.ndarray
+) -> Voices:
+    """How these advisors [m], who look at these rows [m], are heard by each other's plans; others as ever.
+
+    `offset` [n] tells the rows of advisors apart that are in one local state.
+    """
+    of, parts = voices.of[advisors], list(voices.parts)
+    for part, (aggregation, _) in enumerate(parts):
+        members = np.flatnonzero(of == part)
+        if aggregation.name == GPI and len(members):
+            who = advisors[members]
+            planners = plans.peers[who[0], : plans.sizes[plans.group[who[0]]]]  # [J]
+            at = (rows[members] - offset[who])[:, None] + offset[planners]  # [m, J]
+            worth = plans.table[at, plans.place[who][:, None]]  # [m, J, A]
+            parts[part] = (_planned(worth, tuple(foci[j] for j in planners)), 0.0)
+    return Voices(tuple(parts), of)
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------------
@@ -124,21 +188,36 @@ def no_plans(actions: int) -> Plans:
     return _plans(0, [], 0, actions)
 
 
-def plans_of(task: Task, voices: Voices, rows: int) -> Plans:
+def plans_of(task: Task, voices: Voices, rows: int, adapter: Adapter | None = None) -> Plans:
     """Room for what the plans of the groups that are heard by them are worth, in a table of so many rows."""
     actions = len(task.actions)
     parts = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
     groups = [np.flatnonzero(voices.of == part) for part in parts]
     for members in groups:
-        _check_group(task, members)
+        _check_group(task, members, adapter)
     if not groups:
         return no_plans(actions)
-    if (size := rows * max(len(members) for members in groups) * actions) > MOST_VALUES:
+    _check_size(task, rows, max(len(members) for members in groups), actions)
+    return _plans(rows, groups, task.n, actions)
+
+
+def grown_plans(task: Task, plans: Plans, rows: int) -> Plans:
+    """The same with room for so many rows."""
+    before, most, actions = plans.table.shape
+    if not most:
+        return plans
+    _check_size(task, rows, most, actions)
+    table = np.zeros((rows, most, actions))
+    table[:before] = plans.table
+    return plans._replace(table=table)
+
+
+def _check_size(task: Task, rows: int, most: int, actions: int) -> None:
+    if (size := rows * most * actions) > MOST_VALUES:
         raise BadInput(
             f"what all plans are worth to all advisors of task {task.name!r} are {size:.2g} values, more than "
             f"{MOST_VALUES:.2g}: give fewer advisors a group of plans (GROUP=gpi), or choose another aggregation"
         )
-    return _plans(rows, groups, task.n, actions)
 
 
 def _plans(rows: int, groups: list[np.ndarray], n: int, actions: int) -> Plans:
@@ -151,17 +230,17 @@ def _plans(rows: int, groups: list[np.ndarray], n: int, actions: int) -> Plans:
     return Plans(np.zeros((rows, most, actions)), group, place, peers, sizes, np.zeros(actions), np.zeros(actions))
 
 
-def _check_group(task: Task, members: np.ndarray) -> None:
+def _check_group(task: Task, members: np.ndarray, adapter: Adapter | None) -> None:
     """Refuse advisors that could not tell each other's plans from what they see."""
-    if task.world is None:
-        raise BadInput(
-            f"plans are learned in compiled worlds, and task {task.name!r} is a Python environment: choose another "
-            "aggregation than gpi"
-        )
     first = task.foci[members[0]]
     for j in members:
         focus = task.foci[j]
-        if focus.table is not None or (focus.state, focus.states) != (first.state, first.states):
+        same = (
+            (focus.state, focus.states) == (first.state, first.states)
+            if adapter is None
+            else adapter.view_of[j] == adapter.view_of[members[0]]
+        )
+        if focus.table is not None or not same:
             others = "shares its table" if focus.table is not None else f"does not see what {first.name!r} sees"
             raise BadInput(
                 f"advisor {focus.name!r} of task {task.name!r} {others}, so that gpi cannot hear them by each other's "

@@ -101,8 +101,12 @@ def stuck_states(solution: Solution) -> np.ndarray:
 
     Ties count as taken at random: every greedy action must stay inside. States where nobody speaks do not count.
     """
-    mdp = solution.mdp
-    greedy = best_actions(solution.preferences)
+    return stuck_by(solution.mdp, solution.preferences)
+
+
+def stuck_by(mdp: FiniteMDP, preferences: np.ndarray) -> np.ndarray:
+    """The same of any preferences [S, A], whatever they were made of."""
+    greedy = best_actions(preferences)
     pays = (mdp.reward != 0).any(axis=-1)  # [S, A]
     stuck = np.any(mdp.local >= 0, axis=0)
     while True:

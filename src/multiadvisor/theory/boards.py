@@ -122,27 +122,33 @@ def board_solution(
         used = [*range(ghosts), *(ghosts + int(place) for place in there)]
         values = _learned_values(agent, x, used, ghosts, cells)
         residual = _learned_residual(world, agent, [j for j in used if j >= ghosts], gamma)
-    holds = np.isin(np.arange(cells), world.fruit_cell[there])
-    final = holds[world.neighbour][:, :, None]
-    reward = np.zeros((cells, 4, len(used)))
-    for k, j in enumerate(used):
-        if j >= ghosts:
-            reward[:, :, k] = np.where(world.neighbour == world.fruit_cell[j - ghosts], world.fruit_reward, 0.0)
-    mdp = FiniteMDP(
-        name=task.name, actions=task.actions, advisors=tuple(task.names[j] for j in used),
-        successor=world.neighbour[:, :, None], probability=np.ones((cells, 4, 1)), final=final, reward=reward,
-        weights=task.weights[used], local=np.tile(np.where(holds, -1, np.arange(cells)), (len(used), 1)),
-        start=np.eye(cells)[x[0]], labels=tuple(task.grid.name(cell) for cell in range(cells)),
-        gammas=() if agent is None else tuple(task.foci[j].gamma for j in used),
-        groups=tuple(task.foci[j].group for j in used),
-    )  # fmt: skip
-    values = np.where(holds[None, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
+    mdp = board_mdp(task, x, used, () if agent is None else tuple(task.foci[j].gamma for j in used))
+    values = np.where((mdp.local < 0)[:, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
     bound = (
         error_bound(residual, np.array([gamma]), values) if agent is None else np.inf
     )  # learned: nothing is promised
     planning = "egocentric" if agent is None else agent.settings.planning
     heard = present(task, mdp, aggregation if agent is None else agent.settings.aggregation)
     return Solution(mdp, planning, gamma, values, residual, bound, True, 0, aggregation=heard)
+
+
+def board_mdp(task: Task, x: np.ndarray, used: list[int], gammas: tuple[float | None, ...] = ()) -> FiniteMDP:
+    """The board x over all of Pac-Boy's cells, of these advisors."""
+    world = maze_constants(task)
+    cells, ghosts = len(world.neighbour), len(world.ghost_start)
+    holds = np.isin(np.arange(cells), world.fruit_cell[np.flatnonzero(x[1 + ghosts :])])
+    reward = np.zeros((cells, 4, len(used)))
+    for k, j in enumerate(used):
+        if j >= ghosts:
+            reward[:, :, k] = np.where(world.neighbour == world.fruit_cell[j - ghosts], world.fruit_reward, 0.0)
+    return FiniteMDP(
+        name=task.name, actions=task.actions, advisors=tuple(task.names[j] for j in used),
+        successor=world.neighbour[:, :, None], probability=np.ones((cells, 4, 1)),
+        final=holds[world.neighbour][:, :, None], reward=reward, weights=task.weights[used],
+        local=np.tile(np.where(holds, -1, np.arange(cells)), (len(used), 1)), start=np.eye(cells)[x[0]],
+        labels=tuple(task.grid.name(cell) for cell in range(cells)), gammas=gammas,
+        groups=tuple(task.foci[j].group for j in used),
+    )  # fmt: skip
 
 
 def present(task: Task, mdp: FiniteMDP, aggregation: str) -> str:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import LEARNED
+from multiadvisor.committee import learned_beside
 from multiadvisor.task import Task
-from multiadvisor.theory.attractors import attractor_states, leaves, margins, stable_states, stuck_states
-from multiadvisor.theory.boards import board_solution
+from multiadvisor.theory.attractors import attractor_states, leaves, margins, stable_states, stuck_by, stuck_states
+from multiadvisor.theory.boards import board_mdp, board_solution
 from multiadvisor.theory.enumerate import enumerate_task
+from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import Solution
 from multiadvisor.worlds.maze import maze_of
 
@@ -27,13 +28,14 @@ class Surroundings(NamedTuple):
     leaves: np.ndarray
     """[A] bool: the actions that lead elsewhere, end the game or pay somebody."""
     attractor: bool | None
-    """Whether staying seems better than leaving; None where advisors do not plan egocentrically."""
+    """Whether staying seems better than leaving; None where advisors do not plan egocentrically, or the aggregator acts
+    by more than their values."""
     stable: bool | None
     """Whether the greedy aggregator can remain in it, or in others like it."""
     margin: float | None
     """By how much staying beats the best action that leaves; below 0 where it does not."""
     stuck: bool | None
-    """Whether the greedy walk from here never earns and never ends; None where advisors are not summed."""
+    """Whether the greedy walk from here never earns and never ends."""
 
 
 def _values(task: Task) -> int:
@@ -42,52 +44,98 @@ def _values(task: Task) -> int:
     return task.n * states * len(task.actions)
 
 
+def _lying(task: Task, x: np.ndarray) -> list[int] | None:
+    """The fruits that lie on the board x, by advisor; None where there are none, or too many to look at."""
+    maze = maze_of(task)
+    assert maze is not None
+    ghosts = len(maze.ghost_start)
+    fruits = [ghosts + place for place in np.flatnonzero(x[1 + ghosts :]).tolist()]
+    return fruits if fruits and len(maze.neighbour) * (len(fruits) + ghosts) * 4 <= _MOST_VALUES else None
+
+
+def _listed(task: Task) -> bool:
+    """Whether all states are few enough to be looked at."""
+    return task.world is not None and task.world.listing is not None and _values(task) <= _MOST_VALUES
+
+
+def _foreign(agent: Any) -> bool:
+    """Whether its values are not those of the task's advisors."""
+    deep = getattr(agent.settings, "deep", None)
+    return deep is not None and deep.split != "advisors"
+
+
 def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
     """The agent's values over all cells of the board, or all states, and which one x is; None where nobody knows."""
     task: Task = agent.task
-    deep = getattr(agent.settings, "deep", None)
-    if deep is not None and deep.split != "advisors":
-        return None  # its values are not those of the task's advisors
-    if any(name in getattr(agent.settings, "aggregation", "sum") for name in LEARNED):
+    if _foreign(agent) or learned_beside(_heard(agent)):
         return None  # the advisors' values alone are not what it acts by
-    if (maze := maze_of(task)) is not None:
-        fruits = int(x[1 + len(maze.ghost_start) :].sum())
-        if fruits == 0 or len(maze.neighbour) * (fruits + len(maze.ghost_start)) * 4 > _MOST_VALUES:
+    if maze_of(task) is not None:
+        return None if _lying(task, x) is None else (board_solution(task, x, agent.settings.gamma, agent), int(x[0]))
+    if not _listed(task):
+        return None
+    mdp = enumerate_task(task)
+    values, place = np.zeros((mdp.n, mdp.states, len(mdp.actions))), {name: j for j, name in enumerate(task.names)}
+    for state in range(mdp.states):
+        names, advice = agent.advice(np.array([state]))
+        values[[place[name] for name in names], state] = advice
+    planning, gamma = agent.settings.planning, agent.settings.gamma
+    return Solution(mdp, planning, gamma, values, np.nan, np.inf, True, 0, aggregation=_heard(agent)), int(x[0])
+
+
+def learned_preferences(agent: Any, x: np.ndarray) -> tuple[FiniteMDP, np.ndarray, int] | None:
+    """What the agent prefers [S, A] over all cells or states, of whatever it is made, and which one x is."""
+    task: Task = agent.task
+    if _foreign(agent):
+        return None
+    if maze_of(task) is not None:
+        if (fruits := _lying(task, x)) is None:
             return None
-        return board_solution(task, x, agent.settings.gamma, agent), int(x[0])
-    if task.world is not None and task.world.listing is not None and _values(task) <= _MOST_VALUES:
+        mdp = board_mdp(task, x, fruits)
+        states = [np.array([cell, *x[1:]]) for cell in range(mdp.states)]
+    elif _listed(task):
         mdp = enumerate_task(task)
-        values, place = np.zeros((mdp.n, mdp.states, len(mdp.actions))), {name: j for j, name in enumerate(task.names)}
-        for state in range(mdp.states):
-            names, advice = agent.advice(np.array([state]))
-            values[[place[name] for name in names], state] = advice
-        planning, gamma = agent.settings.planning, agent.settings.gamma
-        heard = agent.settings.aggregation
-        return Solution(mdp, planning, gamma, values, np.nan, np.inf, True, 0, aggregation=heard), int(x[0])
-    return None
+        states = [np.array([state]) for state in range(mdp.states)]
+    else:
+        return None
+    return mdp, np.array([agent.preferences(state) for state in states], float), int(x[0])
+
+
+def _heard(agent: Any) -> str:
+    return getattr(agent.settings, "aggregation", "sum")
 
 
 def surroundings(agent: Any, state: Any) -> Surroundings | None:
-    """What the agent's own values make of this state; None where the world cannot be listed, or nobody has a say.
+    """What the agent's own values make of this state, heard as it hears them; None where the world cannot be listed.
 
     >>> import multiadvisor as mad
     >>> task = mad.make("three-fruits")
     >>> here = surroundings(mad.theory.exact_agent(task, "egocentric", 0.6), task.deal())
     >>> here.attractor, here.stable, here.leaves.tolist()
     (True, True, [True, True, False, True])
+    >>> here = surroundings(mad.theory.exact_agent(task, "egocentric", 0.6, aggregation="max"), task.deal())
+    >>> here.attractor, here.stuck
+    (False, False)
     """
     if agent.task.world is None:
         return None
-    found = learned_solution(agent, agent.task.world.checked(state, agent.task.name))
+    x = agent.task.world.checked(state, agent.task.name)
+    if learned_beside(_heard(agent)):
+        return _by_preferences(learned_preferences(agent, x))
+    found = learned_solution(agent, x)
     if found is None or not (found[0].mdp.local[:, found[1]] >= 0).any():
         return None
     solution, here = found
-    away = leaves(solution.mdp)[here]
-    if getattr(agent.settings, "aggregation", "sum") != "sum":
-        return Surroundings(away, None, None, None, None)  # a solution's preferences are those of a sum
-    stuck = bool(stuck_states(solution)[here])
+    away, stuck = leaves(solution.mdp)[here], bool(stuck_states(solution)[here])
     if solution.planning != "egocentric" or getattr(agent.settings, "learner", "advisors") == "linear":
         return Surroundings(away, None, None, None, stuck)
     attracting = attractor_states(solution)
     stable, margin = bool(stable_states(solution, attracting)[here]), float(margins(solution)[here])
     return Surroundings(away, bool(attracting[here]), stable, margin if np.isfinite(margin) else None, stuck)
+
+
+def _by_preferences(found: tuple[FiniteMDP, np.ndarray, int] | None) -> Surroundings | None:
+    """Where the aggregator acts by more than the advisors' values: no word on attractors, which are theirs."""
+    if found is None or not (found[0].local[:, found[2]] >= 0).any():
+        return None
+    mdp, preferences, here = found
+    return Surroundings(leaves(mdp)[here], None, None, None, bool(stuck_by(mdp, preferences)[here]))

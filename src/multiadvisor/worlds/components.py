@@ -13,7 +13,7 @@ from multiadvisor.task import Task
 def reward_components(env: Any) -> int:
     """The length of the environment's vector reward; 0 where it is a number."""
     space = getattr(env.unwrapped, "reward_space", None)
-    if space is None and _one_of(env) is not env and reward_components(_one_of(env)):
+    if space is None and one_of(env) is not env and reward_components(one_of(env)):
         raise BadInput(
             "the games of the vector environment pay vectors, and it expects numbers: use "
             "mo_gymnasium.wrappers.vector.MOSyncVectorEnv in its place"
@@ -21,7 +21,7 @@ def reward_components(env: Any) -> int:
     return int(space.shape[-1]) if space is not None and space.shape else 0
 
 
-def _one_of(env: Any) -> Any:
+def one_of(env: Any) -> Any:
     """One of a vector environment's games, where it shows them; another environment itself."""
     games = getattr(env.unwrapped, "envs", None)
     return games[0] if hasattr(env, "single_action_space") and games else env
@@ -49,7 +49,7 @@ COMPONENT_NAMES = {
 def component_names(env: Any) -> list[str]:
     """The names of the reward's components: the environment's own, those its documentation gives, or numbers."""
     count = reward_components(env)
-    env = _one_of(env)
+    env = one_of(env)
     own = getattr(env.unwrapped, "reward_names", None)
     if own is not None and len(own) == count:
         return [str(name) for name in own]

@@ -24,11 +24,12 @@ from multiadvisor.task import REST, Focus, Task, check_foci
 from multiadvisor.worlds.adapter import Adapter, Bins
 from multiadvisor.worlds.components import component_names, reward_components
 from multiadvisor.worlds.info import first_info, found_foci, key_of, term
+from multiadvisor.worlds.names import action_names, observation_names, with_action_names
 
 PREFIX = "gymnasium:"
 DEFAULT_LIMIT = 10_000
 """Steps after which games are cut off where the environment names no limit: its greedy player may be stuck for ever."""
-OPTIONS = ("components", "bins", "foci", "rest", "wrappers", "max_episode_steps")
+OPTIONS = ("components", "bins", "foci", "rest", "wrappers", "max_episode_steps", "action_names")
 """Options of the task; all others are arguments of the environment."""
 WRAPPERS = (
     "TimeLimit", "ClipReward", "FlattenObservation", "FrameStackObservation", "GrayscaleObservation",
@@ -390,8 +391,8 @@ def task_from_gymnasium(
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     return Task(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
-        actions=tuple(f"action{f'[{a}]' if adapter.box else f' {a + adapter.first_action}'}"
-                      for a in range(adapter.actions)),
+        actions=action_names(env, adapter.actions, adapter.first_action, adapter.box is not None),
+        observation_names=observation_names(env),
         foci=tuple(told), adapter=adapter, options=known,
         known={
             "environment": described(env), "discretise": _known(discretise),
@@ -413,7 +414,8 @@ def _component_foci(env: Any, identifier: str, components: Any) -> list[Focus]:
 def make_gymnasium(name: str, /, **options: Any) -> Task:
     """`gymnasium:ID`: a registered environment, by default one advisor for each component of its reward.
 
-    `components` names them, `bins` cuts real-valued observations, `max_episode_steps` limits games, `foci` and
-    `wrappers` are as a checkpoint keeps them; what else is given goes to the environment.
+    `components` names them, `action_names` the actions, `bins` cuts real-valued observations, `max_episode_steps`
+    limits games, `foci` and `wrappers` are as a checkpoint keeps them; what else is given goes to the environment.
     """
-    return task_from_gymnasium(name, None, None, None, options)
+    names = options.pop("action_names", None)
+    return with_action_names(task_from_gymnasium(name, None, None, None, options), names)

@@ -9,7 +9,7 @@ export class Attractors {
 
   // What is known of this turn, or null while the answer is awaited.
   look(kind, { id, number, game, turn, weights, changed }) {
-    if (kind === "off" || !game.run.plain || !game.run.grid || !game.run.grid.items.length) return null;
+    if (kind === "off" || !game.run.grid || !game.run.grid.items.length) return null;
     if (!this.source.live) return this.source.layer(id, turn);
     const mask = game.arrays.items.subarray(turn * game.bytes, (turn + 1) * game.bytes).join(".");
     const others = kind === "learned" ? game.cells(turn).subarray(1).join(".") : "";
@@ -63,7 +63,6 @@ export function ringsOf(kind, answer) {
 export function attractorText(kind, answer, game, turn) {
   if (kind === "off") return "";
   if (!game.run.grid || !game.run.grid.items.length) return "Attractors are looked for on boards of fruit only.";
-  if (!game.run.plain) return `Attractors are those of a sum, and this run is heard by ${game.run.aggregation}.`;
   if (!answer) return "";
   if (answer.error) return answer.error;
   if (kind === "learned" && answer.learned === null && answer.planning === "egocentric")
@@ -74,7 +73,9 @@ export function attractorText(kind, answer, game, turn) {
   const name = (cell) => `(${game.run.grid.cells[cell].join(", ")})`;
   const stable = rings.filter((one) => one.stable).map((one) => name(one.cell));
   const here = rings.find((one) => one.cell === game.cells(turn)[0]);
-  const values = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
+  const heard = game.run.plain ? "" : `, heard by ${game.run.aggregation}`;
+  const from = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
+  const values = `${from}${heard}`;
   const parts = [];
   if (here) {
     const kindOf = here.stable ? "a stable" : "an unstable";

@@ -62,6 +62,20 @@ function labelOf(frame, { label, voice }, action) {
   return run.names[advisors[members.reduce((p, q) => (advice[q][action] > advice[p][action] ? q : p))]];
 }
 
+// What all parts of a bar come to, in words: "the sum", "max of fruits, plus sum of ghosts".
+function wholeOf(run) {
+  if (run.plain) return "the sum";
+  if (!run.known) return `what ${run.aggregation} makes of them`;
+  const { parts, of } = run.voices;
+  if (parts.length === 1) return `${parts[0].name} of all`;
+  return parts
+    .map(({ name }, voice) => {
+      const groups = run.groups.filter((group) => group.members.some((j) => of[j] === voice));
+      return `${name} of ${groups.map((group) => group.name).join(", ")}`;
+    })
+    .join(", plus ");
+}
+
 // The longest of these texts that has room in so many pixels.
 function fitting(texts, room) {
   return texts.find((text) => text.length * 6.3 + 10 < room) || "";
@@ -171,7 +185,7 @@ export class Bars {
       setText(row.tag, words.join(", "));
     });
     const heard = run.plain ? "" : `Heard by ${run.aggregation}. `;
-    const parts = this.parts.length > 1 ? "The diamond is the sum. " : "";
+    const parts = this.parts.length > 1 || !run.plain ? `The diamond is ${wholeOf(run)}. ` : "";
     setText(
       this.key,
       advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",

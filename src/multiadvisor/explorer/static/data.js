@@ -75,6 +75,7 @@ export class Game {
     const { header, arrays } = unpack(buffer, start);
     Object.assign(this, { run, turns: header.turns, finished: header.finished, seed: header.seed, arrays });
     this.precision = header.precision;
+    this.reasons = header.reasons || null; // the library's own sentences, where the page does not know enough
     this.action = arrays.action;
     this.explored = arrays.explored;
     this.table = run.table || arrays.table || new Float64Array(0);

@@ -34,6 +34,7 @@ export function reasonText(frame, against = -1) {
     return `${did}; by these values and weights ${now} is best.`;
   }
   const asked = isPicked(total, action, against);
+  if (game.reasons && !asked) return `${sentenceCase(game.reasons[turn])}.`;
   return `${sentenceCase(librarySentence(frame, action, rival(total, action, against), asked))}.`;
 }
 
