@@ -32,7 +32,7 @@ EXAMPLES = {
                                  "its last 100 turns are spent in (5, 5); 100 of them in an attractor"],
     "09_your_own_planning.py": ["egocentric  sum                0%", "soft        max              100%",
                                 "soft        approval"],
-    "07_deep_advisors.py": ["main engine", "a game, before its weight 0.3", "what speaks for action"],
+    "07_deep_advisors.py": ["main engine", "a game, before its weight 0.3", "what speaks for "],
     "08_own_loop.py": ["30000 transitions observed; 20 games: score -13.00", "loaded, it has observed 30000"],
 }  # fmt: skip
 MARK = "---- end of a block ----"
