@@ -115,8 +115,8 @@ def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
         )
     if task.continuous:
         raise BadInput(
-            f"the actions of {task.name!r} are real numbers, and reports are of agents that choose among a few: explain "
-            "single states with agent.explain"
+            f"the actions of {task.name!r} are real numbers, and reports are of agents that choose among a few: "
+            "explain single states with agent.explain"
         )
     stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
     with stage:
