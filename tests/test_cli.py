@@ -45,7 +45,7 @@ def test_train_json(capsys, tmp_path):
     assert {"task", "planning", "gamma", "seed", "transitions", "transitions_per_second", "epochs"} <= set(result)
     assert (result["task"], result["planning"], result["gamma"], result["seed"]) == ("pac-boy", "empathic", 0.9, 4)
     assert result["transitions"] == 6000
-    assert [set(e) for e in result["epochs"]] == [{"epoch", "score", "turns", "finished", "touches"}] * 3
+    assert [set(e) for e in result["epochs"]] == [{"epoch", "score", "turns", "finished", "touches", "advisors"}] * 3
     assert [e["epoch"] for e in result["epochs"]] == [1, 2, 3]
 
 
@@ -143,7 +143,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train pac-boy --planning selfish", "unknown planning 'selfish'"),
         ("train pac-boy --plannin empathic", "did you mean '--planning'"),
         ("train pac-boy --gama 0.3", "did you mean '--gamma'"),
-        ("train pac-boy --tensorboard", "unknown flag '--tensorboard': see multiadvisor train --help"),
+        ("train pac-boy --wandb", "unknown flag '--wandb': see multiadvisor train --help"),
         ("train pac-boy --deep --hidden 64,,64", "'64,,64' are no whole numbers with commas, such as 64,64"),
         ("train pac-boy --weights fruits=1,,ghosts=2", "'fruits=1,,ghosts=2' is not of the form"),
         ("solve three-fruits --out x.gif", "a figure is saved as PNG and SVG, not as .gif: name it x.png"),
@@ -175,7 +175,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train gymnasium:no_such_module:Foo-v0", "cannot be made: ModuleNotFoundError"),
         ("train pac-boy --deep --foresight estimate", "advisors with tables"),
         ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
-        ("train gymnasium:Pendulum-v1", "actions are Box"),
+        ("train gymnasium:Pendulum-v1 --learner linear", "which is a table"),
         ("train pac-boy --out .", "holds no run"),
         ("evaluate no-such-run", "no run in 'no-such-run'"),
         ("evaluate", "required: RUN"),

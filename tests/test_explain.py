@@ -409,7 +409,7 @@ def test_gymnasium_agents_are_explained_from_an_observation():
     assert found.names == ("time", "cliff")
     assert found.advantage > 20
     assert found.msx_plus == ("cliff",)
-    assert found.sentence.startswith("chooses action 1 rather than action 2: cliff")
+    assert found.sentence.startswith("chooses right rather than down: cliff")
     assert found.attractor is None
     assert agent.explain(0).names == ("time",)
     trace = record(agent, 1)

@@ -15,16 +15,16 @@ LAYERS = [
     {"errors", "version", "statistics", "extras"},
     {"compiling", "grid", "interrupt", "own", "progress", "restored"},
     {"draws"},
-    {"plannings", "aggregations"},
+    {"plannings", "aggregations", "mappings"},
     {"committee", "settings"},
     {"task", "learner"},
     {"worlds"},
     {"tabular"},
-    {"deep"},
+    {"deep", "continuous"},
     {"storage"},
-    {"agent"},
+    {"agent", "portfolio"},
     {"theory"},
-    {"shortest", "silence", "sentences", "explain"},
+    {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},
     {"runs", "plots", "paper_plots", "video"},
     {"experiments", "benchmarks"},
@@ -82,8 +82,8 @@ def test_imports_point_one_way(path):
     # `Task.from_gymnasium`, `Task.deal` and `MultiAdvisor.explain` are conveniences that look upwards, lazily; and a
     # worker finds the work of an experiment's job by its name.
     upwards = {
-        "task": {"multiadvisor.worlds.gymnasium_tasks", "multiadvisor.worlds.game"},
-        "agent": {"multiadvisor.explain"},
+        "task": {"multiadvisor.worlds.gymnasium_tasks", "multiadvisor.worlds.names", "multiadvisor.worlds.game"},
+        "agent": {"multiadvisor.explain", "multiadvisor.explain_actor"},
         "runs.jobs": {"multiadvisor.experiments"},
     }
     allowed = upwards.get(own, set())

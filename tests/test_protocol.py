@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.agent import MAKERS, NETWORK
+from multiadvisor.agent import ACTOR, MAKERS, NETWORK
 from multiadvisor.learner import Learner
 from multiadvisor.settings import LEARNERS
 
@@ -25,12 +25,17 @@ AGENTS = {
 
 
 def test_every_name_of_the_settings_has_a_maker():
-    assert set(MAKERS) == {*LEARNERS, NETWORK}
+    assert set(MAKERS) == {*LEARNERS, NETWORK, ACTOR}
 
 
-@pytest.mark.parametrize("name", AGENTS)
+def actor():
+    small = {"hidden": (4,), "replay": 50, "batch": 16}
+    return mad.MultiAdvisor(mad.Task.from_gymnasium("Pendulum-v1"), continuous=small)
+
+
+@pytest.mark.parametrize("name", [*AGENTS, "an actor"])
 def test_learners_offer_what_the_protocol_says(name):
-    agent = AGENTS[name]()
+    agent = {**AGENTS, "an actor": actor}[name]()
     assert set(OFFERED) > {"turns", "consult", "run", "evaluate", "explore", "observe", "tensors", "restore"}
     for name, promised in OFFERED.items():
         own = getattr(agent._learner, name)

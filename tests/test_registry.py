@@ -155,10 +155,11 @@ def near(distance):
 
 
 def test_plannings_worked_by_hand():
-    ahead = Ahead(1, 2, np.array([0.5, 0.25, 0.25]), np.array([[1.0, 1, 2], [4, 0, 0], [0, 3, 1]]))
+    targets = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]])
+    ahead = Ahead(1, 2, np.array([0.5, 0.25, 0.25]), np.array([[1.0, 1, 2], [4, 0, 0], [0, 3, 1]]), targets)
     wanted = {
         "egocentric": [3, 4, 0], "agnostic": [2, 8 / 3, -1], "empathic": [3, 0, -2], "sarsa": [2, 4, 0],
-        "expected_sarsa": [1.75, 3, -1], "estimate": [2, 4, -1.5],
+        "expected_sarsa": [1.75, 3, -1], "estimate": [2, 4, -1.5], "target": [2, 4, -1.25],
         "tempered": [
             (near(2) * 1 + 3 + near(1) * 2) / (near(2) + 1 + near(1)), 8 / (2 + near(4)),
             (near(1) * -1 + near(2) * -2) / (near(1) + near(2) + 1),

@@ -88,7 +88,7 @@ def test_any_text_is_a_maze_or_one_sentence(text):
         ("two-goal", {"r1": -1.0}, "finite numbers above 0"),
         ("dollars-and-euros", {"failure": 1.0}, "failure is 1.0"),
         ("gymnasium:NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
-        ("gymnasium:Pendulum-v1", {}, "actions are Box"),
+        ("gymnasium:Pendulum-v1", {"bins": "5,5,5"}, "leave bins and discretise out"),
     ],
 )
 def test_bad_tasks(name, options, message):
@@ -216,7 +216,7 @@ def box():
         ([mad.Focus("a", gamma=2.0)], "gamma of focus 'a'"),
         ([mad.Focus("a", states=0, state=len)], "0 local states"),
         ([mad.Focus("a", reward=0)], "pays a scalar"),
-        ([mad.Focus("a", reward="x")], "an index or a function"),
+        ([mad.Focus("a", reward="x")], "write info:KEY for a term in info"),
         ([mad.Focus("a", state="place")], "is the name 'place'"),
         ([mad.Focus("a", state=7)], "picks components 7"),
         ([mad.Focus("a", table="t", state=len, states=3), mad.Focus("b", table="t", state=len, states=4)], "share"),

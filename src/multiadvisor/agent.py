@@ -8,18 +8,18 @@ import warnings
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, LEARNED, greedy
+from multiadvisor.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.interrupt import deferred_interrupt
 from multiadvisor.learner import Learner, Played
 from multiadvisor.progress import LearningBar
 from multiadvisor.restored import Shapes
-from multiadvisor.settings import MOST_GAMES, Settings, whole_number
+from multiadvisor.settings import MOST_GAMES, ContinuousSettings, Settings, whole_number
 from multiadvisor.statistics import interval
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.tabular.environment import AdapterLearner
@@ -28,7 +28,7 @@ from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
-    from multiadvisor.explain import Explanation
+    from multiadvisor.continuous.learner import ContinuousLearner
 
 IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
 _LARGEST_SCORE = 1e300  # of a game: a mean of many would overflow
@@ -78,7 +78,7 @@ class MultiAdvisor:
         self, task: Task, settings: Settings | None = None, *, _saved: Shapes | None = None, **changes: Any
     ) -> None:
         self.task = task
-        self.settings = _settings(settings, changes)
+        self.settings = settled(task, _settings(settings, changes))
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
@@ -126,11 +126,15 @@ class MultiAdvisor:
             raise BadInput(f"advisor {advisor} is not among the {self.task.n} of task {self.task.name!r}")
         return self._learner.values(advisor)
 
-    def advice(self, state: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    def advice(self, state: Any, actions: Any = None) -> tuple[tuple[str, ...], np.ndarray]:
         """The names of the active advisors [m] in a state, and their advice [m, A].
 
-        The state is an observation of a Gymnasium task, or the state x of a compiled world.
+        The state is an observation of a Gymnasium task, or the state x of a compiled world. Continuous actions are
+        given, [k, ...], and the advice is [m, k]; by default k is 1, and it is the action that the agent takes.
         """
+        if actions is not None:
+            judged = self._actor().judge(state, np.stack([self._box_action("an action", each) for each in actions]))
+            return judged.names, judged.values
         told = self._learner.consult(state)
         return told.names, told.advice
 
@@ -138,27 +142,78 @@ class MultiAdvisor:
         """Q_Sigma(x, .) [A]."""
         return self._learner.preferences(state)
 
-    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> int:
+    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> Any:
         """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exactly equal ones.
 
         With `explore`, the action that learning would take: at random with probability epsilon, as the seed has it.
+        Of continuous actions it is the actor's, an array as the environment has it.
         """
+        if self.task.continuous:
+            actor = self._actor()
+            return actor.actions.to_environment(actor.explore(state) if explore else actor.choose(state))
         chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
         return self.task.first_action + chosen
 
-    def explain(self, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
+    def explain(self, state: Any, action: Any = None, against: Any = None) -> Any:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
 
-        Actions are given by name, or by number as the environment counts them.
+        Actions are given by name, or by number as the environment counts them; continuous ones as arrays, and the
+        default to compare with is the middle of all actions.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), seed=0).learn(2_000, progress=False)
         >>> agent.explain(agent.task.deal(), against="a_0").disagreement > 0
         True
         """
+        if self.task.continuous:
+            from multiadvisor.explain_actor import explain_actor
+
+            return explain_actor(self._actor(), state, action, against)
         from multiadvisor.explain import explain
 
         return explain(self, state, action, against)
+
+    def _actor(self) -> ContinuousLearner:
+        """The learner of continuous actions."""
+        if not self.task.continuous:
+            raise BadInput(f"the actions of task {self.task.name!r} are a finite choice: leave actions out")
+        return cast("ContinuousLearner", self._learner)
+
+    def _box_action(self, name: str, action: Any) -> np.ndarray:
+        """One of the environment's continuous actions, each number from -1 to 1."""
+        return self._actor().actions.from_environment(action, name)
+
+    def reweight(self, _critic: str = "sum", /, **weights: float) -> MultiAdvisor:
+        """Go on with other weights, by advisor or group, from the same memory; returns self.
+
+        Of continuous actions the memory keeps the terms apart, and the critic that the actor follows begins again as
+        the weighted "sum" of the advisors' values, or is "kept". Values of tables and networks that do not depend on
+        the weights stay as they are; others are refused, as they would have to be learned anew.
+
+        >>> import multiadvisor as mad
+        >>> agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric")
+        >>> agent.reweight(**{agent.task.names[0]: 2.0}).task.weights[0]
+        np.float64(2.0)
+        """
+        if _critic not in REWEIGHTED:
+            raise unknown("way to reweight", _critic, REWEIGHTED)
+        task = self.task.with_weights(**weights)
+        if task.continuous:
+            self._actor().reweight(task, _critic == "sum")
+        else:
+            if why := depends_on_weights(task, self.settings):
+                raise BadInput(f"the agent's {why}: learn anew with other weights")
+            before = self._learner.tensors()
+            learner = _learner_for(task, self.settings, None)
+            learner.restore(before)
+            self._learner = learner
+        self.task = task
+        return self
+
+    def begin_reweighted(self) -> None:
+        """Where the agent was loaded with other weights: what `reweight` does on top of that."""
+        if self.task.continuous:
+            self._actor().reweight(self.task, True)
 
     # ---- learning and playing ----------------------------------------------------------------------------------------
     def prepare(self) -> MultiAdvisor:
@@ -191,7 +246,7 @@ class MultiAdvisor:
         return self
 
     def observe(
-        self, observation: Any, action: int, reward: Any, next_observation: Any, terminated: bool,
+        self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool,
         truncated: bool = False, info: dict[str, Any] | None = None, *, next_action: int | None = None,
     ) -> None:  # fmt: skip
         """Learn from one transition that somebody else played, in whatever order they come.
@@ -205,8 +260,12 @@ class MultiAdvisor:
         >>> agent.act(14), agent.preferences(14).tolist()
         (2, [0.0, 0.0, 0.5, 0.0])
         """
-        following = None if next_action is None else self._own_action("next_action", next_action)
-        action = self._own_action("action", action) + self.task.first_action
+        following = None
+        if self.task.continuous:
+            action = self._box_action("action", action)
+        else:
+            following = None if next_action is None else self._own_action("next_action", next_action)
+            action = self._own_action("action", action) + self.task.first_action
         ends, cut = bool(terminated), bool(truncated)
         transition = Transition(observation, action, reward, next_observation, ends, cut, info or {})
         self._learner.observe(transition, following)
@@ -259,7 +318,7 @@ class MultiAdvisor:
     def _caution(self, lowest: np.ndarray) -> None:
         """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted."""
         deep = self.settings.deep
-        if self._cautioned or (deep is not None and deep.split != "advisors"):
+        if self._cautioned or self.task.continuous or (deep is not None and deep.split != "advisors"):
             return
         doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
@@ -287,6 +346,13 @@ def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
     return dataclasses.replace(settings or Settings(), **changes)
 
 
+def settled(task: Task, settings: Settings) -> Settings:
+    """The settings in full: those of an actor, where the actions ask for one and nothing was said of it."""
+    if task.continuous and settings.continuous is None and settings.deep is None:
+        return dataclasses.replace(settings, continuous=ContinuousSettings())
+    return settings
+
+
 def tables_of(agent: MultiAdvisor) -> CompiledLearner:
     """The learner of an agent in a compiled world, with its one flat table; a network has none."""
     if not isinstance(agent._learner, CompiledLearner):
@@ -309,12 +375,26 @@ def _network(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
     return DeepLearner(task, settings, saved=saved)
 
 
-NETWORK = "network"
-MAKERS = {"advisors": _advisors, "linear": _linear, NETWORK: _network}
+def _actor(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    from multiadvisor.continuous.learner import ContinuousLearner  # lazily: tables need no JAX
+
+    return ContinuousLearner(task, settings, saved=saved)
+
+
+NETWORK, ACTOR = "network", "actor"
+MAKERS = {"advisors": _advisors, "linear": _linear, NETWORK: _network, ACTOR: _actor}
+REWEIGHTED = ("sum", "kept")
 
 
 def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
     """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
+    if task.continuous:
+        return MAKERS[ACTOR](task, settings, saved)
+    if settings.continuous is not None:
+        raise BadInput(
+            f"continuous is for actions that are real numbers, and those of {task.name!r} are a finite choice: leave "
+            "it out, or give deep="
+        )
     return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 
@@ -409,15 +489,20 @@ def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Setti
             f"options than the given {task.name!r}{_difference(saved['options'], task.options)}: load it with the task "
             "it was made for"
         )
-    summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
-    summed = summed or settings.aggregation == CORRECTION
-    asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
-    if not reweight and (summed or asks):
-        why = "weights are in the values it learned" if summed else f"{settings.planning} values depend on the weights"
+    if not reweight and (why := depends_on_weights(task, settings)):
         raise BadInput(
             f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
             "reweight=True to use it all the same, or learn anew"
         )
+
+
+def depends_on_weights(task: Task, settings: Settings) -> str:
+    """Why other weights would make what was learned out of date; empty where they would not."""
+    summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
+    if summed or task.continuous or settings.aggregation in (CORRECTION, *SELECTIONS):
+        return "weights are in the values it learned"
+    asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
+    return f"{settings.planning} values depend on the weights" if asks else ""
 
 
 def _difference(saved: dict[str, Any], given: dict[str, Any]) -> str:

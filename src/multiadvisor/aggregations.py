@@ -21,7 +21,8 @@ from multiadvisor.plannings import OR_IMPORT, check_name
 Array = Any  # a NumPy or JAX array
 CORRECTION = "correction"  # the aggregation, and the name and group of the one whom the aggregator then hears as well
 GPI = "gpi"
-LEARNED = (CORRECTION, GPI)  # what the aggregator itself learns for, beside the advisors' tables
+W_LEARNING, ARBI_Q = SELECTIONS = ("w_learning", "arbi_q")  # one advisor is in control, and which one is learned
+LEARNED = (CORRECTION, GPI, *SELECTIONS)  # what the aggregator itself learns for, beside the advisors' tables
 
 
 @dataclass(frozen=True)
@@ -413,6 +414,18 @@ def correction(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
 def gpi(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """Generalised policy improvement: the best over j of sum_k w_k Q_k^{pi_j}(x, a), what j's plan is worth to all."""
     raise BadInput("what plans are worth is learned beside tables, and there are none here: choose another aggregation")
+
+
+@aggregation(W_LEARNING, compiled=fill_nothing)
+def w_learning(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
+    """W-learning: in control is the one that would lose most if it were not obeyed, by the W_j(x_j) it has learned."""
+    raise BadInput("who is in control is learned beside tables, and there are none here: choose another aggregation")
+
+
+@aggregation(ARBI_Q, compiled=fill_nothing)
+def arbi_q(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
+    """Arbi-Q: in control is the one whom an arbitrator, paid the task's own reward, has learned to choose, by Sarsa."""
+    raise BadInput("who is in control is learned beside tables, and there are none here: choose another aggregation")
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------------

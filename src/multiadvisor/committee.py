@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, LEARNED, Aggregation, aggregation_named
+from multiadvisor.aggregations import AGGREGATIONS, CORRECTION, GPI, LEARNED, Aggregation, aggregation_named
 from multiadvisor.errors import BadInput, short
-from multiadvisor.plannings import PLANNINGS, Planning, planning_named
+from multiadvisor.plannings import PLANNINGS, TARGET, Planning, planning_named
 
 if TYPE_CHECKING:
     from multiadvisor.task import Focus, Task
@@ -150,9 +150,11 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     named = spread("planning", {name: value for name, value in values.items() if name}, task)
     found = []
     for name, focus in zip(named, task.foci, strict=True):
-        own = name or focus.planning or values.get("")
+        own = name or focus.planning or (TARGET if focus.target is not None else values.get(""))
         if own is None:
             raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
+        if TARGET in planning_named(own).needs and focus.target is None:
+            raise BadInput(f"planning {own!r} values a given policy: give focus {focus.name!r} one with target=...")
         found.append(planning_named(own))
     return tuple(found)
 
@@ -164,15 +166,16 @@ def voices_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()
     """
     values = by_name("aggregation", aggregation)
     names = [name or "sum" for name in spread("aggregation", values, task)]
-    unknown = [name for name in names if name in LEARNED and name not in learned]
+    used = [name for name in names if name in LEARNED]
+    unknown = [name for name in used if name not in learned]
     if unknown:
         beside = "tables or a network" if unknown[0] == CORRECTION else "tables"
         raise BadInput(
             f"the aggregation {unknown[0]!r} is learned beside {beside}, and there are none here: choose another"
         )
-    if CORRECTION in names:
+    if used and used[0] != GPI:  # a sum of all: less its correction, or of the one that is in control
         if list(values) != [""]:
-            raise BadInput(f"the correction is of the sum of all advisors: give {CORRECTION!r} alone, for everybody")
+            raise BadInput(f"the aggregation {used[0]!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [

@@ -32,7 +32,8 @@ _NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; 
 def _package_digest() -> str:
     # whatever may be inlined into a compiled loop, and nothing else: each edit of these costs a compilation
     names = ("compiling", "draws", "plannings", "aggregations", "tabular/kernel", "tabular/linear", "tabular/switch",
-             "tabular/correction", "tabular/plans", "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game",
+             "tabular/correction", "tabular/looking", "tabular/plans", "tabular/selection", "worlds/slots",
+             "worlds/maze", "worlds/finite", "worlds/game",
              "deep/replay", "deep/sources")  # fmt: skip
     parts = [_PACKAGE / f"{name}.py" for name in names]
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())

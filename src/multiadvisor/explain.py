@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.aggregations import GPI, weighted_sum
+from multiadvisor.aggregations import GPI, SELECTIONS, weighted_sum
 from multiadvisor.committee import Team, Voices, learned_beside, voices_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.sentences import COMPASS, Choice, figure
@@ -22,6 +22,7 @@ from multiadvisor.shortest import msx
 from multiadvisor.silence import Followed, Lead, contributions, followed, lead, rounding, summed, without_each
 from multiadvisor.task import Focus
 from multiadvisor.theory.learned import Surroundings, surroundings
+from multiadvisor.theory.tables import greedy_stuck
 
 _NAMED = 3  # so many without whom it would act otherwise are printed
 _SHOWN = 8  # so many differences are printed
@@ -132,7 +133,10 @@ class Explanation:
     stable: bool | None
     margin: float | None
     stuck: bool | None
-    """Whether the greedy walk from here never earns and never ends; ghosts are taken to stay where they are."""
+    """Whether the greedy walk from here never earns and never ends; ghosts are taken to stay where they are.
+
+    Of a Gymnasium environment it is known where it shows its transition table, and of a turn of a trace from the game:
+    what came to an end was not stuck, and what went on in the same few places until the game was cut off was."""
     aggregation: str
     """How the advisors are heard."""
     leader: Leader | None
@@ -345,7 +349,9 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
     names, advice = agent.advice(state)
     if action is None:
         action = int(agent.act(state))
-    return explain_advised(agent, names, advice, action, against, surroundings(agent, state), state)
+    here = surroundings(agent, state)
+    found = explain_advised(agent, names, advice, action, against, here, state)
+    return dataclasses.replace(found, stuck=greedy_stuck(agent, state)) if here is None else found
 
 
 def explain_advised(
@@ -366,8 +372,11 @@ def explain_advised(
     else:
         voices = agent.voices if hasattr(agent, "voices") else voices_of(task, aggregation)
         voices = voices._replace(of=voices.of[[j for j, _ in spoken]])
-    return explain_advice(
+    found = explain_advice(
         names, advice, np.array([focus.weight for _, focus in spoken]), task.actions, action=action, against=against,
         groups=[focus.group for _, focus in spoken], task=task.name, first=task.first_action, here=here,
         aggregation=aggregation, voices=voices,
     )  # fmt: skip
+    if aggregation in SELECTIONS and names:  # the others are silent
+        found = dataclasses.replace(found, sentence=f"{names[0]} is in control: {found.sentence}")
+    return found

@@ -27,6 +27,7 @@ EXTRAS = {
     "plots": Extra("figures need", ("matplotlib",)),
     "video": Extra("pictures and videos of games need", ("imageio_ffmpeg", "PIL")),
     "mo": Extra("environments of MO-Gymnasium need", ("mo_gymnasium", "Box2D")),
+    "mujoco": Extra("MuJoCo's environments need", ("mujoco",)),
     "deep": Extra("networks need", ("jax", "equinox", "optax")),
     "explorer": Extra("the explorer needs", ("starlette", "uvicorn", "websockets")),
     "ray": Extra("the engine ray needs", ("ray",)),

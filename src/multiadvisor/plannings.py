@@ -18,7 +18,7 @@ import numpy as np
 from multiadvisor.errors import BadInput, unknown
 
 Array = Any  # a NumPy or JAX array
-GREEDY, TAKEN, BEHAVIOUR, COUNTS = NEEDS = ("greedy", "taken", "behaviour", "counts")
+GREEDY, TAKEN, BEHAVIOUR, COUNTS, TARGET = NEEDS = ("greedy", "taken", "behaviour", "counts", "target")
 TEMPERATURE = 0.1  # of `tempered`, in units of reward
 
 
@@ -33,6 +33,8 @@ class Ahead(NamedTuple):
     """[A] the probability with which each action is taken there, exploration included."""
     counts: Any = None
     """[n, A] (for the compiled twin [A]): how often each action was the greedy one in the advisor's own local state."""
+    target: Any = None
+    """[n, A] (for the compiled twin [A]): the policy that the advisor was given to value, in its own local state."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,14 @@ def tempered_value(q: Any, ahead: Any) -> Any:
     return worth
 
 
+def target_value(q: Any, ahead: Any) -> Any:
+    """The values weighed by the target policy."""
+    worth = 0.0
+    for action in range(q.shape[0]):
+        worth += ahead.target[action] * q[action]
+    return worth
+
+
 @planning("egocentric", compiled=egocentric_value)
 def egocentric(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects its own best action, as if it were in control: overestimates, creates attractors."""
@@ -258,3 +268,9 @@ def tempered(advice: Array, ahead: Ahead) -> Array:
     near = near * near
     chances = 1.0 / (near * near)
     return chances / chances.sum(axis=1, keepdims=True)
+
+
+@planning("target", compiled=target_value, needs=(TARGET,))
+def target(advice: Array, ahead: Ahead) -> Array:
+    """Each advisor values the fixed policy of its focus (`Focus(target=...)`): a general value function."""
+    return ahead.target

@@ -13,7 +13,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import lacking
-from multiadvisor.statistics import interval
+from multiadvisor.statistics import Estimate, interval
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.theory import attractors, board_solution
 from multiadvisor.theory.solver import best_actions
@@ -242,6 +242,39 @@ def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Ax
     axis.set_xlabel(f"for {explanation.action} over {explanation.against}: {explanation.advantage:+.3f} in all")
     axis.set_title("\n".join(textwrap.wrap(explanation.sentence, 80)), fontsize=9)
     return axis
+
+
+def bands(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Axes) -> Axes:
+    """The mean over seeds of each curve [seeds, points] with its 95% band; `words` name the axes."""
+    for name, runs in curves.items():
+        spread = np.array([interval(column, resamples=500) for column in runs.T])  # [points, 2]
+        (line,) = axis.plot(across, runs.mean(axis=0), label=name)
+        axis.fill_between(across, spread[:, 0], spread[:, 1], color=line.get_color(), alpha=0.15, linewidth=0)
+    axis.set_xlabel(words[0])
+    axis.set_ylabel(words[1])
+    axis.grid(alpha=0.25)
+    axis.legend()
+    return axis
+
+
+def intervals(seen: dict[str, Estimate], label: str, axis: Axes) -> Axes:
+    """A number for each name with its 95% interval, one below the other."""
+    for row, one in enumerate(seen.values()):
+        axis.plot([one.low, one.high], [row, row], color="tab:blue", linewidth=2, alpha=0.5)
+        axis.plot([one.value], [row], "o", color="tab:blue")
+    axis.set_yticks(range(len(seen)), list(seen))
+    axis.set_ylim(len(seen) - 0.5, -0.5)
+    axis.set_xlabel(label)
+    axis.grid(alpha=0.25)
+    return axis
+
+
+def several(*draws: Callable[[Axes], Axes], size: tuple[float, float] = (10, 4)) -> Figure:
+    """Axes side by side in one figure, each drawn by a function of its own."""
+    figure, axes = plt.subplots(1, len(draws), figsize=size, layout="constrained", squeeze=False)
+    for draw, axis in zip(draws, axes[0], strict=True):
+        draw(axis)
+    return figure
 
 
 def one_axis(draw: Callable[..., Axes], *arguments: Any, size: tuple[float, float] = (7, 4.5)) -> Figure:

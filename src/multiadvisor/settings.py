@@ -97,6 +97,64 @@ class DeepSettings:
             raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
 
 
+CRITICS = ("beside", "shared", "one")
+
+
+@dataclass(frozen=True)
+class ContinuousSettings:
+    """How an actor and its critics learn, where actions are real numbers: soft actor-critic.
+
+    >>> ContinuousSettings(hidden=(64, 64)).critics
+    'beside'
+    """
+
+    critics: str = option(
+        "beside", "beside: the actor follows one critic, as in plain SAC, and beside it another one values the same "
+        "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
+    )  # fmt: skip
+    hidden: tuple[int, ...] = option((256, 256), "units of the hidden layers")
+    learning_rate: float = option(3e-4, "step size of Adam")
+    batch: int = option(256, "transitions in a batch")
+    replay: int = option(1_000_000, "transitions remembered")
+    starts: int = option(5_000, "transitions with actions by chance, before the first update")
+    update_every: int = option(1, "transitions for each update")
+    updates_at_once: int = option(1, "updates made in one compiled call, one after the other")
+    beside_every: int = option(4, "updates for each update of the critic beside")
+    tau: float = option(0.005, "how far the target networks follow at each update")
+    temperature: float = option(0.0, "weight of the entropy; 0: tuned to the target entropy")
+    target_entropy: float | None = option(None, "entropy that the temperature aims at; not given: -1 a dimension")
+    envs: int = option(1, "games played side by side; an environment of one's own may be played only once")
+
+    def __post_init__(self) -> None:
+        if self.critics not in CRITICS:
+            raise unknown("critics", self.critics, CRITICS)
+        if not isinstance(self.hidden, tuple | list) or not self.hidden:
+            raise BadInput(f"hidden is {short(repr(self.hidden))}: give whole numbers")
+        object.__setattr__(self, "hidden", tuple(whole_number("hidden", each, 1) for each in self.hidden))
+        for name in ("batch", "replay", "update_every", "updates_at_once", "beside_every"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1, _MOST.get(name, (1 << 31) - 1)))
+        object.__setattr__(self, "envs", whole_number("envs", self.envs, 1, _SIDE_BY_SIDE))
+        object.__setattr__(self, "starts", whole_number("starts", self.starts))
+        for name, high in (("learning_rate", 1.0), ("tau", 1.0), ("temperature", math.inf)):
+            object.__setattr__(self, name, _number(name, getattr(self, name), 0.0, high))
+        for name in ("learning_rate", "tau"):
+            if getattr(self, name) == 0:
+                raise BadInput(f"{name} is 0: nothing would be learned, choose it above 0")
+        if self.target_entropy is not None:
+            object.__setattr__(self, "target_entropy", finite_number("target_entropy", self.target_entropy))
+        if self.batch * self.updates_at_once > _MOST_AT_ONCE:
+            raise BadInput(
+                f"{self.updates_at_once} updates at once with batches of {self.batch} read too much in one call: "
+                f"let their product be at most {_MOST_AT_ONCE}"
+            )
+        if self.replay < self.batch:
+            raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
+
+
+NETWORKS: dict[str, Any] = {"deep": DeepSettings, "continuous": ContinuousSettings}
+"""The settings of networks, each a field of `Settings`: no flags of their own there, and a table in a grid."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a multi-advisor agent learns."""
@@ -108,10 +166,12 @@ class Settings:
     alpha: float = option(0.1, "step size of tables, above 0 and at most 1 (networks have a learning rate)")
     alpha_half: int = option(0, "transitions after which the step size has halved, then a third, ...; 0: constant")
     epsilon: float = option(0.05, "probability of a random action while learning")
+    epsilon_half: int = option(0, "transitions after which epsilon has halved, then a third, ...; 0: constant")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
     foresight: str = option("real", "empathic advisors learn from the aggregator's real next action, or an estimate")
     deep: DeepSettings | None = option(None, "a network in the place of tables")  # noqa: RUF009
+    continuous: ContinuousSettings | None = option(None, "an actor and critics, for continuous actions")  # noqa: RUF009
 
     def __post_init__(self) -> None:
         for name, kind, find in (
@@ -139,23 +199,40 @@ class Settings:
             self._put(name, _number(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
-        self._put("alpha_half", whole_number("alpha_half", self.alpha_half, most=MOST_TURNS))
+        for name in ("alpha_half", "epsilon_half"):
+            self._put(name, whole_number(name, getattr(self, name), most=MOST_TURNS))
         self._put("seed", whole_number("seed", self.seed))
-        if isinstance(self.deep, dict):  # as it comes from a file
-            names = [item.name for item in dataclasses.fields(DeepSettings)]
-            for name in self.deep:
-                if name not in names:
-                    raise unknown("setting of a network", name, names)
-            self._put("deep", DeepSettings(**self.deep))
-        if self.deep is not None and not isinstance(self.deep, DeepSettings):
-            raise BadInput(f"deep is {short(repr(self.deep))}: give DeepSettings(...), or None for tables")
+        for part, kind in NETWORKS.items():
+            given = getattr(self, part)
+            if isinstance(given, dict):  # as it comes from a file
+                names = [item.name for item in dataclasses.fields(kind)]
+                for name in given:
+                    if name not in names:
+                        raise unknown("setting of a network", name, names)
+                self._put(part, kind(**given))
+            elif given is not None and not isinstance(given, kind):
+                raise BadInput(f"{part} is {short(repr(given))}: give {kind.__name__}(...), or leave it out")
+        if self.deep is not None and self.continuous is not None:
+            raise BadInput("deep is for a finite choice of actions and continuous for real numbers: give one of them")
         if self.deep is not None and self.learner != "advisors":
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
+        if self.deep is not None and self.epsilon_half:
+            raise BadInput("epsilon_half is for tables, and a network has epsilon_turns: choose that in its place")
 
     @property
     def planned(self) -> str:
         """The planning in full: empathic advisors with a foresight of their own are estimating ones."""
         return "estimate" if self.foresight == "estimate" else self.planning
+
+    def exploring(self, turn: int) -> float:
+        """The probability of a random action in a turn.
+
+        >>> settings = Settings(epsilon=0.2, epsilon_half=100)
+        >>> settings.exploring(0), settings.exploring(100), settings.exploring(300)
+        (0.2, 0.1, 0.05)
+        """
+        half = self.epsilon_half
+        return self.epsilon * (half / (half + turn)) if half else self.epsilon
 
     def _put(self, name: str, value: Any) -> None:
         """A field in its plain form: NumPy's numbers are welcome, and kept as Python's."""

@@ -36,12 +36,16 @@ class Transition(NamedTuple):
     """What a focus' reward and end may look at: one step of a Gymnasium environment."""
 
     observation: Any
-    action: int
+    action: Any
     reward: Any
     next_observation: Any
     terminated: bool
     truncated: bool
     info: dict[str, Any]
+
+
+REST = "rest"
+"""The reward of a focus that takes what the others leave of the environment's."""
 
 
 def nothing(transition: Transition) -> float:
@@ -58,8 +62,9 @@ class Focus:
     """
 
     name: str
-    reward: int | Callable[[Transition], float] | None = None
-    """r_j: an index into the environment's vector reward, or a function of the transition; None: the scalar reward."""
+    reward: int | str | Callable[[Transition], float] | None = None
+    """r_j: an index into the environment's vector reward, `info:KEY` for a term that a step's info has, "rest" for what
+    the other foci leave of the reward, or a function of the transition; None: the scalar reward."""
     state: int | Sequence[int] | str | Callable[[Any], Hashable] | None = None
     """phi_j: a function of the observation, the components to look at, or None for the whole observation.
 
@@ -75,6 +80,13 @@ class Focus:
     """A step size of its own; None: the agent's."""
     planning: str | None = None
     """A planning of its own; None: the agent's."""
+    mapping: str | None = None
+    """The scale on which its values are moved: `log:k`, for rewards of at least 0; None: the plain one."""
+    mapped_alpha: float = 1.0
+    """The step size on that scale; `alpha` is that of the averages before."""
+    target: Callable[[int], int | Sequence[float]] | None = None
+    """The policy that it values (planning `target`), in a compiled world: from the number of its local state to an
+    action, or to a probability for each."""
     active: Callable[[Any], bool] | None = None
     """Whether the advisor has a part in the state with this observation, speaking and learning; None: always."""
     speaks: Callable[[Any], bool] | None = None
@@ -147,6 +159,12 @@ class World:
     """`outcomes(constants, x, action)`: all that may happen, for the exact solver; None: nothing is random."""
     listing: Callable[[Any], Listing] | None = None
     """`listing(constants)`: the same of all states at once, where x is the number of a state."""
+    joins: bool = False
+    """Whether `begin` is asked again after every turn: advisors may join while a game goes on, and one whose part ended
+    begins anew where it is still active, as a general value function does at its goal."""
+    pseudo: Any = None
+    """Optionally `pseudo(constants, x, action, advisors, m, ended, reward)`, after the step: changes reward [m] from
+    what advisors are paid, which is the score, to what they learn from."""
     bounds: np.ndarray | None = None
     """The lowest and the highest reward of each advisor in one turn [n, 2]; None: nobody knows."""
 
@@ -211,6 +229,8 @@ class Task:
     """For worlds on a grid, what to draw."""
     labels: tuple[str, ...] = ()
     """For finite worlds, what people call the states."""
+    observation_names: tuple[str, ...] = ()
+    """For environments, what people call the components of the observation; none where nobody has named them."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
     correction: Focus | None = None
@@ -218,11 +238,15 @@ class Task:
 
     In a compiled world `state` is a compiled function (constants, x) -> number below `states`.
     """
+    arbitrator: Focus | None = None
+    """What an arbitrator looks at and its step size, as for a correction; None: the whole state. In a Gymnasium
+    environment also its `reward`; None: what the advisors are paid, times their weights."""
 
     def __post_init__(self) -> None:
         check_foci(self.foci)
-        if self.correction is not None:
-            check_foci([self.correction])
+        for learned in (self.correction, self.arbitrator):
+            if learned is not None:
+                check_foci([learned])
         if len(self.actions) < 1:
             raise BadInput(f"task {self.name!r} has no action: give it at least one")
         if (self.world is None) == (self.adapter is None):
@@ -263,6 +287,11 @@ class Task:
     def weights(self) -> np.ndarray:
         """w [n]."""
         return np.array([focus.weight for focus in self.foci])
+
+    @property
+    def continuous(self) -> bool:
+        """Whether actions are real numbers: then `actions` names the numbers that one of them consists of."""
+        return self.adapter is not None and self.adapter.box is not None
 
     @property
     def first_action(self) -> int:
@@ -354,9 +383,16 @@ class Task:
              f.planning, f.state if isinstance(f.state, str) else None]
             for f in self.foci
         ]  # fmt: skip
-        whole: list[Any] = [self.name, self.actions, parts, self.limit, self.known or self._world_digest]
+        # what an environment's actions are called is for people, and changes nothing of what was learned
+        first = self.first_action
+        actions = self.actions if self.world is not None else [f"action {first + a}" for a in range(len(self.actions))]
+        whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
+        if any(f.mapping is not None for f in self.foci):
+            whole.append([[f.mapping, repr(float(f.mapped_alpha))] for f in self.foci])
         if self.correction is not None:
             whole.append([self.correction.states, repr(self.correction.alpha)])
+        if self.arbitrator is not None:
+            whole.append(["arbitrator", self.arbitrator.states, repr(self.arbitrator.alpha)])
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
     @cached_property
@@ -389,20 +425,24 @@ class Task:
     def from_gymnasium(
         cls,
         env: gymnasium.Env | str,
-        foci: Sequence[Focus] | None = None,
+        foci: Sequence[Focus | str] | str | None = None,
         *,
         name: str | None = None,
         discretise: Callable[[Any], Hashable] | None = None,
         correction: Focus | None = None,
+        rest: bool = False,
+        action_names: Sequence[str] | None = None,
+        arbitrator: Focus | None = None,
         **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with discrete actions, or from the name of one.
+        """A task from any Gymnasium or MO-Gymnasium environment with Discrete or Box actions, or from the name of one.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
-        reward gets one advisor per component and a scalar one a single advisor. Real-valued observations need
-        `discretise`, or a `state` function in each focus; `correction` names what a learned correction looks at, where
-        that is not the whole observation. The environment is the agent's from then on: play in another
-        one, as a step or reset of yours would come into the middle of its games.
+        reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
+        each such term in `info`, and `rest=True` adds one for what they leave of the reward. Real-valued observations
+        need `discretise`, or a `state` function in each focus; `correction` and `arbitrator` name what these look at,
+        where that is not the whole observation; `action_names` are for reading. The environment is the agent's from
+        then on: play in another one, as a step or reset of yours would come into the middle of its games.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
@@ -410,8 +450,10 @@ class Task:
         200
         """
         from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
+        from multiadvisor.worlds.names import with_action_names
 
-        return replace(task_from_gymnasium(env, foci, name, discretise, options), correction=correction)
+        made = task_from_gymnasium(env, foci, name, discretise, options, rest)
+        return replace(with_action_names(made, action_names), correction=correction, arbitrator=arbitrator)
 
 
 def check_foci(foci: Sequence[Focus]) -> None:
@@ -432,6 +474,8 @@ def check_foci(foci: Sequence[Focus]) -> None:
             check_gamma(focus.gamma, f"of focus {focus.name!r}")
         if focus.alpha is not None and not (isinstance(focus.alpha, int | float) and 0.0 < focus.alpha <= 1.0):
             raise BadInput(f"alpha of focus {focus.name!r} is {focus.alpha}: choose it above 0 and at most 1")
+        if not (isinstance(focus.mapped_alpha, int | float) and 0.0 < focus.mapped_alpha <= 1.0):
+            raise BadInput(f"mapped_alpha of focus {focus.name!r} is {focus.mapped_alpha}: choose above 0, at most 1")
         if focus.planning is not None:
             planning_named(focus.planning)
         if focus.states is not None and focus.states < 1:

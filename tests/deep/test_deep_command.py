@@ -64,7 +64,7 @@ def test_a_decomposition_that_the_documentation_names():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gymnasium:Pendulum-v1", "--deep"], "actions are Box, but advisors need Discrete"),
+        (["gymnasium:Pendulum-v1", "--double"], "--double is for a finite choice of actions"),
         (["gymnasium:tests/Spoiled-v0", *SMALL], "has 2 components without names: give --components with 2 names"),
         (["gymnasium:tests/Spoiled-v0", *SMALL, "--components", "one"], "1 components were named"),
         (["gymnasium:CartPole-v1", *SMALL, "--components", "one"], "is a number"),

@@ -53,7 +53,8 @@ def test_groups_are_heard_by_themselves_and_added(aggregation):
 
 @pytest.mark.parametrize("aggregation", ["sum", "late=max"])
 def test_advisors_that_plan_differently_and_learn_at_their_own_pace(aggregation):
-    assert_compiled_parity(committee(), 1000, planning=MIXED, aggregation=aggregation, epsilon=0.3, alpha_half=500)
+    how = {"planning": MIXED, "aggregation": aggregation, "epsilon": 0.3, "alpha_half": 500, "epsilon_half": 700}
+    assert_compiled_parity(committee(), 1000, **how)
 
 
 @pytest.mark.parametrize("aggregation", ["max", "j0=max,j1=max"])

@@ -53,7 +53,8 @@ def test_pac_boy(planning, noise, rules):
 
 @pytest.mark.parametrize("planning", PLANNINGS)
 def test_pac_boy_with_weights_and_gammas_of_their_own(planning):
-    assert_compiled_parity(varied(mad.make("pac-boy")), 1000, planning=planning, epsilon=0.3, alpha_half=300, seed=1)
+    how = {"planning": planning, "epsilon": 0.3, "alpha_half": 300, "epsilon_half": 400, "seed": 1}
+    assert_compiled_parity(varied(mad.make("pac-boy")), 1000, **how)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -180,7 +181,8 @@ def errand_foci():
 @pytest.mark.parametrize("planning", PLANNINGS)
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_adapter(planning, noise):
-    how = {"planning": planning, "noise": noise, "epsilon": 0.2, "alpha_half": 1000, "seed": 5}
+    how = {"planning": planning, "noise": noise, "epsilon": 0.2, "alpha_half": 1000, "epsilon_half": 900,
+           "seed": 5}  # fmt: skip
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
     twin = mad.Task.from_gymnasium(Errands(), errand_foci())
     table = np.zeros((4000, 3))

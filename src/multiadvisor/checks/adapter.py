@@ -24,8 +24,9 @@ from multiadvisor.checks.check import (
     snapshot,
 )
 from multiadvisor.errors import told
-from multiadvisor.task import Task, Transition
+from multiadvisor.task import REST, Task, Transition
 from multiadvisor.worlds.adapter import View, _encode
+from multiadvisor.worlds.info import reward_function
 from multiadvisor.worlds.stepping import copied
 
 _TOLERANCE = 1e-6  # of the weighted sum of rewards, relative to the largest number in it
@@ -75,7 +76,7 @@ class EnvironmentSubject(Subject):
         views = enumerate(self.adapter.views)
         self._looking = [_Question(_STATE, k, view.owner, view.phi) for k, view in views]
         self._looking += [_Question(_ACTIVE, j, f.name, f.active) for j, f in foci if f.active is not None]
-        self._judging = [_Question(_REWARD, j, f.name, f.reward) for j, f in foci if callable(f.reward)]
+        self._judging = [_Question(_REWARD, j, f.name, r) for j, f in foci if (r := reward_function(f)) is not None]
         self._judging += [_Question(_ENDED, j, f.name, f.ended) for j, f in foci if f.ended is not None]
         self._careless: set[_Question] = set()  # those that change what they are given
         self._observation: Any = None
@@ -123,10 +124,11 @@ class EnvironmentSubject(Subject):
             self._active = self._look()
         return snapshot(result[0])
 
-    def turn(self, action: int) -> tuple[bool, Any]:
+    def turn(self, action: Any) -> tuple[bool, Any]:
         """One step, and what every focus makes of it."""
         self.turns += 1
-        played = action + self.adapter.first_action
+        box = self.adapter.box
+        played = action + self.adapter.first_action if box is None else box.to_environment(action)
         result = self._demand("step-raises", lambda: self.env.step(played))
         good = isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)
         wanted = "return (observation, reward, terminated, truncated, a dict of info)"
@@ -309,6 +311,10 @@ class EnvironmentSubject(Subject):
             vector = self.adapter.components > 0
             whole = value is None or not vector or self.judge_number(value, focus.name, "the reward")
             rewards.append(value if whole else None)
+        for j, focus in enumerate(self.task.foci):
+            if focus.reward == REST:
+                others = [reward for k, reward in enumerate(rewards) if k != j and reward is not None]
+                rewards[j] = own[0] - sum(others) if own and len(others) == len(rewards) - 1 else None
         if own and not self.adapter.components:
             self._judge_sum(own[0], rewards)
         self.judge_wishes(range(self.task.n), rewards)

@@ -217,7 +217,7 @@ class _Record:
     """A game, or the beginning of one."""
 
     game: int
-    actions: list[int] = field(default_factory=list)
+    actions: list[Any] = field(default_factory=list)
     trace: list[Any] = field(default_factory=list)
     over: bool = False
 
@@ -263,18 +263,19 @@ def _subject(task: Task, findings: Findings, seed: int) -> Subject:
 
 
 # ---- the plan of a check ---------------------------------------------------------------------------------------------
-def _wander(subject: Subject, game: int) -> Iterator[int]:
+def _wander(subject: Subject, game: int) -> Iterator[Any]:
     """Random actions, half of them repeated: this gets further than a walk that turns at every step."""
     generator = np.random.default_rng(int(draws.stream_key(subject.seed, draws.TRAINING, game)))
-    action = 0
+    action: Any = 0
     for turn in itertools.count():
         if turn == 0 or generator.random() < 0.5:
-            action = int(generator.integers(len(subject.task.actions)))
+            count = len(subject.task.actions)
+            action = generator.uniform(-1, 1, count) if subject.task.continuous else int(generator.integers(count))
         yield action
 
 
 def _play(
-    subject: Subject, record: _Record, actions: Iterable[int], turns: int, *, keep: bool = True, seeded: bool = True
+    subject: Subject, record: _Record, actions: Iterable[Any], turns: int, *, keep: bool = True, seeded: bool = True
 ) -> None:
     """Play a game to its end, or for so many turns."""
     first = subject.deal(record.game, seeded=seeded)

@@ -170,13 +170,14 @@ class WorldSubject(Subject):
     def _judge_activity(self, before: np.ndarray, ended: np.ndarray, after: np.ndarray) -> None:
         names = self.task.names
         over, stay, now = set(before[ended]), set(before[~ended]), set(after)
-        for j in sorted(over & now):
+        joins = self.world.joins
+        for j in sorted(set() if joins else over & now):
             self.findings.add(
                 "ended-advisor-stays-active",
                 f"its part ended {self.where()}, but begin lists it in the state arrived in: leave it out there",
                 names[j],
             )
-        for j in sorted((stay ^ now) - over):
+        for j in sorted(stay - now if joins else (stay ^ now) - over):
             self.findings.add(
                 "activity-changes-silently",
                 f"begin {'adds' if j in now else 'drops'} it {self.where()}, but a list of active advisors changes in "

@@ -4,43 +4,148 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
+from multiadvisor.commands.parsing import Parser, add_named_task, number, parse, show, table
+from multiadvisor.errors import BadInput
+
+if TYPE_CHECKING:
+    from multiadvisor.agent import Evaluation, MultiAdvisor
+
+_WIDE = 5  # so many advisors have columns in the table of several runs
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Evaluate a saved agent."""
+    """Evaluate saved agents."""
     parser = Parser(
         "evaluate",
         "Let a trained agent play greedily, without learning; means with 95% bootstrap intervals over the games.\n"
-        "With --trace the games are kept turn by turn, to be looked at and explained later.",
-        "multiadvisor evaluate runs/a --games 80 --json\n  multiadvisor evaluate runs/a --games 3 --trace games.trace",
+        "With --trace the games are kept turn by turn, to be looked at and explained later. With --report: which\n"
+        "advisor drives it, whose values hold, and where it is stuck; several runs side by side.",
+        "multiadvisor evaluate runs/a --games 80 --json\n  multiadvisor evaluate runs/a --games 3 --trace games.trace\n"
+        "  multiadvisor evaluate runs/a runs/b --report --csv agents.csv",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
+    parser.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
     parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="keep the games, turn by turn, in this file")
+    parser.add_argument(
+        "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
+    )
+    parser.add_argument("--moments", type=int, metavar="INT", help="so many turns in which most was at stake")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="with --report: a row for each run in this file")
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
-    from multiadvisor.agent import load
+    _check(given)
+    seen = [_evaluated(given, folder) for folder in given.run]
+    if given.csv is not None:
+        from multiadvisor.insight.report import table_of
+        from multiadvisor.storage.files import write_atomically
 
+        write_atomically(given.csv, table_of([result for result, _ in seen]).encode())
+    if len(seen) == 1:
+        show(seen[0][0], given.json, seen[0][1])
+    else:
+        results = [result for result, _ in seen]
+        texts = "\n\n".join(f"{result['run']}\n{text}" for result, text in seen)
+        show({"runs": results}, given.json, f"{texts}\n\n{_side_by_side(results)}")
+    return 0
+
+
+def _check(given: Any) -> None:
+    """Refuse what does not go together, and files that cannot be written, before any game is played."""
+    from multiadvisor.storage.files import check_writable
+
+    if len(given.run) > 1 and given.trace is not None:
+        raise BadInput("--trace keeps the games of one run: name one")
+    if given.csv is not None:
+        if not given.report:
+            raise BadInput("--csv is a table of reports: add --report")
+        if given.csv.is_dir():
+            raise BadInput(f"cannot write {str(given.csv)!r}: it is a folder, name a file")
+        check_writable(given.csv.parent)
+    if given.moments is not None and given.moments < 1:
+        raise BadInput(f"--moments is {given.moments}: ask for at least 1")
     if given.trace is not None:
-        from multiadvisor.runs.trace import check_place, record_evaluation
+        from multiadvisor.runs.trace import check_place
 
         check_place(given.trace)
-    agent = load(given.run, given.named)
-    if given.trace is None:
-        seen = agent.evaluate(given.games, seeds=(given.seed,))
-    else:
+
+
+def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
+    """One run: the result, and the same as text."""
+    from multiadvisor.agent import load
+
+    agent = load(folder, given.named)
+    looked = None
+    if given.report or given.moments is not None:
+        from multiadvisor.insight.games import play
+
+        looked = play(agent, given.games, given.seed)
+    if given.trace is not None:
+        from multiadvisor.runs.trace import record_evaluation
+
         seen, traced = record_evaluation(agent, given.games, given.seed)
         traced.save(given.trace)
-    result = {"run": str(given.run), "task": agent.task.name, "planning": agent.settings.planning, **seen.as_dict()}
+    else:
+        seen = agent.evaluate(given.games, seeds=(given.seed,)) if looked is None else agent.summary(looked.played)
+    result = _result(folder, agent, seen, given.report)
+    text = [str(seen)]
+    if looked is not None and given.report:
+        from multiadvisor.insight.report import report_on
+
+        found = report_on(looked)
+        result["report"] = found.as_dict()
+        text.append(str(found))
+    else:
+        text.append(_returns(seen))
+    if looked is not None and given.moments is not None:
+        from multiadvisor.insight.moments import moments
+
+        picked = moments(looked, given.moments)
+        result["moments"] = [one.as_dict() for one in picked]
+        text += ["most was at stake in", *(f"  {one}" for one in picked)]
     if given.trace is not None:
         result["trace"] = str(given.trace)
+        text.append(f"trace in {given.trace}")
+    return result, "\n".join(text)
+
+
+def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:
+    settings = agent.settings
+    more = {"aggregation": settings.aggregation, "gamma": settings.gamma} if full else {}
+    return {"run": str(folder), "task": agent.task.name, "planning": settings.planning, **more, **seen.as_dict()}
+
+
+def _returns(seen: Evaluation) -> str:
     best = sorted(seen.advisors.items(), key=lambda item: -abs(item[1]))
     shown = "\n".join(f"  {name:24} {value:8.2f}" for name, value in best[:8])
     more = f"\n  and {len(best) - 8} more (--json has all)" if len(best) > 8 else ""
-    kept = "" if given.trace is None else f"\ntrace in {given.trace}"
-    show(result, given.json, f"{seen}\nmean return of the advisors, largest magnitude first:\n{shown}{more}{kept}")
-    return 0
+    return f"mean return of the advisors, largest magnitude first:\n{shown}{more}"
+
+
+def _side_by_side(results: list[dict[str, Any]]) -> str:
+    """Runs by row; each advisor's return and influence by column, where they are few."""
+    head = ["run", "score", "turns", "finished"]
+    rows = [[str(one["run"]), *(number(one[name]) for name in head[1:])] for one in results]
+    if all("report" in one for one in results):
+        names = list(dict.fromkeys(name for one in results for name in one["report"]["advisors"]))
+        head.append("stuck")
+        for row, one in zip(rows, results, strict=True):
+            row.append(number(len(one["report"]["stuck"]) / one["games"]))
+            for name in names if len(names) <= _WIDE else ():
+                said = one["report"]["advisors"].get(name)
+                row += ["", "", ""] if said is None else _cells(said)
+        if len(names) <= _WIDE:
+            head += [word for name in names for word in (name, "drives", "bias")]
+    return table(head, rows)
+
+
+def _cells(said: dict[str, Any]) -> list[str]:
+    known = said["calibration"]
+    return [
+        number(said["return"]),
+        f"{said['influence']['changed']:.0%}",
+        number(None if known is None else known["bias"]),
+    ]

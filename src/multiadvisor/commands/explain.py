@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
 from multiadvisor.errors import BadInput
@@ -51,6 +52,8 @@ def run(arguments: Sequence[str]) -> int:
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run, given.named)
+    if agent.task.continuous:
+        return _continuous(agent, given)
     if given.against is not None:
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
     if trace is None:
@@ -65,5 +68,25 @@ def run(arguments: Sequence[str]) -> int:
         size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
         figure = plots.one_axis(plots.explanation_bars, found, size=size)
         text += f"\nfigure in {plots.save(figure, given.out)}"
+    show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
+    return 0
+
+
+def _continuous(agent: Any, given: Any) -> int:
+    """Explain an action that is a list of numbers; --against names another one."""
+    from multiadvisor.explain_actor import state_at
+
+    for flag, value in (("--trace", given.trace), ("--out", given.out)):
+        if value is not None:
+            raise BadInput(f"{flag} is for a finite choice of actions: leave it out")
+    try:
+        against = None if given.against is None else [float(part) for part in given.against.split(",")]
+    except ValueError:
+        raise BadInput(f"--against is {given.against!r}: give numbers with commas, such as 0.5,-0.2") from None
+    seed = given.seed or 0
+    state, turns = state_at(agent, agent._actor(), seed, given.game, given.turn)
+    found = agent.explain(state, against=against)
+    place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns}
+    text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}\n{found}"
     show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
     return 0

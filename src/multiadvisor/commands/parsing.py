@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from multiadvisor.committee import COMMAS
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.settings import DeepSettings
+from multiadvisor.settings import NETWORKS, ContinuousSettings, DeepSettings
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,28 +45,47 @@ def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
     """A flag for each field of a settings dataclass."""
     hints = typing.get_type_hints(kind)
     for item in dataclasses.fields(kind):
-        if item.name != "deep":
+        if item.name not in NETWORKS:
             add_option(parser, item.name, hints[item.name], item.default, item.metadata["help"])
 
 
 def add_deep_fields(parser: argparse.ArgumentParser) -> None:
-    """--deep, and a flag for each field of DeepSettings; those that are not given are None."""
+    """--deep, and a flag for each field of the networks' settings; those that are not given are None."""
     group = parser.add_argument_group("with --deep, a network in the place of tables")
     group.add_argument("--deep", action="store_true", help="learn with a network (needs multiadvisor[deep])")
-    hints = typing.get_type_hints(DeepSettings)
-    for item in dataclasses.fields(DeepSettings):
-        shown = ",".join(map(str, item.default)) if isinstance(item.default, tuple) else item.default
-        text = item.metadata["help"] + (f" (default {shown})" if shown != "" else "")
-        add_option(group, item.name, hints[item.name], None, text)
+    further = parser.add_argument_group(
+        "with continuous actions, an actor and critics (needs multiadvisor[deep]); besides, as with --deep, "
+        + ", ".join(f"--{name.replace('_', '-')} ({_default(item)})" for name, item in _ACTOR.items() if name in _DEEP)
+    )
+    for kind, part, items in ((DeepSettings, group, _DEEP), (ContinuousSettings, further, _ACTOR)):
+        hints = typing.get_type_hints(kind)
+        for name, item in items.items():
+            if part is group or name not in _DEEP:
+                shown = _default(item)
+                text = item.metadata["help"] + (f" (default {shown})" if shown not in ("", None) else "")
+                add_option(part, name, hints[name], None, text)
 
 
-def deep_from_flags(namespace: argparse.Namespace) -> DeepSettings | None:
-    """The DeepSettings that the flags describe; None without --deep."""
-    names = [item.name for item in dataclasses.fields(DeepSettings)]
-    given = {name: getattr(namespace, name) for name in names if getattr(namespace, name) is not None}
-    if given and not namespace.deep:
-        raise BadInput(f"--{next(iter(given)).replace('_', '-')} is for networks: add --deep, or leave it out")
-    return DeepSettings(**given) if namespace.deep else None
+_DEEP, _ACTOR = ({item.name: item for item in dataclasses.fields(kind)} for kind in (DeepSettings, ContinuousSettings))
+
+
+def _default(item: dataclasses.Field[Any]) -> Any:
+    return ",".join(map(str, item.default)) if isinstance(item.default, tuple) else item.default
+
+
+def networks_from_flags(namespace: argparse.Namespace, continuous: bool) -> dict[str, Any]:
+    """What the flags say of networks, for a task with continuous actions or without."""
+    given = {name: value for name in {**_DEEP, **_ACTOR} if (value := getattr(namespace, name)) is not None}
+    for name in given:
+        flag = f"--{name.replace('_', '-')}"
+        if name not in (_ACTOR if continuous else _DEEP):
+            whose = "a finite choice of actions" if continuous else "continuous actions"
+            raise BadInput(f"{flag} is for {whose}, which this task does not have: leave it out")
+        if not continuous and not namespace.deep:
+            raise BadInput(f"{flag} is for networks: add --deep, or leave it out")
+    if continuous:
+        return {"continuous": ContinuousSettings(**given)}
+    return {"deep": DeepSettings(**given) if namespace.deep else None}
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
@@ -113,6 +132,11 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--bins", metavar="BINS,...",
                        help="bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")  # fmt: skip
     group.add_argument("--components", metavar="NAME,...", help="names for the components of a vector reward")
+    group.add_argument("--foci", metavar="info:KEY,...",
+                       help="an advisor for each such reward term in info, as in 'info:reward_*'")  # fmt: skip
+    group.add_argument("--rest", action="store_true", default=None,
+                       help="and one for what these terms leave of the reward")  # fmt: skip
+    group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in their order")
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
@@ -122,6 +146,8 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     flags = {
         "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
         "--components": None if given.components is None else given.components.split(","),
+        "--foci": given.foci, "--rest": given.rest,
+        "--action-names": None if given.action_names is None else given.action_names.split(","),
     }  # fmt: skip
     chosen = {name: value for name, value in flags.items() if value is not None}
     if not given.task.startswith("gymnasium:"):
@@ -166,7 +192,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default
 def from_flags(namespace: argparse.Namespace, kind: type) -> Any:
     """The dataclass that the flags describe."""
     return kind(
-        **{item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name != "deep"}
+        **{item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name not in NETWORKS}
     )
 
 

@@ -16,17 +16,24 @@ MOST_WORKERS = 1024
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
     from multiadvisor.experiments.parts import OWN, shipped
+    from multiadvisor.experiments.systems.reproduce import ALL
+    from multiadvisor.experiments.systems.system import systems
 
-    listed = {"all": "everything below but beyond; some ten minutes on two cores"}
-    listed |= {part.name: part.about or part.title for part in shipped()}
+    listed = {"all": "the paper, down to videos; some ten minutes on two cores"}
+    listed |= {part.name: part.about or part.title for part in sorted(shipped(), key=lambda part: part.alone)}
+    literature = {ALL: "all systems of the literature, each of which can be named alone:"}
+    literature |= {system.name: f"{system.title} ({system.source})" for system in systems().values()}
+    listed |= literature
     parser = Parser(
         "reproduce",
-        "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims.\n"
+        "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims;\n"
+        "or run a system of the literature, and see whether it does what it is known for.\n"
         "Stopped at any moment, the same command goes on where it was; the report is the same bytes.\n"
-        + "\n".join(f"  {name:15} {about}" for name, about in listed.items()),
+        + "\n".join(f"  {name:16}{about}" for name, about in listed.items()),
         "multiadvisor reproduce --out report\n"
         "  multiadvisor reproduce --full --out report-full\n"
         "  multiadvisor reproduce beyond --out report-beyond\n"
+        "  multiadvisor reproduce q-decomposition --seeds 20\n"
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
     parser.add_argument(
@@ -53,12 +60,15 @@ def run(arguments: Sequence[str]) -> int:
         "--from", type=Path, dest="given", metavar="FILE", help="beyond: results of benchmarks/beyond_runs.py to use"
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
-    parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="where to (default report)")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default report; systems: report-systems)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if given.what not in (*listed, *OWN):  # only now: --import may have registered it
         raise unknown("experiment", given.what, (*listed, *OWN))
+    if given.what in literature:
+        return _systems(given)
     alone = given.what == "value-function"
+    given.out = given.out or Path("report")
     _check_amounts(given, alone)
     for flag in ("epochs", "rules", "full") if alone else ("first_seed", "reading"):
         if getattr(given, flag) not in (None, False):
@@ -83,6 +93,20 @@ def _check_amounts(given: argparse.Namespace, alone: bool) -> None:
             raise BadInput(f"cannot run {value} {flag}: give at least {least}{why}")
         if value is not None and value > most:
             raise BadInput(f"cannot run {value} {flag}: give at most {most:,}")
+
+
+def _systems(given: argparse.Namespace) -> int:
+    from multiadvisor.experiments.systems.reproduce import ALL, reproduce, told
+
+    for flag in ("epochs", "rules", "full", "first_seed", "reading", "given"):
+        if getattr(given, flag) not in (None, False):
+            flag = "from" if flag == "given" else flag.replace("_", "-")
+            raise BadInput(f"--{flag} is for the paper's experiments: leave it out")
+    _check_amounts(given, alone=False)
+    out = given.out or Path("report-systems")
+    verdicts = reproduce(given.what, out, given.seeds, given.workers)
+    show({"systems": verdicts} if given.what == ALL else verdicts[0], given.json, told(verdicts, out))
+    return 0
 
 
 def _value_function(given: argparse.Namespace) -> int:

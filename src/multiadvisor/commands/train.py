@@ -7,15 +7,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from multiadvisor.commands.parsing import (
     Parser,
     add_deep_fields,
     add_environment_flags,
     add_fields,
-    deep_from_flags,
     from_flags,
     named_numbers,
+    networks_from_flags,
     number,
     parse,
     say,
@@ -25,6 +26,13 @@ from multiadvisor.commands.parsing import (
 )
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import require
+
+if TYPE_CHECKING:
+    from multiadvisor.runs.logs import Log
+    from multiadvisor.runs.training import Training
+    from multiadvisor.task import Task
+
+_WIDE = 6  # so many advisors, or groups of them, have a column of their own
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -37,6 +45,7 @@ def run(arguments: Sequence[str]) -> int:
         "train",
         "Train a multi-advisor agent: epochs of learning, each followed by greedy games without learning.\n"
         "Ctrl-C and SIGTERM stop safely; the same command with --resume goes on, bit for bit as if it never stopped.\n"
+        "With --resume, --weights may be others than before where it can go on with them: that is recorded.\n"
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
         "multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --seed 0 --out runs/a --json",
     )
@@ -49,41 +58,99 @@ def run(arguments: Sequence[str]) -> int:
         )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="keep each epoch as a row of this file, with each advisor's return"
+    )
+    parser.add_argument(
+        "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     add_deep_fields(parser)
     given = parse(parser, arguments)
     if given.deep:
         require("deep")
+    if given.tensorboard is not None:
+        require("tensorboard")
     from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.storage.lock import locked
-    from multiadvisor.worlds.adapter import refuse_numbers_for_names
+    from multiadvisor.worlds.components import refuse_numbers_for_names
 
     if given.resume and given.out is None:
         raise BadInput("--resume goes on with the run in --out: name its folder")
-    settings = dataclasses.replace(from_flags(given, Settings), deep=deep_from_flags(given))
-    schedule = from_flags(given, Schedule)
+    settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
+    if not given.task.startswith("gymnasium:"):
+        networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
-    if settings.deep is not None:
+    settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
+    if task.continuous:
+        require("deep")
+    if settings.deep is not None or task.continuous:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):
-        training = begin(task, settings, schedule, given.out, given.resume)
+        training = begin(task, settings, schedule, given.out, given.resume, reweight=given.weights is not None)
         say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
+        logs = _logs(given, training)
         try:
             with LearningBar(total) as bar:
-                training.run(lambda turns, epoch: bar.advance(turns, epoch["score"] if epoch else None))
+
+                def tell(turns: int, epoch: dict[str, Any] | None) -> None:
+                    bar.advance(turns, epoch["score"] if epoch else None)
+                    for log in logs:
+                        if epoch is not None:
+                            log.epoch(epoch)
+
+                training.run(tell)
         except KeyboardInterrupt:
             saved = "nothing was saved, as no --out was given"
             kept = f"saved in {given.out}, go on with --resume" if given.out else saved
             print(f"multiadvisor train: interrupted in epoch {len(training.epochs) + 1}; {kept}", file=sys.stderr)
             return 130
+        finally:
+            for log in logs:
+                log.close()
     result = training.result()
-    shown = sorted({0, *range(9, len(training.epochs), 10), len(training.epochs) - 1})
-    columns = {"epoch": 0, "score": 2, "turns": 1, "finished": 2, "touches": 2}  # and their digits
-    columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in training.epochs)}
-    rows = [[number(training.epochs[k][name], digits) for name, digits in columns.items()] for k in shown]
-    text = table(list(columns), rows)
+    text = _table(task, training.epochs)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
     show(result, given.json, text + (f"\nsaved in {given.out}" if given.out else ""))
     return 0
+
+
+def _logs(given: Any, training: Training) -> list[Log]:
+    """Who else hears of every epoch; those that a resumed run has already are told at once."""
+    logs: list[Log] = []
+    transitions = training.schedule.transitions
+    try:
+        if given.tensorboard is not None:
+            from multiadvisor.runs.tensorboard import TensorBoardLog
+
+            logs.append(TensorBoardLog(given.tensorboard, transitions, training.epochs, given.resume))
+        if given.csv is not None:
+            from multiadvisor.runs.logs import CsvLog
+
+            logs.append(CsvLog(given.csv, training.agent.task, transitions, training.epochs))
+    except BadInput:
+        for log in logs:
+            log.close()
+        raise
+    return logs
+
+
+def _table(task: Task, epochs: list[dict[str, Any]]) -> str:
+    """Some of the epochs: their measures, and the mean returns of the advisors, or of their groups where few."""
+    shown = [epochs[k] for k in sorted({0, *range(9, len(epochs), 10), len(epochs) - 1})]
+    columns = {"epoch": 0, "score": 2, "turns": 1, "finished": 2, "touches": 2}  # and their digits
+    columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in epochs)}
+    head, rows = list(columns), [[number(epoch[name], digits) for name, digits in columns.items()] for epoch in shown]
+    names = [focus.name if task.n <= _WIDE else focus.group for focus in task.foci]
+    wide = list(dict.fromkeys(names))
+    if task.n < 2 or len(wide) > _WIDE or "" in wide or not any(epoch.get("advisors") for epoch in epochs):
+        return table(head, rows)
+    for row, epoch in zip(rows, shown, strict=True):
+        paid = epoch.get("advisors", {})
+        sums = {name: sum(paid[f.name] for f, own in zip(task.foci, names, strict=True) if own == name)
+                if paid else None for name in wide}  # fmt: skip
+        row += [number(sums[name]) for name in wide]
+    text = table([*head, *wide], rows)
+    return f"{text}\nthe columns from {wide[0]!r} on: what the advisors were paid in a game, before their weights"

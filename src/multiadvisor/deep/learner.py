@@ -6,7 +6,7 @@ stacked. `MultiAdvisor` uses one; the experiments on a GPU use many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
+from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
 from multiadvisor.deep.sources import (
     NOBODY,
@@ -28,16 +29,18 @@ from multiadvisor.deep.sources import (
 )
 from multiadvisor.deep.split import foci_of, split_task, with_correction
 from multiadvisor.deep.update import Rules, make_update
-from multiadvisor.draws import EVALUATION, TRAINING, environment_seed, stream_key
+from multiadvisor.draws import EVALUATION, TRAINING, stream_key
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learner import Consulted, Exploration, Played, not_finite, refuse_unobservable
 from multiadvisor.restored import Arrays, Shapes, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.task import Focus, Task, Transition
-from multiadvisor.worlds.stage import Stage
 
-_LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 _MOST_UPDATES = (1 << 31) - 1  # they are counted in 32 bits
+_FOR_TABLES = {
+    "taken": "the action taken next", "counts": "how often the aggregator acted so",
+    "target": "in which of its numbered local states an advisor was",
+}  # fmt: skip
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
@@ -46,7 +49,7 @@ def _forward(network: Network, observation: Any) -> Any:
     return network(observation)
 
 
-class DeepLearner:
+class DeepLearner(Staged):
     """Learns with a network; S = len(seeds) runs side by side, all of them alike but for the seed."""
 
     def __init__(
@@ -107,6 +110,8 @@ class DeepLearner:
         task, settings = self.task, self.settings
         if any(focus.alpha is not None for focus in task.foci):
             raise BadInput("a network has one learning rate for all its advisors: leave their alphas out")
+        if any(focus.mapping is not None for focus in task.foci):
+            raise BadInput("mappings are for tables: leave them out of the foci of a network")
         foci = foci_of(task, self.split)
         if self.split.merge is not None:  # each of them is a group
             foci = tuple(replace(focus, group=focus.name) for focus in foci)
@@ -114,10 +119,10 @@ class DeepLearner:
         plannings, voices = plannings_of(team, settings.planned), voices_of(team, settings.aggregation, (CORRECTION,))
         for planning in plannings:
             for need in planning.needs:
-                if need in ("taken", "counts"):
+                if need in _FOR_TABLES:
                     raise BadInput(
                         f"planning {planning.name!r} is for tables: a memory of single transitions does not know "
-                        f"{'the action taken next' if need == 'taken' else 'how often the aggregator acted so'}"
+                        f"{_FOR_TABLES[need]}"
                     )
         return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon, self.split.correcting)
 
@@ -132,6 +137,11 @@ class DeepLearner:
         task, deep = self.task, self.deep
         image = bool(deep.convolutions)
         if task.world is not None:
+            if task.world.speaks is not None or task.world.pseudo is not None:
+                raise BadInput(
+                    f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does "
+                    "not know of: learn with tables"
+                )
             self.source_keys = training_keys(self.seeds, deep.envs)
             return WorldSource(task, self.source_keys, image, self._activity)
         assert task.adapter is not None
@@ -313,27 +323,6 @@ class DeepLearner:
         self._remember(turn, action, after, turn.active)
         self._catch_up()
 
-    @property
-    def _alone(self) -> bool:
-        """Whether training and evaluation have to share the only environment there is."""
-        adapter = self.task.adapter
-        return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
-
-    def _stage(self) -> Stage:
-        """To be taken before training: the only environment's, or one of its own where nobody else plays."""
-        adapter = self.task.adapter
-        return adapter.stage if adapter is not None and (self._alone or adapter.vector) else Stage()
-
-    def _find_back(self) -> None:
-        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
-        if getattr(self.source, "torn", False):
-            self.source.find_back()
-        if self._alone:
-            stage = self._stage()
-            if stage.user is not self:
-                self.source.find_back()
-            stage.user = self
-
     def _learn(self) -> None:
         deep = self.deep
         count = deep.updates_at_once
@@ -379,9 +368,9 @@ class DeepLearner:
         keys = np.concatenate([evaluation_keys(one, seed, games) for one in self.seeds])
         source = WorldSource(self.task, keys, bool(self.deep.convolutions), self._activity)
         source.open()
-        tracked = _Tracked(len(keys), self.task)
+        tracked = Tracked(len(keys), self.task)
         clock = np.zeros((len(keys), 3), np.int64)
-        longest = self.task.limit or _LONGEST_GAME
+        longest = self.task.limit or LONGEST_GAME
         for _ in range(longest):
             current = source.current.reshape(runs, games, -1)
             turn = source.step(self._greedy(source, keys, clock, current, None))
@@ -394,58 +383,34 @@ class DeepLearner:
 
     def _evaluate_python(self, games: int, seed: int, run: int) -> Played:
         assert self.task.adapter is not None
-        env = self.task.adapter.env
         own = self.seeds[run]
-        source = PythonSource(self.task, [env], [(own, 0)], bool(self.deep.convolutions))
+        source = PythonSource(self.task, [self.task.adapter.env], [(own, 0)], bool(self.deep.convolutions))
         network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
         key = np.array([stream_key(own, EVALUATION, seed)], np.uint64)
-        clock = np.zeros((1, 3), np.int64)
-        parts = []
-        for game in range(games):
-            source.begin(environment_seed(own, EVALUATION, ((1 + seed) << 32) + game))
-            tracked = _Tracked(1, self.task)
-            for _ in range(_LONGEST_GAME):
-                turn = source.step(self._greedy(source, key, clock, source.current[None], network), again=False)
-                clock[:, TURNS] += 1
-                if tracked.add(turn):
-                    break
-            else:
-                raise BadInput(
-                    f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: wrap the environment in a "
-                    "TimeLimit"
-                )
-            parts.append(tracked.played(slice(0, 1)))
-        return Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+        return play_games(source, own, seed, games, self._player(source, key, network))
 
     def _evaluate_vector(self, games: int, seed: int) -> Played:
         """The first games of each of the environment's places; the training games begin anew afterwards."""
         assert self.task.adapter is not None
-        env = self.task.adapter.env
-        source = VectorSource(self.task, env, self.seeds[0], bool(self.deep.convolutions))
-        source.opened = (1 << 20) + seed
-        source.open()
-        places = env.num_envs
-        key = np.array([stream_key(self.seeds[0], EVALUATION, (seed << 20) + i) for i in range(places)], np.uint64)
-        clock = np.zeros((places, 3), np.int64)
-        rounds = [_Tracked(places, self.task) for _ in range(-(-games // places))]
-        place = np.zeros(places, np.int64)
+        env, own = self.task.adapter.env, self.seeds[0]
+        source = VectorSource(self.task, env, own, bool(self.deep.convolutions))
+        keys = [stream_key(own, EVALUATION, (seed << 20) + i) for i in range(env.num_envs)]
         try:
-            for _ in range(_LONGEST_GAME):
-                turn = source.step(self._greedy(source, key, clock, source.current[None], None))
-                clock[:, TURNS] += 1
-                for number, tracked in enumerate(rounds):
-                    tracked.add(turn, (place == number) & ~turn.dealt)
-                place += turn.over
-                if (place >= len(rounds)).all():
-                    break
-            else:
-                raise BadInput(f"a game of {self.task.name!r} did not end in {_LONGEST_GAME} steps: give it a limit")
+            return play_vector(source, seed, games, self._player(source, np.array(keys, np.uint64), None))
         finally:  # the training games are gone in any case
             self.source.open()
             self._begin_again()
-        parts = [tracked.played(slice(None)) for tracked in rounds]
-        whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
-        return Played(*(axis[:games] for axis in whole))
+
+    def _player(self, source: Any, keys: np.ndarray, network: Any) -> Callable[[], np.ndarray]:
+        """Greedy actions where the games of a source stand, turn by turn."""
+        clock = np.zeros((len(keys), 3), np.int64)
+
+        def act() -> np.ndarray:
+            actions = self._greedy(source, keys, clock, source.current[None], network)
+            clock[:, TURNS] += 1
+            return actions
+
+        return act
 
     def _begin_again(self) -> None:
         """The vector environment's games were begun anew."""
@@ -500,34 +465,3 @@ class DeepLearner:
             stage.user = self
             if not self.source.restore(parts["games"], self.replay.clock[:, TURNS]):
                 self._begin_again()
-
-
-class _Tracked:
-    """The first game of each of so many places: its score, length, end and returns."""
-
-    def __init__(self, places: int, task: Task) -> None:
-        self.weights, self.names = task.weights, task.names
-        self.returns = np.zeros((places, task.n))
-        self.turns, self.finished = np.zeros(places, np.int64), np.zeros(places, np.int64)
-        self.going = np.ones(places, bool)
-
-    def add(self, turn: Any, counted: np.ndarray | None = None) -> bool:
-        """One turn more of the games that go on; True when none does."""
-        counts = self.going if counted is None else self.going & counted
-        wrong = ~np.isfinite(turn.paid[counts]).all(axis=0)  # [n]
-        if wrong.any():
-            name = self.names[int(np.argmax(wrong))]
-            raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
-        with np.errstate(over="ignore"):  # a sum that is no longer finite is refused with the games
-            self.returns += np.where(counts[:, None], turn.paid, 0.0)
-        self.turns += counts
-        self.finished[counts & turn.terminated] = 1
-        self.going &= ~(counts & turn.over)
-        return not self.going.any()
-
-    def played(self, part: slice) -> Played:
-        """As an evaluation's result."""
-        returns = self.returns[part]
-        with np.errstate(all="ignore"):
-            score = returns @ self.weights
-        return Played(score, self.turns[part], self.finished[part], returns)

@@ -96,9 +96,12 @@ def _plain_sight(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable
 
     def flatten(observation: Any) -> np.ndarray:
         try:
-            return np.asarray(spaces.flatten(space, observation), np.float32)
+            row = np.asarray(spaces.flatten(space, observation), np.float32)
         except (TypeError, ValueError, KeyError, IndexError, AssertionError):
-            raise BadInput(f"an observation does not fit its space {space}") from None
+            row = np.zeros(0, np.float32)
+        if row.shape != (width,):
+            raise BadInput(f"an observation does not fit its space {short(str(space), 200)}: correct one of them")
+        return row
 
     return (width,), np.dtype(np.float32), 1.0, flatten
 
@@ -331,13 +334,14 @@ class PythonSource:
         paid, ended = np.zeros((count, n)), np.zeros((count, n), np.uint8)
         terminated, over = np.zeros(count, bool), np.zeros(count, bool)
         self.torn = True
-        for i, (reader, action) in enumerate(zip(self.readers, actions.tolist(), strict=True)):
+        chosen = actions.tolist() if actions.ndim == 1 else list(actions.copy())
+        for i, (reader, action) in enumerate(zip(self.readers, chosen, strict=True)):
             ends, cut = reader.step(action)
             paid[i], ended[i] = reader.paid, reader.has_ended
             self._arrive(i)
             terminated[i], over[i] = ends, ends or cut
         self.turns += 1
-        for stretch, action in zip(self.stretches, actions.tolist(), strict=True):
+        for stretch, action in zip(self.stretches, chosen, strict=True):
             stretch.trail.append(action)  # only now: a turn that failed on the way is no part of the run
         self.torn = False
         arrived, active = self.current, self._who()
@@ -376,13 +380,23 @@ class PythonSource:
         return {
             "seeded_at": np.array([stretch.seeded_at for stretch in self.stretches], np.int64),
             "env_turns": self.turns, "trail_lengths": np.array([len(trail) for trail in trails], np.int64),
-            "trail": np.array([action for trail in trails for action in trail], np.int64),
+            "trail": self._array([action for trail in trails for action in trail]),
         }  # fmt: skip
+
+    def _array(self, trail: list[Any]) -> np.ndarray:
+        """Actions as an array: [T] their numbers, or [T, size] from -1 to 1."""
+        size = () if self.readers[0].box is None else (self.readers[0].box.size,)
+        return np.array(trail, np.float32 if size else np.int64).reshape(len(trail), *size)
 
     def restore(self, tensors: Arrays, turns: np.ndarray) -> bool:
         """Take up what `tensors` gave after `turns` [N], and play the stretches again up to where they were."""
         count = len(self.envs)
-        trail = whole(tensors, "trail", (None,), 0, len(self.task.actions))
+        box = self.readers[0].box
+        if box is None:
+            trail = whole(tensors, "trail", (None,), 0, len(self.task.actions))
+        else:
+            trail = array(tensors, "trail", (None, box.size), np.float32)
+            require((np.abs(trail) <= 1.0).all(), "trail")
         lengths = whole(tensors, "trail_lengths", (count,), 0, len(trail) + 1)
         seeded_at = whole(tensors, "seeded_at", (count,))
         require((whole(tensors, "env_turns", (count,)) == turns).all(), "env_turns")
@@ -390,7 +404,7 @@ class PythonSource:
         self.turns[...] = turns
         parts = np.split(trail, np.cumsum(lengths)[:-1])
         for stretch, begun, part in zip(self.stretches, seeded_at.tolist(), parts, strict=True):
-            stretch.seeded_at, stretch.trail = begun, part.tolist()
+            stretch.seeded_at, stretch.trail = begun, part.tolist() if box is None else list(part)
         self.find_back()
         return True
 
@@ -424,8 +438,8 @@ class VectorSource:
         self.reader = task.adapter
         if any(callable(focus.reward) or focus.ended is not None for focus in task.foci):
             raise BadInput(
-                "in a vector environment foci take components of the reward: a focus with a function of the "
-                "transition needs an environment of single games"
+                "in a vector environment foci take components of the reward or terms in info: a focus with a function "
+                "of the transition needs an environment of single games"
             )
         self.opened = 0
 
@@ -450,11 +464,11 @@ class VectorSource:
     def step(self, actions: np.ndarray) -> Turn:
         """A turn of every game; where one had ended, a new one is dealt."""
         count, n = self.env.num_envs, self.task.n
-        seen, rewards, terminated, truncated, infos = five(self.env.step(actions + self.reader.first_action))
+        seen, rewards, terminated, truncated, infos = five(self.env.step(self._played(actions)))
         dealt = self.over if self.waits else np.zeros(count, bool)
         over = np.asarray(terminated | truncated)
         self.reader.check_reward(rewards[0])
-        paid = np.asarray(rewards, float).reshape(count, -1)[:, self.reader.source]
+        paid = self._paid(np.asarray(rewards, float).reshape(count, -1), infos, over, dealt)
         ended = np.repeat(np.asarray(terminated, np.uint8)[:, None], n, axis=1)
         each = self._each(seen)
         self.current, self.active = self._rows(each), self._who(each)
@@ -464,6 +478,25 @@ class VectorSource:
             arrived, active = self._rows(last), self._who(last)
         self.over = over
         return Turn(arrived, paid, ended, np.asarray(terminated), over, dealt, active)
+
+    def _played(self, actions: np.ndarray) -> np.ndarray:
+        """The environment's own actions."""
+        box = self.reader.box
+        return actions + self.reader.first_action if box is None else box.to_environment(actions)
+
+    def _paid(self, rewards: np.ndarray, infos: Any, over: np.ndarray, dealt: np.ndarray) -> np.ndarray:
+        """[N, n] from the rewards [N, d]; the terms of a game's last step stand apart where the next begins with it."""
+        terms, source = self.reader.terms, self.reader.source
+        if not terms.any:
+            return rewards[:, source]
+        paid = np.zeros((len(rewards), self.task.n))
+        signals = np.zeros(max(rewards.shape[1], 1) + self.task.n)
+        for i in np.flatnonzero(~dealt).tolist():  # a game that was only begun has no terms
+            last = over[i] and not self.waits
+            signals[: rewards.shape[1]] = rewards[i]
+            terms.fill(signals, terms.of_game(infos.get("final_info", {}) if last else infos, i))
+            paid[i] = signals[source]
+        return paid
 
     def active_in(self, state: Any) -> np.ndarray:
         """Who has a say in one state, [n]."""

@@ -21,19 +21,20 @@ from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.extras import require
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
-from multiadvisor.settings import DeepSettings, Schedule, Settings, whole_number
+from multiadvisor.settings import NETWORKS, Schedule, Settings, whole_number
 from multiadvisor.task import BY_ADVISOR
-from multiadvisor.worlds.adapter import refuse_numbers_for_names
 from multiadvisor.worlds.board import read_maze
+from multiadvisor.worlds.components import refuse_numbers_for_names
 from multiadvisor.worlds.registry import FILES
 
 FORMAT = 1
-SECTIONS = ("options", "settings", "deep", *BY_ADVISOR, "schedule")
+SECTIONS = ("options", "settings", *NETWORKS, *BY_ADVISOR, "schedule")
 _TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 # values that are lists: several of them are a list of lists
-_LISTS = (("deep", "convolutions"), ("deep", "strides"), ("deep", "hidden"), ("options", "components"))
+_LISTS = (("deep", "convolutions"), ("deep", "strides"), ("deep", "hidden"), ("continuous", "hidden"),
+          ("options", "components"))  # fmt: skip
 
 
 def _label(section: str, name: str) -> str:
@@ -135,12 +136,13 @@ class Grid:
         for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
             settings = run.settings
-            key = repr((run.task, run.options, run.own, settings.deep, settings.planning, settings.aggregation))
+            key = repr((run.task, run.options, run.own, settings.deep, settings.continuous, settings.planning,
+                        settings.aggregation))  # fmt: skip
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
                 notes += [task.note] if task.note else []
-                if settings.deep is not None:
+                if settings.deep is not None or task.continuous:
                     require("deep")
                     refuse_numbers_for_names(task)
                 MultiAdvisor(task, settings)  # what cannot learn this is refused now
@@ -179,8 +181,8 @@ class Grid:
 
 
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
-    """Where a section's values stand in the configuration of a run: those of [deep] are settings too."""
-    return config["settings"].setdefault("deep", {}) if section == "deep" else config.setdefault(section, {})
+    """Where a section's values stand in the configuration of a run: those of networks are settings too."""
+    return config["settings"].setdefault(section, {}) if section in NETWORKS else config.setdefault(section, {})
 
 
 def shown(value: Any) -> Any:
@@ -240,11 +242,12 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
         table = data.get(section, {})
         if not isinstance(table, dict):
             raise BadInput(f"{section} is {short(repr(table))}: write it as a table, [{section}]")
-        if section == "deep" and section in data and not table:
-            table = {"split": DeepSettings.split}  # an empty [deep] is a network too, as it comes
+        if section in NETWORKS and section in data and not table:
+            first = dataclasses.fields(NETWORKS[section])[0]
+            table = {first.name: first.default}  # an empty [deep] is a network too, as it comes
         for name, value in table.items():
-            if section == "settings" and name == "deep":
-                raise BadInput("deep stands in [settings]: write a table of its own, [deep]")
+            if section == "settings" and name in NETWORKS:
+                raise BadInput(f"{name} stands in [settings]: write a table of its own, [{name}]")
             if section == "settings" and name == "seed":
                 raise BadInput("seed stands in [settings]: write `seeds = 5`, or a list of seeds, at the top")
             if isinstance(value, dict):
@@ -264,7 +267,7 @@ def _start(item: Range) -> float | int:
 
 def is_whole(item: Range) -> bool:
     """Whether a range is one of whole numbers."""
-    known = (Settings, DeepSettings, Schedule)
+    known = (Settings, *NETWORKS.values(), Schedule)
     kinds = {field.name: field.type for kind in known for field in dataclasses.fields(kind)}
     return kinds.get(item.name) in (int, "int")
 
@@ -311,7 +314,11 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return tuple(range(count))
 
 
-_RANGES = {"settings": ("gamma", "alpha", "alpha_half", "epsilon", "noise"), "deep": ("learning_rate", "target_every")}
+_RANGES = {
+    "settings": ("gamma", "alpha", "alpha_half", "epsilon", "epsilon_half", "noise"),
+    "deep": ("learning_rate", "target_every"),
+    "continuous": ("learning_rate", "tau", "temperature"),
+}
 
 
 def _range(section: str, name: str, given: dict[str, Any]) -> Range:
@@ -331,7 +338,7 @@ def _range(section: str, name: str, given: dict[str, Any]) -> Range:
             f"the range {name} is {short(repr(given))}: low must be below high, and above 0 where log is true"
         )
     item = Range(section, name, low, high, log)
-    kind: Any = {"settings": Settings, "deep": DeepSettings}.get(section)
+    kind: Any = {"settings": Settings, **NETWORKS}.get(section)
     for value in (low, high) if kind is not None else ():
         kind(**{name: int(value) if is_whole(item) else value})  # refuses what no run could have
     return item

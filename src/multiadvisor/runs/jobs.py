@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -58,9 +58,9 @@ def kind(name: str, lease: float = 120.0) -> Callable[[Work], Work]:
 
 
 def experiments() -> list[ModuleType]:
-    """The modules of the experiments: whatever file lies there is one."""
+    """The modules of the experiments: whatever file lies there, or in a folder of theirs, is one."""
     home = import_module("multiadvisor.experiments")
-    return [import_module(f"{home.__name__}.{found.name}") for found in iter_modules(home.__path__)]
+    return [import_module(found.name) for found in walk_packages(home.__path__, f"{home.__name__}.")]
 
 
 def kind_named(name: str) -> Kind:

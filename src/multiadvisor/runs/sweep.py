@@ -19,6 +19,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, drive
 from multiadvisor.runs.grid import Grid, Run, shown
 from multiadvisor.runs.ledger import Ledger, Row, driver_of, open_ledger, read_result, read_rows
+from multiadvisor.settings import NETWORKS
 from multiadvisor.statistics import interval
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
@@ -167,7 +168,8 @@ def searched_runs(grid: Grid, rows: Iterable[Row]) -> list[Run]:
 
 def _value(config: dict[str, Any], section: str, name: str) -> Any:
     try:
-        part = config if section == "task" else config["settings"]["deep"] if section == "deep" else config[section]
+        inner = config["settings"] if section in NETWORKS else config
+        part = config if section == "task" else inner[section]
         return part[name]
     except (KeyError, TypeError):
         raise BadInput(f"a job of the search has no {name}: its ledger is not a search's") from None

@@ -1,16 +1,22 @@
-"""TensorBoard files of finished runs, by tensorboardX. The only module with it."""
+"""TensorBoard files, of finished runs and of one that is training, by tensorboardX. The only module with it."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import lacking
+from multiadvisor.runs.logs import figures
 from multiadvisor.runs.sweep import FIGURES, Finished, name_of
+from multiadvisor.storage.files import check_writable
+
+_SUFFIX = ".multiadvisor"
+"""How the files of a training end, so that a resumed one finds its own."""
 
 
 def write_tensorboard(folder: Path, done: list[Finished]) -> int:
@@ -54,3 +60,41 @@ def _write(writer: Any, result: dict[str, Any]) -> None:
         for name, value in values.items():
             if value is not None:
                 writer.add_scalar(name, value, number * transitions, walltime=float(number))
+
+
+class TensorBoardLog:
+    """Every epoch of a training, at its number of transitions, as soon as it is there."""
+
+    def __init__(self, folder: Path, transitions: int, epochs: Sequence[dict[str, Any]], resume: bool) -> None:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError as error:
+            raise lacking("tensorboard", error) from None
+        check_writable(folder)
+        before = list(folder.glob(f"events.*{_SUFFIX}")) if folder.is_dir() else []
+        if before and not resume:
+            raise BadInput(f"{str(folder)!r} holds the log of a run already: name another folder, or add --resume")
+        try:
+            for file in before:  # all that it holds is in the epochs, but for those that are played anew
+                file.unlink()
+            self._writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
+        except OSError as error:
+            raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
+        self._transitions = transitions
+        for epoch in epochs:
+            self._add(epoch)
+        self._writer.flush()
+
+    def _add(self, epoch: dict[str, Any]) -> None:
+        number = epoch["epoch"]
+        for name, value in figures(epoch).items():
+            self._writer.add_scalar(name, value, number * self._transitions, walltime=float(number))
+
+    def epoch(self, epoch: dict[str, Any]) -> None:
+        """The figures of an epoch, at once."""
+        self._add(epoch)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()

@@ -24,6 +24,8 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.explain import Explanation, explain, explain_advised
+from multiadvisor.insight.games import CELLS
+from multiadvisor.insight.stuck import ends_of_parts, resting
 from multiadvisor.learner import Played
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.storage.files import check_writable, write_atomically
@@ -205,6 +207,10 @@ def record(
     >>> trace.turns.tolist(), trace.turn(0, 0).state.tolist()
     ([10, 10], [12, 1, 1, 1])
     """
+    if agent.task.continuous:
+        raise BadInput(
+            f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
@@ -317,7 +323,36 @@ def explain_turn(
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
-    return explain_advised(agent, seen.names, seen.advice, seen.action, against, here, seen.state)
+    found = explain_advised(agent, seen.names, seen.advice, seen.action, against, here, seen.state)
+    return dataclasses.replace(found, stuck=stuck_at(trace, game, turn)) if here is None else found
+
+
+def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
+    """Whether a turn of a greedy game lies in a rest that lasted until the game was cut off; None where nobody knows.
+
+    Where there are no states, places are told apart by the advice given in them.
+    """
+    if trace.active is None or trace.advice is None or trace.header["epsilon"] > 0:
+        return None
+    if trace.finished[game]:
+        return False
+    span = trace.span(game)
+    advised = slice(int(trace._first_advice[span.start]), int(trace._first_advice[span.stop]))
+    advice = trace.advice[advised]
+    if trace.header["settings"].get("deep") is not None:  # a network never gives the same value twice
+        low, high = advice.min(axis=0), advice.max(axis=0)
+        advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
+    rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)
+    keys = [(who.tobytes(), row.tobytes()) for who, row in zip(trace.active[span], rows, strict=True)]
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    walk, length = np.array([places[key] for key in keys]), len(keys) - 1
+    paid = slice(*np.searchsorted(trace.reward_turn, [span.start, span.stop]))
+    gain = np.zeros(length + 1)
+    np.add.at(
+        gain, trace.reward_turn[paid] - span.start, trace.weights[trace.reward_advisor[paid]] * trace.reward[paid]
+    )
+    rest = resting(walk, trace.choice[span][:length], gain[:length], False, ends_of_parts(trace.active[span])[:length])
+    return True if rest is not None and rest.until == length and turn >= rest.since else None
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -16,16 +16,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
+from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
-from multiadvisor.settings import Schedule, Settings, finite_number
-from multiadvisor.storage.checkpoint import MOST_ENTRIES
+from multiadvisor.runs.logs import MEASURES, room_for_advisors
+from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
+from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 
-MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
 LOCK = "run.lock"  # held by `train` in the folder of a run
 _OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
 
@@ -73,12 +73,15 @@ class Training:
     """Whether every epoch keeps the advisors' returns, by name."""
     keep_last: bool = True
     """Whether the end is saved too: of no use to a job, whose result is the end."""
+    reweighted: list[dict[str, Any]] = field(default_factory=list)
+    """When the weights were changed on the way, and to what: `turns`, and `weights` by advisor."""
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
         # a network may diverge at any time: its first epoch is saved as soon as it is there
-        fragile = self.keep_last and self.agent.settings.deep is not None
+        networks = [getattr(self.agent.settings, name) for name in NETWORKS]
+        fragile = self.keep_last and any(part is not None for part in networks)
         try:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
@@ -117,7 +120,10 @@ class Training:
         """Write the agent with the epochs so far to the run's folder."""
         assert self.out is not None
         record = {"schedule": dataclasses.asdict(self.schedule), "epochs": self.epochs, "seconds": self.seconds}
-        self.agent.save(self.out, record)
+        self.agent.save(self.out, {**record, **self._changes()})
+
+    def _changes(self) -> dict[str, Any]:
+        return {"reweighted": self.reweighted} if self.reweighted else {}
 
     def result(self) -> dict[str, Any]:
         """The run as one JSON object."""
@@ -128,6 +134,7 @@ class Training:
             "transitions": self.agent.turns,
             "transitions_per_second": self.agent.turns / self.seconds if self.seconds else 0.0,
             "epochs": self.epochs,
+            **self._changes(),
         }
 
 
@@ -164,17 +171,28 @@ def _is_epoch(given: Any, number: int) -> bool:
     )
 
 
-def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool) -> Training:
-    """A new run, or with `resume` the one in the folder, which must be the same run."""
+def begin(
+    task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool, reweight: bool = False
+) -> Training:
+    """A new run, or with `resume` the one in the folder, which must be the same run.
+
+    With `reweight` it may have other weights, where it can go on with them: what was learned does not depend on them,
+    or actions are continuous.
+    """
+    by_advisor = room_for_advisors(task, schedule.epochs)
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
         if out is not None and out.exists() and not all(_ours(path) for path in out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, settings), schedule, out=out)
+        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
-    agent, record = load_with_record(out, task, reweight=False)
+    changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
+    agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
+    if changed:
+        agent.begin_reweighted()
+    settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
@@ -190,12 +208,20 @@ def begin(task: Task, settings: Settings, schedule: Schedule, out: Path | None, 
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
     fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
-    ahead = 0 if settings.deep is None else settings.deep.envs
+    ahead = max((part.envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
     if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
-    return Training(agent, schedule, list(epochs), float(seconds), out)
+    changes = record.get("reweighted", [])
+    if not isinstance(changes, list):
+        raise BadInput(f"the record of the run in {str(out)!r} names no weights: restore it from a copy")
+    if changed:
+        changes = [
+            *changes,
+            {"turns": agent.turns, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
+        ]
+    return Training(agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes)
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
@@ -275,8 +301,7 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     """
     run = RunConfig.parse(config)
     task, total = run.make_task(), run.schedule.epochs * run.schedule.transitions
-    entries = run.schedule.epochs * (len(MEASURES) + 3 + task.n)
-    if run.record == "every" and entries > MOST_ENTRIES:
+    if run.record == "every" and not room_for_advisors(task, run.schedule.epochs):
         raise BadInput(
             f"{run.schedule.epochs} epochs with the returns of {task.n} advisors each are more than a record holds: "
             "choose fewer epochs, or record = 'last'"

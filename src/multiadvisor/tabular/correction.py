@@ -9,7 +9,6 @@ get. So everything but these two lines is the advisors' own: rows of the one tab
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,19 +19,18 @@ from multiadvisor.aggregations import CORRECTION
 from multiadvisor.compiling import compiled, inside
 from multiadvisor.errors import BadInput
 from multiadvisor.tabular.kernel import aggregate, larger, learn_advisors, look_ahead, settle_advisors
+from multiadvisor.tabular.looking import of_module, place_of
 from multiadvisor.task import Focus, Task, World, nothing
 from multiadvisor.worlds.adapter import Adapter
-
-MOST_STATES = 4_000_000
 
 
 # ---- learning --------------------------------------------------------------------------------------------------------
 # The correction is the last of the active advisors, and active as long as the game lasts.
 @inside
-def settle_corrected(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_corrected(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """`settle_advisors`; the correction's own reward has no noise, and at the end of a game it is 0."""
     slots.reward[m - 1] = 0.0
-    return settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+    return settle_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
 
 
 @inside
@@ -51,7 +49,7 @@ def advance_corrected(
         for a in range(1, voice.total.shape[0]):
             best = larger(best, voice.total[a])
         slots.reward[m - 1], slots.value[m - 1] = promised, -best
-        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
         slots.reward[m - 1] = 0.0  # a world is given zeros
         if changed or seen.size != m:
             aggregate(combine, table, seen, slots, committee, voice)
@@ -71,10 +69,11 @@ class Whole(NamedTuple):
 # ---- the task with one advisor more ----------------------------------------------------------------------------------
 def with_correction(task: Task) -> Task:
     """The task as its aggregator sees it: with the correction as the last advisor."""
-    if any(focus.speaks is not None for focus in task.foci) or (task.world is not None and task.world.speaks):
+    world = task.world
+    if any(focus.speaks is not None for focus in task.foci) or (world is not None and (world.speaks or world.joins)):
         raise BadInput(
-            f"some advisors of task {task.name!r} fall silent, and the correction is of a sum of the same advisors "
-            "throughout: let everybody speak, or choose another aggregation"
+            f"some advisors of task {task.name!r} fall silent or join, and the correction is of a sum of the same "
+            "advisors throughout: let everybody speak, or choose another aggregation"
         )
     given = task.correction or Focus(CORRECTION)
     focus = Focus(
@@ -85,62 +84,10 @@ def with_correction(task: Task) -> Task:
         foci = (*task.foci, focus)
         return replace(task, foci=foci, adapter=Adapter(task.adapter.env, foci, task.adapter.discretise))
     assert task.world is not None
-    place, radix, states = _features(task, given) if given.state is not None else _whole_state(task, task.world)
-    focus = replace(focus, state=CORRECTION, states=states)
-    constants = Whole(task.world.constants, radix, states, task.n)
-    return replace(task, foci=(*task.foci, focus), world=_looking(task.world, constants, place), board=None)
-
-
-def _features(task: Task, given: Focus) -> tuple[Any, np.ndarray, int]:
-    """The user's own function (constants, x) -> number below `states`."""
-    if not callable(given.state) or given.states is None:
-        raise BadInput(
-            f"the correction of task {task.name!r} needs a compiled function of the state and its number of values: "
-            "give correction=Focus('correction', state=function, states=number)"
-        )
-    if not 1 <= given.states <= MOST_STATES:
-        raise BadInput(
-            f"the correction of task {task.name!r} has {given.states} states: choose features that take from 1 to "
-            f"{MOST_STATES} values"
-        )
-    return _feature_place(given.state), np.zeros(0, np.int64), given.states
-
-
-def _whole_state(task: Task, world: World) -> tuple[Any, np.ndarray, int]:
-    """The number of a state x among all that its `sizes` allow."""
-    way_out = (
-        "name features of it with correction=Focus('correction', state=function, states=number), or learn with a "
-        "network (deep=, on the command line --deep)"
-    )
-    if world.sizes is None:
-        raise BadInput(
-            f"the states of task {task.name!r} cannot be counted, as its world gives no sizes: give them, or {way_out}"
-        )
-    states = math.prod(world.sizes)
-    if states > MOST_STATES:
-        raise BadInput(f"a correction on all {float(states):.2g} states of task {task.name!r} is too large: {way_out}")
-    radix = [math.prod(world.sizes[k + 1 :]) for k in range(world.size)]
-    return whole_place, np.array(radix, np.int64), states
-
-
-@compiled
-def whole_place(constants, x):
-    """The number of a state, digit by digit."""
-    total = 0
-    for k in range(constants.radix.shape[0]):
-        total += constants.radix[k] * x[k]
-    return total
-
-
-@lru_cache(maxsize=64)
-def _feature_place(features: Any) -> Any:
-    look = features if hasattr(features, "py_func") else compiled(features)
-
-    @compiled
-    def place(constants, x):
-        return look(constants.world, x)
-
-    return _of_module(place, features)
+    place = place_of(task, task.world, CORRECTION, given)
+    focus = replace(focus, state=CORRECTION, states=place.states)
+    constants = Whole(task.world.constants, place.radix, place.states, task.n)
+    return replace(task, foci=(*task.foci, focus), world=_looking(task.world, constants, place.number), board=None)
 
 
 def _looking(world: World, constants: Whole, place: Any) -> World:
@@ -179,15 +126,8 @@ def _compiled(reset: Any, begin: Any, local_states: Any, step: Any, place: Any) 
         return step(constants.world, x, action, key, advisors, m - 1, reward, ended)
 
     return {
-        "reset": _of_module(reset_all, reset),
-        "begin": _of_module(begin_all, begin),
-        "local_states": _of_module(local_states_all, local_states, place),
-        "step": _of_module(step_all, step),
+        "reset": of_module(reset_all, reset),
+        "begin": of_module(begin_all, begin),
+        "local_states": of_module(local_states_all, local_states, place),
+        "step": of_module(step_all, step),
     }
-
-
-def _of_module(wrapper: Any, *wrapped: Any) -> Any:
-    """What wraps a function of a script belongs to the script, whose machine code is not kept (see `specialise`)."""
-    if any(getattr(function, "__module__", "") == "__main__" for function in wrapped):
-        wrapper.__module__ = "__main__"
-    return wrapper

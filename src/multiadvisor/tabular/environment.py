@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aggregations import SELECTIONS
 from multiadvisor.compiling import first_use, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.learner import Exploration, Played, not_finite
@@ -15,6 +16,8 @@ from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans
 from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.mapped import is_mapped
+from multiadvisor.tabular.selection import needs_of, only_in_control
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Task, Transition
 from multiadvisor.worlds.stretch import Stretch
@@ -26,7 +29,7 @@ class _Slots(NamedTuple):
     whole: np.ndarray  # [ADAPTER_WHOLE, n] int64
     real: np.ndarray  # [ADAPTER_REAL, n]
     voices: np.ndarray  # [3, A] preferences and scratch
-    clock: np.ndarray  # [14] int64
+    clock: np.ndarray  # [15] int64
     tally: np.ndarray  # [4]
 
 
@@ -40,10 +43,17 @@ class AdapterLearner(Tables):
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._stage = task.adapter.stage
         self.made = made_committee(task, settings)
+        if is_mapped(task):
+            raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
+        if self.made.needs & kernel.NEEDS["target"]:
+            raise BadInput(
+                f"target policies are valued in compiled worlds, and task {task.name!r} is a Python environment: plan "
+                "egocentrically towards a goal, or agnostically"
+            )
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
         self.plans = plans.plans_of(task, self.made.voices, len(self.table), self.adapter)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        ways = ways_of(settings, self.made.voices)
+        ways = ways_of(task, settings, self.made.voices)
         voice_of = plans.planning_voice if len(self.plans.sizes) else kernel.plain_voice
         self._call = specialise(
             kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, voice_of=voice_of, **ways
@@ -65,11 +75,11 @@ class AdapterLearner(Tables):
         whole[kernel.CODES, :parts], whole[kernel.ENDS, :parts] = made.codes, made.ends
         real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
         real[kernel.ALPHA_OF], real[kernel.PARAMETERS, :parts] = task.alphas(settings.alpha), made.parameters
-        clock, tally = np.zeros(14, np.int64), np.zeros(4)
+        clock, tally = np.zeros(15, np.int64), np.zeros(4)
         clock[kernel.FRESH], clock[kernel.LEARNING], clock[kernel.PARTS] = 1, int(learning), parts
         clock[kernel.KIND], clock[kernel.NEEDED] = made.kind, made.needs
         clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
-        clock[kernel.SHARED] = shared_advisors(task)
+        clock[kernel.SHARED], clock[kernel.COOLING] = shared_advisors(task), settings.epsilon_half
         if learning:
             tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
         return _Slots(whole, real, np.zeros((3, len(task.actions))), clock, tally)
@@ -185,9 +195,10 @@ class AdapterLearner(Tables):
         """Learn from a transition that somebody else played; the run's own game, if one was going on, is given up."""
         over = transition.terminated or transition.truncated
         if self.made.needs & kernel.NEEDS["taken"] and following is None and not over:
+            what = "aggregation" if needs_of(self.settings.aggregation) else "planning"
             raise BadInput(
-                f"planning {self.settings.planning!r} learns from the action taken next: give next_action, or choose "
-                "another planning"
+                f"{what} {getattr(self.settings, what)!r} learns from the action taken next: give next_action, or "
+                f"choose another {what}"
             )
         with self._stage:
             self._give_up()
@@ -257,8 +268,14 @@ class AdapterLearner(Tables):
         adapter.look(state)
         if adapter.rows > len(self.table):
             self._grow()
-        advisors = np.flatnonzero(active & speaking)
-        return advisors, adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+        selection = self.settings.aggregation if self.settings.aggregation in SELECTIONS else None
+        advisors = np.flatnonzero(active & speaking if selection is None else active)
+        rows = adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
+        if selection is None:
+            return advisors, rows
+        voice = self.weights[advisors] * speaking[advisors]
+        heard = only_in_control(selection, self.table, advisors, rows, voice, self._n)
+        return advisors[heard], rows[heard]
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""

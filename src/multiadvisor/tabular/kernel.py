@@ -22,7 +22,7 @@ from multiadvisor.worlds.slots import slot_of
 TURN, GAMES, GAME_TURN, FRESH, HELD = range(5)  # HELD: the next action plus 1, where an advisor has learned from it
 GAME_SCORE, SCORE_SUM = range(2)
 # What some planning has to know of the next state, as bits.
-NEEDS = {"greedy": 1, "taken": 2, "behaviour": 4, "counts": 8}
+NEEDS = {"greedy": 1, "taken": 2, "behaviour": 4, "counts": 8, "target": 16}
 MIXED = -1  # in the place of one planning's code: advisors plan differently
 
 TINY = 1e-200  # smaller values are set to 0: denormals would slow every later turn a hundredfold
@@ -38,6 +38,8 @@ class Committee(NamedTuple):
     weight: Any  # [n]
     gamma: Any  # [n]
     alpha: Any  # [n]
+    target: Any  # [rows, A] the policies that are valued, where some planning needs them
+    mapping: Any  # [n, 3] the scales on which values are moved (`mapped.py`), where some advisor has one
 
 
 class Slots(NamedTuple):
@@ -50,12 +52,16 @@ class Slots(NamedTuple):
     ended: Any  # [n] int64 1 where its own part is over
     scratch: Any  # [n] int64
     voice: Any  # [n] its weight, or 0 where it is silent
+    gamma: Any  # [n] its own, as is the next: side by side they are read faster
+    alpha: Any  # [n]
     reward: Any  # [n]
     value: Any  # [n] what it expects of the next state
     volume: Any  # [n] scratch: the voices of one part
+    bits: Any = None  # [n] int64 the rewards' bits, which are compared faster
 
 
-WHOLE_SLOTS, REAL_SLOTS = 6, 4
+WHOLE_SLOTS, REAL_SLOTS = 6, 6
+WORLD_WHOLE, WORLD_REAL = WHOLE_SLOTS + 2, REAL_SLOTS + 1  # with who has arrived, where advisors join
 
 
 class Seen(NamedTuple):
@@ -104,6 +110,7 @@ class Run(NamedTuple):
     learning: bool
     kind: int  # the code of everybody's planning, or MIXED
     needs: int
+    cooling: int  # epsilon falls as `decay_of` says
 
 
 # ---- bound before compiling ------------------------------------------------------------------------------------------
@@ -127,6 +134,10 @@ def speaks(constants, x, advisors, m, voice):
     """See `reset`; a world without it lets everybody speak."""
 
 
+def pseudo(constants, x, action, advisors, m, ended, reward):
+    """See `reset`; a world without it lets everybody learn from what it is paid."""
+
+
 def combine(code, table, rows, weights, m, parameter, preferences):
     """The aggregations that are known here, as one switch."""
 
@@ -139,7 +150,7 @@ def hear(combine, table, seen, slots, committee, voice):
     """How the preferences in a state are found: `aggregate`, or that of `plans`."""
 
 
-def settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """How advisors that ended learn: `settle_advisors`, or that of `linear`, `correction` or `plans`."""
 
 
@@ -203,7 +214,19 @@ def behave(total, epsilon, behaviour):
 @inside
 def unpack(whole, real):
     """The slots from the two arrays that hold them."""
-    return Slots(whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], real[0], real[1], real[2], real[3])
+    return Slots(
+        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5],
+        real[0], real[1], real[2], real[3], real[4], real[5], real[3].view(np.int64),
+    )  # fmt: skip
+
+
+@inside
+def seat(slots, committee, m):
+    """What is an advisor's own beside it; nobody was paid yet, and nobody has ended."""
+    for i in range(m):
+        j = np.uintp(slots.advisors[i])
+        slots.gamma[i], slots.alpha[i] = committee.gamma[j], committee.alpha[j]
+        slots.reward[i], slots.ended[i] = 0.0, 0
 
 
 @inside
@@ -265,39 +288,43 @@ def nudge(table, row, action, alpha, target):
 
 
 @inside
-def pay(slots, m, committee, now, run, tally, returns):
-    """Count the rewards, then add the noise; whether anybody was paid, and whether anybody has ended."""
-    paid, leaving = False, False
+def pay(slots, m, committee, tally, returns):
+    """Count the rewards; the first slot that was paid or has ended, or m."""
+    something, first = 0, m
     for i in range(m):
-        paid |= slots.reward[i] != 0.0
-        leaving |= slots.ended[i] != 0
-    if paid:
-        for i in range(m):
+        something |= slots.bits[i] | slots.ended[i]
+    if something != 0:
+        first = 0
+        while slots.bits[first] | slots.ended[first] == 0:
+            first += 1
+        for i in range(first, m):
             if slots.reward[i] != 0.0:
                 j = slots.advisors[i]
                 tally[GAME_SCORE] += committee.weight[j] * slots.reward[i]
                 returns[j] += slots.reward[i]
-    if run.sigma > 0.0:
-        for i in range(m):
-            slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
-    return paid, leaving
+    return first
 
 
 @inside
-def settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def perceive(slots, m, now, run):
+    """Add the noise."""
+    if run.sigma > 0.0:
+        for i in range(m):
+            slots.reward[i] += run.sigma * normal(draw(now, NOISE + slots.advisors[i]))
+
+
+@inside
+def settle_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """Advisors that ended learn their last reward and leave their slots; how many stay."""
-    if not (leaving or terminated):
-        return m
-    stay = 0
-    for i in range(m):
+    stay = 0 if terminated else first
+    for i in range(stay, m):
         if terminated or slots.ended[i] != 0:
             if run.learning:
-                alpha = committee.alpha[slots.advisors[i]] * decay
-                nudge(table, np.uintp(rows[i]), action, alpha, slots.reward[i])
+                nudge(table, np.uintp(rows[i]), action, slots.alpha[i] * decay, slots.reward[i])
         else:
             slot = np.uintp(stay)
-            slots.advisors[slot], rows[slot] = slots.advisors[i], rows[i]
-            slots.reward[slot], slots.voice[slot] = slots.reward[i], slots.voice[i]
+            slots.advisors[slot], rows[slot], slots.reward[slot] = slots.advisors[i], rows[i], slots.reward[i]
+            slots.voice[slot], slots.gamma[slot], slots.alpha[slot] = slots.voice[i], slots.gamma[i], slots.alpha[i]
             stay += 1
     return stay
 
@@ -322,35 +349,37 @@ def crossed(advisors, rows, nexts, m, shared):
 def foresee(counts, nexts, m, now, run, voice, clock):
     """What follows in the next state, as far as some planning needs it."""
     ahead = taken = 0
+    epsilon = run.epsilon * decay_of(run.cooling, clock[TURN] + 1)
     if run.needs & 1:
         ahead = greedy(voice.total, draw(now, FORESIGHT))
     if run.needs & 2:  # chosen now, unless it is known already, and held until it is taken
         if clock[HELD] == 0:
-            clock[HELD] = 1 + choose(voice.total, run.epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
+            clock[HELD] = 1 + choose(voice.total, epsilon, draw(turn_key(run.key, clock[TURN] + 1), CHOICE))
         taken = clock[HELD] - 1
     if run.needs & 4:
-        behave(voice.total, run.epsilon, voice.behaviour)
+        behave(voice.total, epsilon, voice.behaviour)
     if run.needs & 8:
         for i in range(m):
             counts[np.uintp(nexts[i]), ahead] += 1.0
-    return Ahead(ahead, taken, voice.behaviour, voice.behaviour)
+    return ahead, taken
 
 
 @inside
 def look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock):
     """What the m advisors that stay expect of the next state."""
-    ahead = foresee(counts, nexts, m, now, run, voice, clock)
+    action, taken = foresee(counts, nexts, m, now, run, voice, clock)
+    ahead = Ahead(action, taken, voice.behaviour, voice.behaviour, committee.target)
     expect(run.kind, table, counts, nexts, m, ahead, slots.value, slots.advisors, committee.kind)
 
 
 @inside
-def learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run):
+def learn_advisors(table, slots, rows, nexts, m, action, decay, run):
     """They learn from the transition; whether the preferences in the next state have changed."""
+    for i in range(m):
+        target = slots.reward[i] + slots.gamma[i] * slots.value[i]
+        nudge(table, np.uintp(rows[i]), action, slots.alpha[i] * decay, target)
     same = False
     for i in range(m):
-        j = np.uintp(slots.advisors[i])
-        target = slots.reward[i] + committee.gamma[j] * slots.value[i]
-        nudge(table, np.uintp(rows[i]), action, committee.alpha[j] * decay, target)
         same |= rows[i] == nexts[i]
     return same or crossed(slots.advisors, rows, nexts, m, run.shared)
 
@@ -363,7 +392,7 @@ def advance_advisors(
     aggregate(combine, table, seen, slots, committee, voice)
     if run.learning and m > 0:
         look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
-        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
         if changed or seen.size != m:
             aggregate(combine, table, seen, slots, committee, voice)
 
@@ -388,7 +417,8 @@ def next_action(total, clock, run):
         held = clock[HELD] - 1
         clock[HELD] = 0
         return held
-    return choose(total, run.epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
+    epsilon = run.epsilon * decay_of(run.cooling, clock[TURN])
+    return choose(total, epsilon, draw(turn_key(run.key, clock[TURN]), CHOICE))
 
 
 # ---- a compiled world ------------------------------------------------------------------------------------------------
@@ -410,8 +440,7 @@ def play(
             entering = True
         if entering:
             m = begin(constants, x, slots.advisors)
-            for i in range(m):
-                slots.reward[i], slots.ended[i] = 0.0, 0
+            seat(slots, committee, m)
             give_voice(slots, committee, m)
             speaks(constants, x, slots.advisors, m, slots.voice)
             local_states(constants, x, slots.advisors, m, slots.local)
@@ -421,15 +450,29 @@ def play(
 
         action, before = next_action(voice.total, clock, run), m
         terminated = step(constants, x, action, now, slots.advisors, m, slots.reward, slots.ended)
-        paid, leaving = pay(slots, m, committee, now, run, tally, returns[min(game, returns.shape[0] - 1)])
+        first = pay(slots, m, committee, tally, returns[min(game, returns.shape[0] - 1)])
+        if PSEUDO:
+            pseudo(constants, x, action, slots.advisors, m, slots.ended, slots.reward)
+        perceive(slots, m, now, run)
         decay = decay_of(run.half, clock[TURN])
-        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+        m = settle(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
         if SPEAKS:
             give_voice(slots, committee, m)
             speaks(constants, x, slots.advisors, m, slots.voice)
         local_states(constants, x, slots.advisors, m, slots.local)
         place(slots, committee, nexts, m)
         seen = Seen(slots.advisors, nexts, slots.voice, m)
+        if JOINS and not terminated:  # whoever is active now, those whose part has begun anew among them
+            joined = Slots(
+                whole[ARRIVED], slots.local, whole[ARRIVED_ROW], nexts, slots.ended, slots.scratch, real[ARRIVED_VOICE],
+                slots.gamma, slots.alpha, slots.reward, slots.value, slots.volume,
+            )  # fmt: skip
+            size = begin(constants, x, joined.advisors)
+            give_voice(joined, committee, size)
+            speaks(constants, x, joined.advisors, size, joined.voice)
+            local_states(constants, x, joined.advisors, size, joined.local)
+            place(joined, committee, joined.rows, size)
+            seen = Seen(joined.advisors, joined.rows, joined.voice, size)
         advance(
             combine,
             expect,
@@ -448,9 +491,14 @@ def play(
             voice,
             clock,
         )
-        if paid or leaving or run.sigma > 0.0:
+        if PSEUDO or first < before or run.sigma > 0.0:
             for i in range(before):
                 slots.reward[i], slots.ended[i] = 0.0, 0
+        if JOINS:
+            m = seen.size
+            for i in range(m):
+                slots.advisors[i], nexts[i], slots.voice[i] = seen.advisors[i], seen.rows[i], seen.voice[i]
+            seat(slots, committee, m)
         rows, nexts = nexts, rows
 
         played += 1
@@ -473,12 +521,18 @@ def ask(constants, x, table, whole, real, committee, voice):
     return m
 
 
-SPEAKS = False  # bound: whether the world has a `speaks` of its own
+SPEAKS = PSEUDO = False  # bound: whether the world has a `speaks` and a `pseudo` of its own
+JOINS = False  # bound: whether advisors may join while a game goes on
 
 
 @inside
 def everybody_speaks(constants, x, advisors, m, voice):
     """Where a world says nothing about who is silent."""
+
+
+@inside
+def nothing_besides(constants, x, action, advisors, m, ended, reward):
+    """Where a world has no pseudo-rewards."""
 
 
 # ---- a Python environment, one step at a time ------------------------------------------------------------------------
@@ -490,7 +544,7 @@ DEAL, STEP, TERMINATED, TRUNCATED, RETURN = range(5)  # what the environment has
 ) = range(WHOLE_SLOTS, WHOLE_SLOTS + 13)  # fmt: skip
 ARRIVED_VOICE, WEIGHT_OF, GAMMA_OF, ALPHA_OF, PARAMETERS, RETURNS = range(REAL_SLOTS, REAL_SLOTS + 6)
 ADAPTER_WHOLE, ADAPTER_REAL = WHOLE_SLOTS + 13, REAL_SLOTS + 6
-ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS = range(5, 14)  # of `clock`
+ACTION, ACTIVE, SHARED, LEARNING, KEY, HALF, KIND, NEEDED, PARTS, COOLING = range(5, 15)  # of `clock`
 EPSILON, SIGMA = range(2, 4)  # of `tally`
 
 
@@ -515,12 +569,13 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
     """
     slots = unpack(whole, real)
     committee = Committee(
-        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF]
-    )
+        whole[POSITION], whole[ONE], whole[KIND_OF], whole[PART_OF], real[WEIGHT_OF], real[GAMMA_OF], real[ALPHA_OF],
+        counts, counts,
+    )  # fmt: skip
     voice = voice_of(whole, real, voices, clock[PARTS])
     run = Run(
         np.uint64(clock[KEY]), clock[HALF], tally[EPSILON], tally[SIGMA], -1, clock[SHARED], clock[LEARNING] == 1,
-        clock[KIND], clock[NEEDED],
+        clock[KIND], clock[NEEDED], clock[COOLING],
     )  # fmt: skip
     rows, nexts = slots.rows, slots.nexts
     now, decay, action = turn_key(run.key, clock[TURN]), decay_of(run.half, clock[TURN]), clock[ACTION]
@@ -536,8 +591,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
             if not np.isfinite(slots.reward[i]):
                 return -1 - j
             slots.ended[i] = 1 if whole[HAS_ENDED, j] == 1 or whole[NOW_ACTIVE, j] == 0 else 0
-        _, leaving = pay(slots, m, committee, now, run, tally, real[RETURNS])
-        m = settle(table, slots, rows, m, committee, action, decay, run, leaving, event == TERMINATED, voice)
+        first = pay(slots, m, committee, tally, real[RETURNS])
+        perceive(slots, m, now, run)
+        m = settle(table, slots, rows, m, committee, action, decay, run, first, event == TERMINATED, voice)
 
     count = 0
     if event != TERMINATED:
@@ -571,6 +627,7 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         return 0
     for i in range(count):
         slots.advisors[i], rows[i], slots.voice[i] = whole[ARRIVED, i], whole[ARRIVED_ROW, i], real[ARRIVED_VOICE, i]
+    seat(slots, committee, count)
     clock[ACTIVE] = count
     if event != RETURN:  # then the action was chosen before
         clock[ACTION] = next_action(voice.total, clock, run)

@@ -14,7 +14,7 @@ EXPECTED, INCOME, FEATURES = range(3)  # what `settle_features` notes for `advan
 
 
 @inside
-def settle_features(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_features(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """Nobody learns by itself; those that ended leave their slots, and how many stay. `rows` keeps all features."""
     voice.note[EXPECTED], voice.note[INCOME], voice.note[FEATURES] = voice.total[action], 0.0, m
     stay = 0

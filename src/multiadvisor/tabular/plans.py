@@ -77,10 +77,10 @@ def nudge_plan(plans, row, place, action, alpha, target):
 
 
 @inside
-def settle_plans(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice):
+def settle_plans(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
     """Whoever has ended learns its last reward, whatever the plan; then `settle_advisors`."""
     plans = voice.plans
-    if run.learning and (leaving or terminated):
+    if run.learning and (first < m or terminated):
         for i in range(m):
             k = np.uintp(slots.advisors[i])
             if plans.group[k] >= 0 and (terminated or slots.ended[i] != 0):
@@ -88,7 +88,7 @@ def settle_plans(table, slots, rows, m, committee, action, decay, run, leaving, 
                 for plan in range(plans.sizes[plans.group[k]]):
                     row = row_of(plans, committee, rows[i], k, plan)
                     nudge_plan(plans, row, place, action, alpha, slots.reward[i])
-    return settle_advisors(table, slots, rows, m, committee, action, decay, run, leaving, terminated, voice)
+    return settle_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
 
 
 @inside
@@ -128,7 +128,7 @@ def advance_plans(
     if run.learning and m > 0:
         look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
         learn_plans(table, slots, rows, nexts, m, committee, action, decay, voice.plans)
-        changed = learn_advisors(table, slots, rows, nexts, committee, m, action, decay, run)
+        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
         if changed or seen.size != m:
             hear_plans(combine, table, seen, slots, committee, voice)
 

@@ -5,12 +5,23 @@ Everything random is a function of the run's key and the turn (`draws`), so both
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, GPI, LEARNED, behaviour, epsilon_greedy, greedy, weighted_sum
+from multiadvisor.aggregations import (
+    ARBI_Q,
+    CORRECTION,
+    GPI,
+    LEARNED,
+    SELECTIONS,
+    behaviour,
+    epsilon_greedy,
+    greedy,
+    weighted_sum,
+)
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.draws import (
     CHOICE,
@@ -22,9 +33,13 @@ from multiadvisor.draws import (
     normal,
     turn_key,
 )  # fmt: skip
-from multiadvisor.plannings import Ahead, Planning, bootstrap
+from multiadvisor.mappings import Mapping, mapped, plain
+from multiadvisor.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.settings import Settings
-from multiadvisor.tabular.kernel import TINY
+from multiadvisor.tabular.kernel import NEEDS, TINY
+from multiadvisor.tabular.learner import made_committee, targets_of
+from multiadvisor.tabular.mapped import is_mapped, mappings_of
+from multiadvisor.tabular.selection import in_control
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
 from multiadvisor.worlds.stretch import Stretch
@@ -71,7 +86,7 @@ class Reference:
     gammas: np.ndarray  # [n]
     alphas: np.ndarray  # [n]
     alpha_half: int
-    epsilon: float
+    exploring: Callable[[int], float]  # epsilon in a turn
     sigma: float
     key: np.uint64
     counts: np.ndarray  # [rows, A] how often each action was the aggregator's
@@ -79,6 +94,8 @@ class Reference:
     groups: tuple[np.ndarray, ...] = ()  # [groups] [members] of those who are heard by each other's plans
     offset: np.ndarray | None = None  # [n] of the rows of advisors with the same local state
     plans: np.ndarray | None = None  # [rows, J, A] Q_k^{pi_j}: the row of j's plan, the place of k in its group
+    targets: np.ndarray | None = None  # [rows, A] the policies that advisors were given to value
+    mappings: np.ndarray | None = None  # [n, 3] the scales on which values are moved
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     turn: int = 0
     frame: Frame | None = None
@@ -149,7 +166,7 @@ class Reference:
     def choose(self, frame: Frame, turn: int) -> int:
         """The action of that turn."""
         word = np.uint64(draw(np.uint64(turn_key(self.key, turn)), CHOICE))
-        return int(epsilon_greedy(self.preferences(frame), self.epsilon, high_half(word), low_half(word)))
+        return int(epsilon_greedy(self.preferences(frame), self.exploring(turn), high_half(word), low_half(word)))
 
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Those who are gone learn their last reward; the others bootstrap by their planning."""
@@ -176,14 +193,20 @@ class Reference:
         for row in rows:  # in turn, as two advisors may share a row
             self.counts[row, ahead] += 1.0
         plannings = [self.plannings[j] for j in advisors]
-        if len(advisors) and any("taken" in planning.needs for planning in self.plannings):
+        if len(advisors) and self.holds():
             self.held = self.choose(after, self.turn + 1)
         values = np.zeros(len(rows))
         for planning in dict.fromkeys(plannings):
             those = np.array([one == planning for one in plannings])
-            known = Ahead(ahead, self.held, behaviour(preferences, self.epsilon), self.counts[rows[those]])
+            expected = behaviour(preferences, self.exploring(self.turn + 1))
+            given = None if self.targets is None else self.targets[rows[those]]
+            known = Ahead(ahead, self.held, expected, self.counts[rows[those]], given)
             values[those] = bootstrap(planning, self.table[rows[those]], known)
         return values
+
+    def holds(self) -> bool:
+        """Whether somebody learns from the action taken next."""
+        return any("taken" in planning.needs for planning in self.plannings)
 
     def update_linear(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Plain Q-learning on the sum; every feature that was present takes an equal share of the step."""
@@ -191,9 +214,13 @@ class Reference:
         expected = weighted_sum(self.table[before.rows], weights)[action]
         ahead = self.preferences(after).max() if not outcome.terminated else 0.0
         income = sum(weights * self.noisy(outcome.reward, before.advisors, key))
-        error = income + self.gammas[0] * ahead - expected
+        step = self.alphas[0] * self.decay() / len(before.rows) * (income + self.gammas[0] * ahead - expected)
+        if self.mappings is not None:  # the features sum up to the mapped value
+            scale, alpha = Mapping(*self.mappings[0]), self.alphas[0] * self.decay()
+            old, target = plain(scale, expected), income + self.gammas[0] * plain(scale, ahead)
+            step = scale.alpha * (mapped(scale, old + alpha * (target - old)) - expected) / len(before.rows)
         for row in before.rows:
-            new = self.table[row, action] + self.alphas[0] * self.decay() / len(before.rows) * error
+            new = self.table[row, action] + step
             self.table[row, action] = new if abs(new) > TINY else 0.0
 
     def noisy(self, reward: np.ndarray, advisors: np.ndarray, key: np.uint64) -> np.ndarray:
@@ -210,8 +237,94 @@ class Reference:
     def nudge(self, rows: np.ndarray, action: int, targets: np.ndarray, advisors: np.ndarray) -> None:
         """q += alpha * (target - q), in turn, as two advisors may share a row."""
         for row, target, j in zip(rows, targets, advisors, strict=True):
-            new = self.table[row, action] + self.alphas[j] * self.decay() * (target - self.table[row, action])
+            old, alpha = self.table[row, action], self.alphas[j] * self.decay()
+            new = old + alpha * (target - old)
+            if self.mappings is not None:  # the average in plain space is approached in mapped space
+                scale = Mapping(*self.mappings[j])
+                new = plain(scale, mapped(scale, old) + scale.alpha * (mapped(scale, new) - mapped(scale, old)))
             self.table[row, action] = new if abs(new) > TINY else 0.0
+
+
+@dataclass
+class Controlled(Reference):
+    """With one advisor in control: after the active advisors of a frame come claims (`selection.py`)."""
+
+    selection: str = ""
+    n: int = 0  # advisors, without their claims
+    apart: bool = False  # the arbitrator has a reward of its own
+
+    def split(self, frame: Frame) -> int:
+        """How many advisors are active."""
+        return len(frame.advisors) - self.n if self.selection == ARBI_Q else len(frame.advisors) // 2
+
+    def leader(self, frame: Frame) -> int | None:
+        """The place of the one in control."""
+        voice = self.weights[frame.advisors] * frame.heard
+        return in_control(self.selection, self.table, frame.advisors, frame.rows, voice, self.n)
+
+    def preferences(self, frame: Frame) -> np.ndarray:
+        """Of the one in control."""
+        leader = self.leader(frame)
+        only = np.arange(len(frame.advisors)) == leader
+        return self.voices.prefer(self.table[frame.rows], self.weights[frame.advisors] * only, frame.advisors)
+
+    def holds(self) -> bool:
+        """An arbitrator does."""
+        return super().holds() or self.selection == ARBI_Q
+
+    def wishes(self, frame: Frame) -> np.ndarray:
+        """w Q of the active advisors [k, A]."""
+        k = self.split(frame)
+        return self.weights[frame.advisors[:k], None] * self.table[frame.rows[:k]]
+
+    def claim(self, rows: np.ndarray, targets: np.ndarray, advisors: np.ndarray) -> None:
+        """The claims of these advisors, in these rows, move towards the targets."""
+        self.nudge(rows, 0, targets, advisors + self.n)
+
+    def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
+        """Claims are learned before the values on which they rest."""
+        k, leader = self.split(before), self.leader(before)
+        advisors, rows, claims = before.advisors[:k], before.rows[:k], before.rows[k:]
+        reward = self.noisy(outcome.reward, before.advisors, key)
+        wishes = self.wishes(before)
+        wants = wishes[:, action] == wishes.max(axis=1)  # [k]
+        gone = (outcome.gone | outcome.terminated)[:k]
+        lost = np.arange(k) != leader if leader is not None and wants[leader] else np.zeros(k, bool)
+        paid = reward[k] if self.apart else sum(self.weights[advisors] * reward[:k])
+        if self.selection == ARBI_Q and outcome.terminated:
+            self.claim(claims[advisors[wants]], np.full(wants.sum(), paid), advisors[wants])
+        elif self.selection != ARBI_Q:
+            which = lost & gone
+            loss = wishes.max(axis=1)[which] - self.weights[advisors[which]] * reward[:k][which]
+            self.claim(claims[which], loss, advisors[which])
+        self.nudge(rows[gone], action, reward[:k][gone], advisors[gone])
+        if outcome.terminated:
+            return
+        after = outcome.frame
+        values = np.zeros(k)
+        leads = self.leader(after)
+        self.held = None
+        values[~gone] = self.expect(advisors[~gone], outcome.rows[:k][~gone], after, key)
+        targets = reward[:k] + self.gammas[advisors] * values
+        if self.selection == ARBI_Q:
+            target = paid + self.gammas[self.n] * self.worth(after, leads)
+            self.claim(claims[advisors[wants]], np.full(wants.sum(), target), advisors[wants])
+        else:
+            which = lost & ~gone
+            loss = self.wishes(before).max(axis=1)[which] - self.weights[advisors[which]] * targets[which]
+            self.claim(claims[which], loss, advisors[which])
+        self.nudge(rows[~gone], action, targets[~gone], advisors[~gone])
+
+    def worth(self, after: Frame, leader: int | None) -> float:
+        """The claim of who is in control next: where it does not want the action taken, of the first who does."""
+        if leader is None:
+            return 0.0
+        k, wishes = self.split(after), self.wishes(after)
+        if self.held is not None:
+            wants = wishes[:, self.held] == wishes.max(axis=1)
+            able = np.flatnonzero(wants & (self.weights[after.advisors[:k]] * after.heard[:k] != 0))
+            leader = int(able[0]) if not wants[leader] and len(able) else leader
+        return float(self.table[after.rows[k + after.advisors[leader]], 0])
 
 
 def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
@@ -220,13 +333,21 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
     planned = [part for part, (aggregation, _) in enumerate(voices.parts) if aggregation.name == GPI]
     groups = tuple(np.flatnonzero(voices.of == part) for part in planned)
     most = max((len(group) for group in groups), default=0)
-    return Reference(
+    committee = made_committee(task, settings)
+    targets = targets_of(task, committee.needs, len(table)) if committee.needs & NEEDS[TARGET] else None
+    made = Controlled if settings.aggregation in SELECTIONS else Reference
+    told = made(
         source, table, plannings_of(task, settings.planned), voices, task.weights,
-        task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.epsilon,
+        task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.exploring,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
-        _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])),
+        _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
+        mappings_of(task, settings) if is_mapped(task) else None,
         settings.learner == "linear",
     )  # fmt: skip
+    if isinstance(told, Controlled):
+        told.selection, told.n = settings.aggregation, task.n // 2
+        told.apart = task.arbitrator is not None and task.arbitrator.reward is not None
+    return told
 
 
 def _apart(task: Task) -> np.ndarray:
@@ -252,10 +373,14 @@ class CompiledSource:
 
     def step(self, action: int) -> Outcome:
         """Play a turn."""
-        now = self.game.step(action)
+        now, world = self.game.step(action), self.task.world
+        assert world is not None
+        if world.pseudo is not None:
+            ended = now.ended.astype(np.int64)
+            world.pseudo(world.constants, self.game.x, action, now.advisors, len(ended), ended, now.reward)
         here = self._frame(now.advisors, now.local)
         stay = ~now.ended
-        left = self._frame(now.advisors[stay], now.local[stay])
+        left = self._frame(*self.game.look()) if world.joins else self._frame(now.advisors[stay], now.local[stay])
         return Outcome(now.reward, now.ended, here.rows, left, now.terminated, now.truncated)
 
 

@@ -16,7 +16,7 @@ from multiadvisor import aggregations, plannings
 from multiadvisor.aggregations import AGGREGATIONS, Aggregation
 from multiadvisor.compiling import called, compiled, inside
 from multiadvisor.errors import BadInput, short, told
-from multiadvisor.plannings import PLANNINGS, Ahead, Planning, bootstrap
+from multiadvisor.plannings import COUNTS, PLANNINGS, TARGET, Ahead, Planning, bootstrap
 
 # by where they are written: a user's own may have been registered before this module is loaded
 SHIPPED_PLANNINGS = tuple(one for one in PLANNINGS.values() if one.policy.__module__ == plannings.__name__)
@@ -41,15 +41,24 @@ def known_to(
 
 
 # ---- plannings -------------------------------------------------------------------------------------------------------
-def _values(value: Any, counting: bool) -> Any:
+def _values(value: Any, needs: tuple[str, ...]) -> Any:
     """What each of m advisors expects, all of which plan alike."""
-    if counting:
+    if COUNTS in needs:
 
         @inside
         def loop(table, counts, nexts, m, ahead, out):
             for i in range(m):
                 row = np.uintp(nexts[i])
                 out[i] = value(table[row], Ahead(ahead.greedy, ahead.taken, ahead.behaviour, counts[row]))
+
+    elif TARGET in needs:
+
+        @inside
+        def loop(table, counts, nexts, m, ahead, out):
+            for i in range(m):
+                row = np.uintp(nexts[i])
+                policy = ahead.target[row]
+                out[i] = value(table[row], Ahead(ahead.greedy, ahead.taken, ahead.behaviour, ahead.behaviour, policy))
 
     else:
 
@@ -64,7 +73,7 @@ def _values(value: Any, counting: bool) -> Any:
 def _either(code: int, loop: Any, rest: Any) -> Any:
     """`loop` for one code, and whatever comes for the others."""
 
-    @called
+    @inside
     def switch(kind, table, counts, nexts, m, ahead, out):
         if kind == code:
             loop(table, counts, nexts, m, ahead, out)
@@ -84,7 +93,8 @@ def expect_switch(known: tuple[Planning, ...]) -> Any:
     """What m advisors expect of the rows they have arrived at: all by one planning, or each by its own."""
     alike = _nothing
     for code, planning in reversed(list(enumerate(known))):
-        alike = _either(code, _values(_value(planning), "counts" in planning.needs), alike)
+        alike = _either(code, _values(_value(planning), planning.needs), alike)
+    alike = called(alike.py_func)
 
     @inside
     def expect(kind, table, counts, nexts, m, ahead, out, advisors, kinds):
@@ -120,9 +130,10 @@ def _try_planning(planning: Planning, value: Any) -> None:
         counts = generator.integers(1, 9, size=advice.shape).astype(float)
         behaviour = generator.dirichlet(np.ones(actions))
         chosen = int(generator.integers(actions))
-        ahead = Ahead(chosen, chosen, behaviour, counts)
+        targets = generator.dirichlet(np.ones(actions), size=4)
+        ahead = Ahead(chosen, chosen, behaviour, counts, targets)
         wanted = _tried(f"planning {planning.name!r}", bootstrap, planning, advice, ahead)
-        aheads = [Ahead(chosen, chosen, behaviour, row) for row in counts]
+        aheads = [Ahead(chosen, chosen, behaviour, *rows) for rows in zip(counts, targets, strict=True)]
         twin = f"the compiled twin of planning {planning.name!r}"
         got = [_tried(twin, value, *each) for each in zip(advice, aheads, strict=True)]
         _compare(twin, got, wanted)
@@ -132,7 +143,7 @@ def _try_planning(planning: Planning, value: Any) -> None:
 def _or(code: int, fill: Any, rest: Any) -> Any:
     """`fill` for one code, and whatever comes for the others."""
 
-    @called
+    @inside
     def switch(which, table, rows, weights, m, parameter, preferences):
         if which == code:
             fill(table, rows, weights, m, parameter, preferences)
@@ -153,7 +164,7 @@ def combine_switch(known: tuple[Aggregation, ...]) -> Any:
     combine = _silence
     for code, aggregation in reversed(list(enumerate(known))):
         combine = _or(code, _fill(aggregation), combine)
-    return combine
+    return combine if len(known) == 1 else called(combine.py_func)
 
 
 @lru_cache(maxsize=256)

@@ -31,6 +31,11 @@ def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = Fals
             f"task {task.name!r} is a Python environment, whose probabilities nobody knows: give the theory lab arrays "
             "(FiniteMDP.from_arrays), or a trained agent"
         )
+    if task.world.pseudo is not None:
+        raise BadInput(
+            f"the advisors of task {task.name!r} learn from pseudo-rewards, which are no part of the task: solve it "
+            "with others"
+        )
     if task.world.listing is not None:
         if x is not None:
             raise BadInput(f"task {task.name!r} is listed whole: leave x out")

@@ -17,7 +17,10 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.restored import require
-from multiadvisor.task import Focus, Task, Transition, nothing
+from multiadvisor.task import Focus, Transition, nothing
+from multiadvisor.worlds.box import BoxActions
+from multiadvisor.worlds.components import reward_components
+from multiadvisor.worlds.info import Terms
 from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
@@ -151,13 +154,15 @@ class Adapter:
         self.stage = stage_of(env)  # taken by whoever steps it
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         choice = env.single_action_space if self.vector else env.action_space
-        if not isinstance(choice, spaces.Discrete):
+        self.box = BoxActions(choice) if isinstance(choice, spaces.Box) else None  # continuous actions
+        if not isinstance(choice, spaces.Discrete | spaces.Box):
             raise BadInput(
-                f"the environment's actions are {type(choice).__name__}, but advisors need Discrete ones: "
-                "wrap the environment so that it offers a finite choice"
+                f"the environment's actions are {type(choice).__name__}, but advisors need Discrete or Box ones: "
+                "wrap the environment so that it offers a finite choice, or real numbers"
             )
-        self.actions = int(choice.n)
-        self.first_action = int(choice.start)
+        self.actions, self.first_action = 0 if self.box is None else self.box.size, 0
+        if isinstance(choice, spaces.Discrete):
+            self.actions, self.first_action = int(choice.n), int(choice.start)
         self.components = reward_components(env)
         n = len(self.foci)
         self.views: list[View] = []
@@ -165,6 +170,11 @@ class Adapter:
         self.position = np.zeros(n, np.int64)
         self.refusal: BadInput | None = None  # why there can be no table; a network may still see it
         try:
+            if self.box is not None:
+                raise _NoTable(
+                    "tables are learned with a finite choice of actions, and these are continuous: leave bins and "
+                    "discretise out"
+                )
             if self.vector:
                 raise _NoTable("tables are learned in single games, and this is a vector environment: give deep=")
             self._whole = self._whole_observation(env.observation_space, discretise)
@@ -177,6 +187,7 @@ class Adapter:
         self._rewards: list[tuple[int, Focus]] = []
         for j, focus in enumerate(self.foci):
             self.source[j] = self._reward_source(j, focus)
+        self.terms = Terms(self.foci, self.source, self.components)
         size = max(self.components, 1)
         self.firsts = np.zeros(len(self.views), np.int64)
         self._looks = [
@@ -269,7 +280,7 @@ class Adapter:
 
     def _reward_source(self, j: int, focus: Focus) -> int:
         size = max(self.components, 1)
-        if focus.reward is nothing:
+        if focus.reward is nothing or isinstance(focus.reward, str):
             return size + j
         if focus.reward is None:
             if self.components:
@@ -286,7 +297,9 @@ class Adapter:
                 )
             return focus.reward
         if not callable(focus.reward):
-            raise BadInput(f"the reward of focus {focus.name!r} must be an index or a function of the transition")
+            raise BadInput(
+                f"the reward of focus {focus.name!r} must be an index, info:KEY or a function of the transition"
+            )
         self._rewards.append((size + j, focus))
         return size + j
 
@@ -331,12 +344,16 @@ class Adapter:
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
 
-    def step(self, action: int, result: Any = None) -> tuple[bool, bool]:
+    def step(self, action: Any, result: Any = None) -> tuple[bool, bool]:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated.
 
-        `result`: what it gave, where somebody else has made it.
+        The action is counted from 0, or for a box of them each number is from -1 to 1. `result`: what the step gave,
+        where somebody else has made it.
         """
-        action += self.first_action
+        if self.box is not None:
+            action = self.box.to_environment(action)
+        else:
+            action += self.first_action
         if result is None:
             result = self.env.step(action)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
@@ -361,6 +378,8 @@ class Adapter:
                     raise no_reward(paid, focus) from None
             for j, ended in self._ended:
                 self.has_ended[j] = 1 if ended(transition) else 0
+        if self.terms.any:
+            self.terms.fill(self.signals, info)
         # functions of a transition look at it after the next step, which may change it in place
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
@@ -496,83 +515,7 @@ def _decode(state: Any) -> Hashable:
     return state
 
 
-def reward_components(env: Any) -> int:
-    """The length of the environment's vector reward; 0 where it is a number."""
-    space = getattr(env.unwrapped, "reward_space", None)
-    if space is None and _one_of(env) is not env and reward_components(_one_of(env)):
-        raise BadInput(
-            "the games of the vector environment pay vectors, and it expects numbers: use "
-            "mo_gymnasium.wrappers.vector.MOSyncVectorEnv in its place"
-        )
-    return int(space.shape[-1]) if space is not None and space.shape else 0
-
-
-def _one_of(env: Any) -> Any:
-    """One of a vector environment's games, where it shows them; another environment itself."""
-    games = getattr(env.unwrapped, "envs", None)
-    return games[0] if hasattr(env, "single_action_space") and games else env
-
-
 def no_reward(paid: Any, focus: Focus | None = None) -> BadInput:
     """The complaint about a reward that is no number."""
     whose = "the environment" if focus is None else f"focus {focus.name!r}"
     return BadInput(f"the reward of {whose} is {short(repr(paid))}: let it be what it was declared to be")
-
-
-# What the documentation of MO-Gymnasium calls the components of its environments' rewards; the environments don't say.
-COMPONENT_NAMES = {
-    "mo-lunar-lander": ("landing", "shaping", "main engine", "side engine"),
-    "mo-mountaincar": ("time", "reverse", "forward"),
-    "mo-mountaincar-3d": ("time", "move", "speed"),
-    "mo-mountaincar-timemove": ("time", "move"),
-    "mo-mountaincar-timespeed": ("time", "speed"),
-    "mo-highway": ("speed", "right lane", "collision"),
-    "mo-reacher": ("target 1", "target 2", "target 3", "target 4"),
-    "minecart": ("first ore", "second ore", "fuel"),
-    "deep-sea-treasure": ("treasure", "time"),
-    "resource-gathering": ("death", "gold", "diamond"),
-    "four-room": ("blue square", "green triangle", "red circle"),
-    "fruit-tree": ("protein", "carbohydrates", "fats", "vitamins", "minerals", "water"),
-    "breakable-bottles": ("time", "delivered", "potential"),
-    "water-reservoir": ("flooding", "demand"),
-}
-
-
-def component_names(env: Any) -> list[str]:
-    """The names of the reward's components: the environment's own, those its documentation gives, or numbers."""
-    count = reward_components(env)
-    env = _one_of(env)
-    own = getattr(env.unwrapped, "reward_names", None)
-    if own is not None and len(own) == count:
-        return [str(name) for name in own]
-    spec = getattr(env, "spec", None)
-    if spec is not None and _as_registered(spec):
-        fitting = [start for start in COMPONENT_NAMES if spec.id.startswith(start)]
-        names = COMPONENT_NAMES[max(fitting, key=len)] if fitting else ()
-        if len(names) == count:
-            return list(names)
-    return [f"reward {k}" for k in range(count)]
-
-
-def _as_registered(spec: Any) -> bool:
-    """Whether an environment was made without options of its own: some of them change what the reward consists of."""
-    import gymnasium
-
-    known = gymnasium.registry.get(spec.id)
-    own = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
-    return (
-        known is not None
-        and own.keys() == known.kwargs.keys()
-        and all(np.array_equal(own[name], known.kwargs[name]) for name in own)
-    )
-
-
-def refuse_numbers_for_names(task: Task) -> None:
-    """Refuse a vector reward whose components nobody has named: who could tell what drives an action?"""
-    if task.adapter is None or task.adapter.components < 2:
-        return
-    if all(focus.name == f"reward {k}" for k, focus in enumerate(task.foci)):
-        raise BadInput(
-            f"the reward of {task.name!r} has {task.n} components without names: give --components with "
-            f"{task.n} names, separated by commas"
-        )

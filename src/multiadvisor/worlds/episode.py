@@ -19,7 +19,7 @@ class Turn(NamedTuple):
     """What one turn brought to the advisors that were active in it."""
 
     state: Any  # where it began: x [size], or an observation
-    action: int  # counted from 0
+    action: Any  # counted from 0, or an array from -1 to 1
     advisors: np.ndarray  # [m] who was active
     reward: np.ndarray  # [m]
     terminated: bool
@@ -43,11 +43,11 @@ class Source(Protocol):
     def draw(self) -> int:
         """The 64 bits that this turn's choice is drawn from."""
 
-    def step(self, state: Any, action: int) -> Turn:
+    def step(self, state: Any, action: Any) -> Turn:
         """Play a turn."""
 
 
-def episode(source: Source, game: int, act: Callable[[Any, int], int]) -> Iterator[Turn]:
+def episode(source: Source, game: int, act: Callable[[Any, int], Any]) -> Iterator[Turn]:
     """One game, turn by turn; `act` chooses by the state and the turn's draw, and counts actions from 0.
 
     >>> import multiadvisor as mad
@@ -95,7 +95,7 @@ class _Compiled:
         """The 64 bits that this turn's choice is drawn from."""
         return draw_python(self._key, self._game.turn, CHOICE)
 
-    def step(self, state: Any, action: int) -> Turn:
+    def step(self, state: Any, action: Any) -> Turn:
         """Play a turn."""
         now = self._game.step(action)
         return Turn(state, action, now.advisors, now.reward, now.terminated, now.truncated, self._game.x.copy())
@@ -122,7 +122,7 @@ class _Environment:
         """The 64 bits that this turn's choice is drawn from."""
         return draw_python(self._key, self._turn, CHOICE)
 
-    def step(self, state: Any, action: int) -> Turn:
+    def step(self, state: Any, action: Any) -> Turn:
         """Play a turn."""
         adapter = self._adapter
         advisors = np.flatnonzero(adapter.now_active)

@@ -132,6 +132,15 @@ class Game:
         m = self._games.active[0]
         return self._games.advisors[0, :m].copy(), self._games.local[0, :m].copy()
 
+    def look(self) -> tuple[np.ndarray, np.ndarray]:
+        """Who is active where the game stands [m], and their local states [m]."""
+        world = self._games.task.world
+        assert world is not None
+        advisors, local = np.zeros((2, self._games.task.n), np.int64)
+        m = world.begin(world.constants, self.x, advisors)
+        world.local_states(world.constants, self.x, advisors, m, local)
+        return advisors[:m], local[:m]
+
     def step(self, action: int) -> Happening:
         """Play one turn."""
         games = self._games

@@ -20,13 +20,16 @@ import numpy as np
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.extras import lacking, missing
 from multiadvisor.settings import whole_number
-from multiadvisor.task import Focus, Task, check_foci
-from multiadvisor.worlds.adapter import Adapter, Bins, component_names, reward_components
+from multiadvisor.task import REST, Focus, Task, check_foci
+from multiadvisor.worlds.adapter import Adapter, Bins
+from multiadvisor.worlds.components import component_names, reward_components
+from multiadvisor.worlds.info import first_info, found_foci, key_of, term
+from multiadvisor.worlds.names import action_names, observation_names, with_action_names
 
 PREFIX = "gymnasium:"
 DEFAULT_LIMIT = 10_000
 """Steps after which games are cut off where the environment names no limit: its greedy player may be stuck for ever."""
-OPTIONS = ("components", "bins", "foci", "wrappers", "max_episode_steps")
+OPTIONS = ("components", "bins", "foci", "rest", "wrappers", "max_episode_steps", "action_names")
 """Options of the task; all others are arguments of the environment."""
 WRAPPERS = (
     "TimeLimit", "ClipReward", "FlattenObservation", "FrameStackObservation", "GrayscaleObservation",
@@ -205,7 +208,7 @@ def _focus_from(data: Any, space: Any) -> Focus:
         if name not in names:
             raise unknown(f"field of the focus {data['name']!r}", name, names)
     kinds: dict[str, tuple[type, ...]] = {
-        "reward": (int,), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
+        "reward": (int, str), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
         "planning": (str,), "table": (str,),
         "group": (str,), "name": (str,), "state": (int, list, dict),
     }  # fmt: skip
@@ -257,6 +260,8 @@ def _not_made(identifier: str, error: Exception) -> BadInput:
         return BadInput(f"{why}: {said}{lacking('mo')}")
     if "Box2D" in absent and isinstance(error, gymnasium.error.DependencyNotInstalled) and "Box2D" in said:
         return BadInput(f"{why}: {lacking('mo')}")
+    if missing("mujoco") and isinstance(error, gymnasium.error.DependencyNotInstalled) and "mujoco" in said.lower():
+        return BadInput(f"{why}: {lacking('mujoco')}")
     return BadInput(f"{why}: {said}")
 
 
@@ -320,48 +325,78 @@ def _wrapped(env: Any, wrapper: Any) -> Any:
         raise BadInput(f"the wrapper {short(repr(wrapper))} cannot be put on: {words}") from None
 
 
+def _given_foci(env: Any, given: Any, rest: bool) -> list[Focus] | None:
+    """Foci from what was given: foci, tables of plain data, and texts that name terms in info; None where nothing was.
+
+    A step is made where a term is named, so that what is not there is known before anything is learned.
+    """
+    if given is None:
+        if rest:
+            raise BadInput("rest is what the foci leave of the reward, and none are given: give foci='info:reward_*'")
+        return None
+    parts = given.split(",") if isinstance(given, str) else given
+    if not isinstance(parts, list | tuple):
+        raise BadInput(f"foci are {short(repr(given))}: give a list of tables, or a text such as 'info:reward_*'")
+    space = getattr(env, "single_observation_space", env.observation_space)
+    parts = [part if isinstance(part, Focus | str) else _focus_from(part, space) for part in parts]
+    info = first_info(env) if any(isinstance(part, str) or key_of(part.reward) for part in parts) else {}
+    foci: list[Focus] = []
+    for part in parts:
+        if isinstance(part, str):
+            foci += found_foci(part.strip(), info)
+            continue
+        if key := key_of(part.reward):
+            term(part, key, info)
+        foci.append(part)
+    return [*foci, Focus("rest", reward=REST)] if rest else foci
+
+
 def task_from_gymnasium(
-    env: Any, foci: Sequence[Focus] | None, name: str | None, discretise: Callable[[Any], Hashable] | None,
-    options: dict[str, Any] | None = None,
+    env: Any, foci: Sequence[Focus | str] | str | None, name: str | None,
+    discretise: Callable[[Any], Hashable] | None, options: dict[str, Any] | None = None, rest: bool = False,
 ) -> Task:  # fmt: skip
     """See `Task.from_gymnasium`."""
     options, note = options or {}, ""
+    given: Any = foci if foci is None or isinstance(foci, str) else list(foci)
     by_name = env.removeprefix(PREFIX) if isinstance(env, str) else None
     if by_name is not None:
-        if foci is not None and (twice := {"foci", "components"} & set(options)):
-            raise BadInput(f"the task has foci and {twice.pop()} as well: give one of them")
-        bins, components, data = (options.pop(key, None) for key in ("bins", "components", "foci"))
+        given, rest = (options.pop(key, usual) for key, usual in (("foci", given), ("rest", rest)))
+        if given is not None and "components" in options:
+            raise BadInput("the task has foci and components as well: give one of them")
+        if not isinstance(rest, bool):
+            raise BadInput(f"rest is {short(repr(rest))}: give true or false")
+        bins, components = (options.pop(key, None) for key in ("bins", "components"))
         env, note = make_environment(by_name, **options)
         if components is not None:
-            foci = _component_foci(env, by_name, components)
-        if data is not None:
-            if not isinstance(data, list):
-                raise BadInput(f"foci are {short(repr(data))}: give a list of tables")
-            foci = [_focus_from(part, env.observation_space) for part in data]
+            given = _component_foci(env, by_name, components)
         if bins is not None and discretise is not None:
             raise BadInput("the task has bins and discretise= as well: give one of them")
         if bins is not None:
             discretise = bins if isinstance(bins, Bins) else Bins.parse(str(bins), env.observation_space)
     elif options:
         raise BadInput(f"option {next(iter(options))!r} is for an environment given by its name: make this one with it")
-    if foci is None:
+    told = _given_foci(env, given, rest)
+    if told is None:
         names = component_names(env)
-        foci = [Focus(part, reward=k) for k, part in enumerate(names)] or [Focus("reward")]
-    check_foci(foci)
-    adapter = Adapter(env, foci, discretise)
+        told = [Focus(part, reward=k) for k, part in enumerate(names)] or [Focus("reward")]
+    check_foci(told)
+    adapter = Adapter(env, told, discretise)
+    if adapter.box is not None and discretise is not None and adapter.refusal is not None:
+        raise adapter.refusal
     adapter.made_here = by_name is not None
     spec = env.spec or getattr(env.unwrapped, "spec", None)
-    known, by_hand = _task_options(env, foci, discretise)
+    known, by_hand = _task_options(env, told, discretise)
     named = by_name or (None if spec is None else spec.id)
     if name is None and named is None:
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     return Task(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
-        actions=tuple(f"action {a + adapter.first_action}" for a in range(adapter.actions)),
-        foci=tuple(foci), adapter=adapter, options=known,
+        actions=action_names(env, adapter.actions, adapter.first_action, adapter.box is not None),
+        observation_names=observation_names(env),
+        foci=tuple(told), adapter=adapter, options=known,
         known={
             "environment": described(env), "discretise": _known(discretise),
-            "foci": [{**_focus_data(focus, known=True), "weight": None} for focus in foci],
+            "foci": [{**_focus_data(focus, known=True), "weight": None} for focus in told],
         },
     )  # fmt: skip
 
@@ -379,7 +414,8 @@ def _component_foci(env: Any, identifier: str, components: Any) -> list[Focus]:
 def make_gymnasium(name: str, /, **options: Any) -> Task:
     """`gymnasium:ID`: a registered environment, by default one advisor for each component of its reward.
 
-    `components` names them, `bins` cuts real-valued observations, `max_episode_steps` limits games, `foci` and
-    `wrappers` are as a checkpoint keeps them; what else is given goes to the environment.
+    `components` names them, `action_names` the actions, `bins` cuts real-valued observations, `max_episode_steps`
+    limits games, `foci` and `wrappers` are as a checkpoint keeps them; what else is given goes to the environment.
     """
-    return task_from_gymnasium(name, None, None, None, options)
+    names = options.pop("action_names", None)
+    return with_action_names(task_from_gymnasium(name, None, None, None, options), names)

@@ -37,10 +37,11 @@ _____
 __F__"""
 
 
-def _maze_task(
+def maze_task(
     name: str, board: Board, *, options: dict[str, Any], rules: str = "paper", ghosts: bool = True, limit: int = 300,
     fruits: int = -1, probability: float = 0.5, touch_reward: float = -10.0,
 ) -> Task:  # fmt: skip
+    """A task in a maze: ghosts first, then the places that may hold fruit."""
     from multiadvisor.worlds import maze
 
     if rules not in ("paper", "hra"):
@@ -93,7 +94,7 @@ def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, 
     # the text and not the file's name: a file may be moved, or edited
     text = None if maze is None else f"{board.text}\n"
     options = {"rules": rules, "maze": text, "ghosts": ghosts, "limit": limit}
-    return _maze_task("pac-boy", board, options=options, rules=rules, ghosts=ghosts, limit=limit)
+    return maze_task("pac-boy", board, options=options, rules=rules, ghosts=ghosts, limit=limit)
 
 
 @register_task("fruit-grid")
@@ -110,16 +111,16 @@ def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 30
         raise BadInput(f"{fruits} fruits do not fit on {width} x {height} cells beside Pac-Boy: choose 1 or more")
     board = parse_maze("\n".join(["." * width] * height), "the grid", random_start=True)
     options = {"width": width, "height": height, "fruits": fruits, "limit": limit}
-    return _maze_task("fruit-grid", board, options=options, limit=limit, fruits=fruits)
+    return maze_task("fruit-grid", board, options=options, limit=limit, fruits=fruits)
 
 
 @register_task("three-fruits")
 def three_fruits() -> Task:
     """The paper's three-fruit attractor: above gamma = 1/2 egocentric advisors send Pac-Boy South, into the wall."""
-    return _maze_task("three-fruits", parse_maze(THREE_FRUITS), options={}, limit=50)
+    return maze_task("three-fruits", parse_maze(THREE_FRUITS), options={}, limit=50)
 
 
 @register_task("four-fruits")
 def four_fruits() -> Task:
     """Four fruits around Pac-Boy: an attractor for egocentric advisors above gamma = 1/3."""
-    return _maze_task("four-fruits", parse_maze(FOUR_FRUITS), options={}, limit=50)
+    return maze_task("four-fruits", parse_maze(FOUR_FRUITS), options={}, limit=50)

@@ -33,3 +33,11 @@ def register(task: str) -> None:
                 disable_env_checker=kind == "MO",  # the checker takes every reward for a number
                 kwargs={"task": task},
             )
+
+
+def register_environments() -> None:
+    """Make the environments that are no compiled worlds known to Gymnasium."""
+    from gymnasium.envs.registration import register, registry
+
+    if "multiadvisor/Negotiation-v0" not in registry:
+        register(id="multiadvisor/Negotiation-v0", entry_point="multiadvisor.worlds.negotiation:Negotiation")

@@ -21,8 +21,8 @@ class Stretch:
         self._task, self._seed, self._place = task, seed, place
         self.seeded_at = 0
         """The turn at which it began."""
-        self.trail: list[int] = []
-        """The actions since then, counted from 0."""
+        self.trail: list[Any] = []
+        """The actions since then, as the adapter takes them: counted from 0, or arrays."""
 
     def _first(self) -> int:
         return environment_seed(self._seed, ENVIRONMENT, self.seeded_at + (self._place << 40))
@@ -39,7 +39,7 @@ class Stretch:
         self.seeded_at = turn
         self.trail.clear()
 
-    def again(self, reset: Callable[[int | None], Any], step: Callable[[int], tuple[bool, bool]]) -> bool:
+    def again(self, reset: Callable[[int | None], Any], step: Callable[[Any], tuple[bool, bool]]) -> bool:
         """Play it again: whether its last game is over."""
         reset(self._first())
         over = False

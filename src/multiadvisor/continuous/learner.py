@@ -1,0 +1,484 @@
+"""The learner for continuous actions: an actor that all advisors serve, and critics that say what each expects of it.
+
+Several runs, which differ in their seeds alone, may learn in one program: their games, memories and networks are
+stacked. `MultiAdvisor` uses one; studies on a GPU use many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.committee import Voices, voices_of
+from multiadvisor.continuous.memory import Columns, Memory
+from multiadvisor.continuous.networks import Layers, explored, forward, initial, means, slopes
+from multiadvisor.continuous.update import MODES, State, Twins, decomposed, heads_of, make_update
+from multiadvisor.continuous.update import Task as Weighed
+from multiadvisor.deep.backend import jax, jnp
+from multiadvisor.deep.playing import Staged, play_games, play_vector
+from multiadvisor.deep.sources import PythonSource, Turn, VectorSource, training_keys
+from multiadvisor.draws import TRAINING, stream_key
+from multiadvisor.errors import BadInput, Diverged
+from multiadvisor.learner import Consulted, Exploration, Played, not_finite, refuse_unobservable
+from multiadvisor.restored import Arrays, Shapes, array, require, whole
+from multiadvisor.settings import ContinuousSettings, Settings
+from multiadvisor.task import Focus, Task, Transition
+
+_BLOCK = 256  # steps whose noise is drawn together
+_ACTING, _LEARNING = 1 << 33, 1 << 34  # streams of a run
+_SUM = "reward"  # what the only head of a plain critic values
+
+
+class Judged(NamedTuple):
+    """What the critics say of k actions in one state."""
+
+    names: tuple[str, ...]  # [m] the active advisors
+    weights: np.ndarray  # [m]
+    values: np.ndarray  # [m, k] of each advisor, before weights
+    entropy: np.ndarray  # [k] of the entropy to come; 0 where no critic tells it apart
+    control: np.ndarray  # [k] what the actor follows
+    slopes: np.ndarray  # [m, d] of the weighted values at the first action, each number of an action from -1 to 1
+
+
+class ContinuousLearner(Staged):
+    """Learns with an actor and critics; S = len(seeds) runs side by side, all of them alike but for the seed."""
+
+    def __init__(
+        self, task: Task, settings: Settings, seeds: Sequence[int] | None = None, saved: Shapes | None = None
+    ) -> None:
+        """`saved`: of what shape the arrays are that will be restored, so that no memory is asked for others."""
+        assert task.adapter is not None
+        assert task.adapter.box is not None
+        own = settings.continuous or ContinuousSettings()
+        self.task, self.settings, self.own = task, settings, own
+        self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
+        _refuse(task, settings, own)
+        self.critics = "one" if task.n == 1 and own.critics == "beside" else own.critics  # nothing to tell apart
+        self.voices: Voices = voices_of(task, "sum")
+        self.actions = task.adapter.box
+        self.source = self._source()
+        games = task.adapter.env.num_envs if task.adapter.vector else own.envs
+        self.games_each, runs, d = games, len(self.seeds), self.actions.size
+        sight = self.source.sight
+        self._activity = any(focus.active is not None for focus in task.foci)
+        ends = any(focus.ended is not None for focus in task.foci)
+        self.columns = Columns(int(np.prod(sight.shape)), d, task.n, ends, self._activity)
+        if saved is not None:
+            require(saved.get("replay table", ())[2:] == (self.columns.width,), "replay table")
+        self._scale = np.float32(sight.scale)
+        self._start, self._update = make_update(replace(own, critics=self.critics), self.columns, runs)
+        self.state: State = self._start(*self._networks())
+        self.weighed = self._weigh(task)
+        self.memory = Memory(self.columns, runs, own.replay)
+        self.updates = 0
+        self.steps = 0  # of all games together: which noise is next
+        self._noise: tuple[int, np.ndarray, np.ndarray] = (-1, np.zeros(0), np.zeros(0))
+        self._clock = np.zeros(runs * games, np.int64)  # turns of each game
+        self._tally = np.zeros((runs * games, 3))  # score of this game, games done, their scores summed
+        self._keys = [int(stream_key(seed, TRAINING, _ACTING)) for seed in self.seeds]
+        self._batch_keys = [int(stream_key(seed, TRAINING, _LEARNING)) for seed in self.seeds]
+        self._opened = self._watching = False
+        self.exploration = Exploration()
+        self._see()
+
+    def _networks(self) -> tuple[Layers, Twins, Twins]:
+        """Fresh ones, for each run from a generator of its own."""
+        columns, mode, own = self.columns, MODES[self.critics], self.own
+        seen = columns.features + columns.dimensions
+
+        def one(seed: int) -> tuple[Layers, Twins, Twins]:
+            draw = [np.random.default_rng([seed, 0x5AC, part]) for part in range(4)]
+            heads = heads_of(mode.control, columns.advisors)
+            beside = () if mode.beside is None else (heads_of(mode.beside, columns.advisors),)
+            return (
+                initial(draw[0], columns.features, own.hidden, 2 * columns.dimensions),
+                tuple(initial(draw[1 + twin], seen, own.hidden, heads) for twin in range(2)),
+                tuple(initial(draw[3], seen, own.hidden, count) for count in beside),
+            )
+
+        made = [one(seed) for seed in self.seeds]
+        if len(made) == 1:
+            return made[0]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *made)
+
+    def _weigh(self, task: Task) -> Weighed:
+        gamma = self.settings.gamma
+        return Weighed(
+            np.asarray(task.weights, np.float32), np.asarray(task.gammas(gamma), np.float32), np.float32(gamma)
+        )
+
+    def _source(self) -> PythonSource | VectorSource:
+        task, own = self.task, self.own
+        assert task.adapter is not None
+        if task.adapter.vector:
+            if len(self.seeds) > 1 or own.envs != 1:
+                raise BadInput("a vector environment has its own number of games and one run: leave envs out")
+            self.source_keys = training_keys(self.seeds, task.adapter.env.num_envs)
+            return VectorSource(task, task.adapter.env, self.seeds[0], False)
+        envs = task.adapter.copies(len(self.seeds) * own.envs)
+        return PythonSource(task, envs, [(seed, game) for seed in self.seeds for game in range(own.envs)], False)
+
+    # ---- what was learned --------------------------------------------------------------------------------------------
+    @property
+    def turns(self) -> int:
+        """Transitions learned from, in each run."""
+        return self.memory.seen
+
+    @property
+    def games(self) -> int:
+        """Games played to their end, in the first run."""
+        return int(self._tally[: self.games_each, 1].sum())
+
+    @property
+    def score_sum(self) -> float:
+        """The scores of those games together."""
+        return float(self._tally[: self.games_each, 2].sum())
+
+    @property
+    def advisors(self) -> tuple[Focus, ...]:
+        """The task's, or one for everything where no critic tells them apart."""
+        return (Focus(_SUM),) if self._alone_valued else self.task.foci
+
+    @property
+    def _alone_valued(self) -> bool:
+        return self.critics == "one" and self.task.n > 1
+
+    def _see(self) -> None:
+        """Take a copy of the actor for acting: the original's memory is given away at the next update."""
+        actor = jax.tree.map(np.array, self.state.actor.networks)
+        self.actor: Layers = actor if len(self.seeds) > 1 else jax.tree.map(lambda leaf: leaf[None], actor)
+
+    def _own(self, networks: Any, run: int = 0) -> Any:
+        """One run's networks, as NumPy arrays."""
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[run] if len(self.seeds) > 1 else np.asarray(leaf), networks)
+
+    def _row(self, state: Any) -> np.ndarray:
+        """One observation [F] as the networks see it."""
+        return self.source.sight.convert(state).astype(np.float32) * self._scale
+
+    def choose(self, state: Any) -> np.ndarray:
+        """The actor's own action in one state, [d] from -1 to 1."""
+        return means(tuple((w[0], b[0]) for w, b in self.actor), self._row(state)[None])[0]
+
+    def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> Judged:
+        """What the critics say of actions [k, d], each number from -1 to 1."""
+        seen = np.concatenate([np.repeat(self._row(state)[None], len(actions), axis=0), actions], axis=1)
+        twins = self._own(self.state.critic.networks, run)
+        told = [forward(twin, seen) for twin in twins]  # [k, H] each
+        task, kind = self.task, MODES[self.critics]
+        active = self.source.active_in(state).astype(bool) if self._activity else np.ones(task.n, bool)
+        mix = np.append(task.weights * active, 1.0) if kind.control is decomposed else np.ones(1)
+        sums = np.stack([each @ mix for each in told])  # [2, k]
+        chosen, lower = told, sums.argmin(axis=0)
+        if kind.beside is not None:
+            (beside,) = self._own(self.state.beside.networks, run)
+            chosen, lower, twins = [forward(beside, seen)], np.zeros(len(actions), int), (beside,)
+        values = np.stack([chosen[twin][k] for k, twin in enumerate(lower)]).T.astype(np.float64)  # [H, k]
+        slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]
+        control = sums.min(axis=0).astype(np.float64)
+        if len(values) == 1:
+            name = (_SUM,) if self._alone_valued else task.names
+            return Judged(name, np.ones(1), values, np.zeros(len(actions)), control, slope)
+        keep, weights = np.flatnonzero(active), task.weights[active]
+        return Judged(tuple(task.names[j] for j in keep), weights, values[keep], values[-1], control,
+                      weights[:, None] * slope[keep])  # fmt: skip
+
+    def consult(self, state: Any) -> Consulted:
+        """The active advisors' values of the actor's own action, [m, 1]."""
+        told = self.judge(state, self.choose(state)[None])
+        names = [focus.name for focus in self.advisors]
+        advisors = np.array([names.index(name) for name in told.names], np.int64)
+        return Consulted(told.names, told.values, told.weights, advisors)
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """What the actor follows, of its own action [1]."""
+        return self.judge(state, self.choose(state)[None]).control
+
+    def hearing(self, state: Any) -> Voices:
+        """They are summed."""
+        return self.voices._replace(of=self.voices.of[self.consult(state).advisors])
+
+    def values(self, j: int) -> np.ndarray:
+        """There is no table."""
+        raise BadInput("critics have no table of values: ask for the advice in a state")
+
+    def reweight(self, task: Task, anew: bool) -> None:
+        """Go on with other weights: the memory keeps the terms apart, so that nothing in it is out of date.
+
+        `anew`: where a critic beside values the advisors, the one that the actor follows begins again as their weighted
+        sum; its twins are the critic and its slower target, lest they stay the same for ever.
+        """
+        self.task = self.source.task = task
+        self.weighed = self._weigh(task)
+        if not anew or MODES[self.critics].beside is None:
+            return
+        mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]
+
+        def collapsed(heads: Layers) -> Layers:
+            *before, (weight, bias) = jax.tree.map(np.asarray, heads)
+            return (*before, ((mix @ weight)[..., None, :], (bias @ mix)[..., None]))
+
+        state = self.state
+        twins = collapsed(state.beside.networks[0]), collapsed(state.beside_target[0])
+        fresh = self._start(state.actor.networks, twins, state.beside.networks)
+        self.state = state._replace(critic=fresh.critic, target=fresh.target)
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+    def prepare(self) -> None:
+        """Begin the games, unless somebody else plays; the update is compiled when it is first needed."""
+        if not self._watching:
+            self._open()
+
+    def _open(self) -> None:
+        if self._opened:
+            return
+        if self._watching:
+            self.source.forget(self._clock)
+        with self._stage() as stage:
+            stage.user = self
+            self.source.open()
+        self._tally[:, 0] = 0.0
+        self._opened, self._watching = True, False
+
+    def _drawn(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of one step: standard normal noise, and actions by chance; [S, games, d] each."""
+        block, place = divmod(step, _BLOCK)
+        if self._noise[0] != block:
+            shape = (_BLOCK, self.games_each, self.columns.dimensions)
+            parts = []
+            for key in self._keys:
+                generator = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, block]))
+                normal = generator.standard_normal(shape, np.float32)
+                parts.append((normal, generator.random(shape, np.float32) * 2 - 1))
+            normal, uniform = (np.stack(part, axis=1) for part in zip(*parts, strict=True))
+            self._noise = (block, normal, uniform)
+        return self._noise[1][place], self._noise[2][place]
+
+    def _exploring(self, observation: np.ndarray, step: int) -> np.ndarray:
+        """The actions [S, games, d] that learning takes for observations [S, games, F]."""
+        noise, chance = self._drawn(step)
+        if self.turns < self.own.starts:
+            return chance[:, : observation.shape[1]]
+        with np.errstate(all="ignore"):  # what is not finite is told below
+            action = explored(self.actor, observation, noise[:, : observation.shape[1]])
+        if not np.isfinite(action).all():
+            raise Diverged(
+                f"the actor's action is no longer finite ({self.turns} turns): lower the learning rate, or look for an "
+                "observation that is not finite"
+            )
+        return action
+
+    def run(self, turns: int) -> None:
+        """Play and learn for this many turns, rounded up to whole turns of all games."""
+        self._open()
+        with self._stage():
+            self._find_back()
+            self._run(turns)
+
+    def _run(self, turns: int) -> None:
+        source, runs = self.source, len(self.seeds)
+        until = self.turns + turns
+        while self.turns < until:
+            before = source.current.astype(np.float32).reshape(runs, self.games_each, -1) * self._scale
+            active = source.active
+            actions = self._exploring(before, self.steps).astype(np.float32)
+            turn = source.step(actions.reshape(-1, self.columns.dimensions))
+            self._remember(turn, before, actions, active)
+            self.steps += 1
+            self._catch_up()
+
+    def _remember(self, turn: Turn, before: np.ndarray, actions: np.ndarray, active: np.ndarray) -> None:
+        """Keep a turn of every game: `before` [S, games, F], `actions` [S, games, d]."""
+        columns, shape = self.columns, before.shape[:2]
+        played = ~turn.dealt
+        if not np.isfinite(turn.paid[played]).all():
+            wrong = np.argwhere(~np.isfinite(turn.paid) & played[:, None])[0, 1]
+            # the games have gone on and the memory has not: what was saved before is better
+            raise Diverged(str(not_finite(self.task.foci[wrong])))
+        rows = np.empty((*shape, columns.width), np.float32)
+        columns.observation(rows)[...] = before
+        columns.next_observation(rows)[...] = turn.arrived.reshape(*shape, -1) * self._scale
+        columns.action(rows)[...] = actions
+        columns.reward(rows)[...] = turn.paid.reshape(*shape, -1)
+        columns.terminated(rows)[...] = turn.terminated.reshape(*shape, 1)
+        if columns.ends:
+            columns.ended(rows)[...] = (turn.ended | turn.terminated[:, None]).reshape(*shape, -1)
+        if columns.activity:
+            columns.active(rows)[...] = active.reshape(*shape, -1)
+            columns.next_active(rows)[...] = turn.active.reshape(*shape, -1)
+        self.memory.add(rows if played.all() else rows[:, played])
+        self._clock += played
+        with np.errstate(over="ignore"):
+            self._tally[:, 0] += np.where(played, turn.paid @ self.task.weights, 0.0)
+        if turn.over.any():
+            over = turn.over & played
+            self._tally[over, 2] += self._tally[over, 0]
+            self._tally[over, 1] += 1
+            self._tally[over, 0] = 0.0
+
+    def _due(self) -> int:
+        """How many updates so many turns bring."""
+        own, turns = self.own, self.turns
+        due = max(turns - own.starts, 0) // own.update_every if turns >= own.batch else 0
+        return due - due % own.updates_at_once
+
+    def _catch_up(self) -> None:
+        due = self._due()
+        while self.updates < due:
+            self._learn()
+
+    def _learn(self) -> None:
+        own, filled, count = self.own, self.memory.filled, self.own.updates_at_once
+        chosen, noise = [], []
+        for key in self._batch_keys:
+            generator = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, self.updates]))
+            chosen.append(generator.integers(0, filled, (count, own.batch)))
+            shape = (count, 2, own.batch, self.columns.dimensions)
+            noise.append(generator.standard_normal(shape, np.float32))
+        rows = self.memory.rows(np.stack(chosen))
+        drawn = np.stack(noise)
+        if len(self.seeds) == 1:
+            rows, drawn = rows[0], drawn[0]
+        self.state, loss = self._update(self.state, self.weighed, rows, drawn, np.int32(self.updates))
+        self.updates += count
+        self._see()
+        if not np.isfinite(np.asarray(loss)).all():
+            raise Diverged(
+                f"the loss of the critics is no longer finite ({self.turns} turns): lower the learning rate, or look "
+                "for an observation that is not finite"
+            )
+
+    # ---- games that somebody else plays ------------------------------------------------------------------------------
+    def explore(self, state: Any) -> Any:
+        """The action that learning would take in one state, [d] from -1 to 1."""
+        seen = np.repeat(self._row(state)[None, None], len(self.seeds), axis=0)
+        return self._exploring(seen, self.exploration.turn(self.steps))[0, 0]
+
+    def observe(self, transition: Transition, following: int | None) -> None:
+        """Remember a transition that somebody else played, and learn as after one of its own."""
+        refuse_unobservable(self.task)
+        if self.own.envs > 1 or len(self.seeds) > 1:
+            raise BadInput(f"envs is {self.own.envs}, and transitions are observed one by one: leave it at 1")
+        source, after = self.source, self.source.sight.convert(transition.next_observation)[None]
+        assert isinstance(source, PythonSource)
+        before = self._row(transition.observation)[None, None]
+        active = source.active_in(transition.observation)[None]
+        _, turn = source.read(transition, after)
+        for focus, paid in zip(self.task.foci, turn.paid[0], strict=True):
+            if not np.isfinite(paid):
+                raise not_finite(focus)
+        self._watching, self._opened = True, False
+        self._remember(turn, before, np.asarray(transition.action, np.float32)[None, None], active)
+        self.steps += 1
+        self._catch_up()
+
+    # ---- playing without learning ------------------------------------------------------------------------------------
+    def evaluate(self, games: int, seed: int) -> Played:
+        """Games of the first run, without noise."""
+        return self.evaluate_all(games, seed)[0]
+
+    def evaluate_all(self, games: int, seed: int) -> list[Played]:
+        """Games of every run, without noise."""
+        self.prepare()
+        adapter = self.task.adapter
+        assert adapter is not None
+        with adapter.stage as stage:
+            stage.user = None
+            if adapter.vector:
+                source: Any = VectorSource(self.task, adapter.env, self.seeds[0], False)
+                try:
+                    return [play_vector(source, seed, games, self._player(source, 0))]
+                finally:  # the training games are gone in any case
+                    self.source.open()
+                    self._tally[:, 0] = 0.0
+            parts = []
+            for run, own in enumerate(self.seeds):
+                source = PythonSource(self.task, [adapter.env], [(own, 0)], False)
+                parts.append(play_games(source, own, seed, games, self._player(source, run)))
+            return parts
+
+    def _player(self, source: Any, run: int) -> Callable[[], np.ndarray]:
+        actor = tuple((weight[run], bias[run]) for weight, bias in self.actor)
+        return lambda: means(actor, source.current.astype(np.float32) * self._scale).astype(np.float32)
+
+    # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
+    def tensors(self) -> Arrays:
+        """Everything the run is made of."""
+        self.prepare()
+        leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves(self.state)]
+        if self.updates != self._due():
+            raise Diverged("an update failed on the way: the networks were not saved; what was saved before is better")
+        for leaf in leaves:
+            if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
+                raise Diverged("the networks are no longer finite: they were not saved; lower the learning rate")
+        stand = {"watching": np.ones(1, np.int64)} if self._watching else self.source.tensors()
+        return {
+            **{f"network {k:03}": leaf for k, leaf in enumerate(leaves)},
+            **{f"games {name}": part for name, part in stand.items()},
+            **{f"replay {name}": part for name, part in self.memory.tensors().items()},
+            "updates": np.array([self.updates], np.int64), "steps": np.array([self.steps], np.int64),
+            "clock": self._clock, "tally": self._tally, **self.exploration.tensors(self.steps),
+        }  # fmt: skip
+
+    def restore(self, tensors: Arrays) -> None:
+        """Take up what `tensors` gave."""
+        parts: dict[str, Arrays] = {"games": {}, "replay": {}}
+        for name, values in tensors.items():
+            kind, _, rest = name.partition(" ")
+            if kind in parts:
+                parts[kind][rest] = values
+        leaves, tree = jax.tree.flatten(self.state)
+        given = [array(tensors, f"network {k:03}", np.shape(leaf) or (1,), leaf.dtype) for k, leaf in enumerate(leaves)]
+        self.memory.restore(parts["replay"])
+        self.updates, self.steps = (int(whole(tensors, name, (1,))[0]) for name in ("updates", "steps"))
+        require(self.updates == self._due(), "updates")
+        clock = whole(tensors, "clock", self._clock.shape)
+        require(clock.sum() == self.memory.seen * len(self.seeds), "clock")
+        self._clock[...], self._tally[...] = clock, array(tensors, "tally", self._tally.shape, np.float64)
+        own = [jnp.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
+        self.state = jax.tree.unflatten(tree, own)
+        self.exploration.restore(tensors, self.steps)
+        self._watching = "watching" in parts["games"]
+        self._opened = not self._watching
+        self._see()
+        if self._watching:
+            refuse_unobservable(self.task)
+            return
+        with self._stage() as stage:
+            stage.user = self
+            if not self.source.restore(parts["games"], self._clock):
+                self._tally[:, 0] = 0.0
+
+
+def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
+    """What has no meaning here, in one line."""
+    name = task.name
+    if settings.deep is not None:
+        raise BadInput(f"deep is for a finite choice of actions, and those of {name!r} are real numbers: leave it out")
+    if settings.learner != "advisors":
+        raise BadInput(f"learner is {settings.learner!r}, which is a table, and actions of {name!r} are real numbers")
+    if settings.planned != "empathic" or any(focus.planning not in (None, "empathic") for focus in task.foci):
+        raise BadInput(
+            f"planning is {settings.planned!r}, and with continuous actions every advisor expects what the actor will "
+            "do: leave it empathic"
+        )
+    if settings.aggregation != "sum":
+        raise BadInput(f"aggregation is {settings.aggregation!r}, and an actor follows the weighted sum: leave it out")
+    if settings.noise:
+        raise BadInput("noise on rewards is for tables and networks with a finite choice of actions: leave it out")
+    for focus in task.foci:
+        if focus.state is not None:
+            raise BadInput(
+                f"focus {focus.name!r} looks at a part of the state, and critics see all of it: leave it out"
+            )
+        if focus.speaks is not None or focus.alpha is not None or focus.table is not None:
+            raise BadInput(f"focus {focus.name!r} has speaks, alpha or a table, which are for tables: leave them out")
+        odd = focus.ended is not None or focus.gamma not in (None, settings.gamma)
+        if own.critics != "shared" and odd and task.n > 1:
+            raise BadInput(
+                f"focus {focus.name!r} has a gamma or an end of its own, which no single critic can follow: choose "
+                "critics='shared' (--critics shared)"
+            )

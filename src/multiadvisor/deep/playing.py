@@ -1,0 +1,115 @@
+"""Games without learning, and who has the only environment there is: what learners with networks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.deep.sources import PythonSource, VectorSource
+from multiadvisor.draws import EVALUATION, environment_seed
+from multiadvisor.errors import BadInput
+from multiadvisor.learner import Played
+from multiadvisor.task import Task
+from multiadvisor.worlds.stage import Stage
+
+LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
+
+
+class Staged:
+    """Takes the stage before it plays, and finds back to its own games where somebody else has played."""
+
+    task: Task
+    source: Any
+
+    @property
+    def _alone(self) -> bool:
+        """Whether training and evaluation have to share the only environment there is."""
+        adapter = self.task.adapter
+        return adapter is not None and not adapter.vector and self.source.envs[0] is adapter.env
+
+    def _stage(self) -> Stage:
+        """To be taken before training: the only environment's, or one of its own where nobody else plays."""
+        adapter = self.task.adapter
+        return adapter.stage if adapter is not None and (self._alone or adapter.vector) else Stage()
+
+    def _find_back(self) -> None:
+        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
+        if getattr(self.source, "torn", False):
+            self.source.find_back()
+        if self._alone:
+            stage = self._stage()
+            if stage.user is not self:
+                self.source.find_back()
+            stage.user = self
+
+
+class Tracked:
+    """The first game of each of so many places: its score, length, end and returns."""
+
+    def __init__(self, places: int, task: Task) -> None:
+        self.weights, self.names = task.weights, task.names
+        self.returns = np.zeros((places, task.n))
+        self.turns, self.finished = np.zeros(places, np.int64), np.zeros(places, np.int64)
+        self.going = np.ones(places, bool)
+
+    def add(self, turn: Any, counted: np.ndarray | None = None) -> bool:
+        """One turn more of the games that go on; True when none does."""
+        counts = self.going if counted is None else self.going & counted
+        wrong = ~np.isfinite(turn.paid[counts]).all(axis=0)  # [n]
+        if wrong.any():
+            name = self.names[int(np.argmax(wrong))]
+            raise BadInput(f"the reward of focus {name!r} is not finite: correct its reward function")
+        with np.errstate(over="ignore"):  # a sum that is no longer finite is refused with the games
+            self.returns += np.where(counts[:, None], turn.paid, 0.0)
+        self.turns += counts
+        self.finished[counts & turn.terminated] = 1
+        self.going &= ~(counts & turn.over)
+        return not self.going.any()
+
+    def played(self, part: slice) -> Played:
+        """As an evaluation's result."""
+        returns = self.returns[part]
+        with np.errstate(all="ignore"):
+            score = returns @ self.weights
+        return Played(score, self.turns[part], self.finished[part], returns)
+
+
+def play_games(source: PythonSource, own: int, seed: int, games: int, act: Callable[[], np.ndarray]) -> Played:
+    """The games of the evaluation `seed` of a run whose own seed is `own`, one after the other in one environment."""
+    parts = []
+    for game in range(games):
+        source.begin(environment_seed(own, EVALUATION, ((1 + seed) << 32) + game))
+        tracked = Tracked(1, source.task)
+        for _ in range(LONGEST_GAME):
+            if tracked.add(source.step(act(), again=False)):
+                break
+        else:
+            raise BadInput(
+                f"a game of {source.task.name!r} did not end in {LONGEST_GAME} steps: wrap the environment in a "
+                "TimeLimit"
+            )
+        parts.append(tracked.played(slice(0, 1)))
+    return Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+
+
+def play_vector(source: VectorSource, seed: int, games: int, act: Callable[[], np.ndarray]) -> Played:
+    """The first games of each of a vector environment's places."""
+    source.opened = (1 << 20) + seed
+    source.open()
+    places = source.env.num_envs
+    rounds = [Tracked(places, source.task) for _ in range(-(-games // places))]
+    place = np.zeros(places, np.int64)
+    for _ in range(LONGEST_GAME):
+        turn = source.step(act())
+        for number, tracked in enumerate(rounds):
+            tracked.add(turn, (place == number) & ~turn.dealt)
+        place += turn.over
+        if (place >= len(rounds)).all():
+            break
+    else:
+        raise BadInput(f"a game of {source.task.name!r} did not end in {LONGEST_GAME} steps: give it a limit")
+    parts = [tracked.played(slice(None)) for tracked in rounds]
+    whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
+    return Played(*(axis[:games] for axis in whole))

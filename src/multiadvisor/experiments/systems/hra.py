@@ -1,0 +1,150 @@
+"""Hybrid reward architecture (van Seijen and others 2017): plain heads, heads that are general value functions, one."""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.statistics import Estimate, estimate, paired
+from multiadvisor.worlds.builtin import make
+from multiadvisor.worlds.fruit_goals import ON_BOARD
+from multiadvisor.worlds.maze import maze_of
+
+EPISODES = sorted({round(1.15**k) for k in range(56)})  # after which the greedy policy is looked at: 1 to about 2,200
+GAMES = 500  # greedy ones, each time
+REACHED, NEAR = 0.95, 0.90  # of the optimal number of steps
+# Samples come from a random policy, as in the paper; nothing else is random here, so that a step size of 1 is sound.
+RANDOM = {"epsilon": 1.0, "alpha": 1.0}
+LEARNERS: dict[str, dict[str, Any]] = {
+    "one head": {"heads": "fruits", "learner": "linear", "gamma": 0.85, "epsilon": 1.0, "alpha": 0.2},
+    "heads, whole state": {"heads": "whole", "planning": "agnostic", "gamma": 0.99, **RANDOM},
+    "heads, own cell": {"heads": "fruits", "planning": "agnostic", "gamma": 0.99, **RANDOM},
+    "general value functions": {"heads": "goals", "planning": "agnostic", "gamma": 0.99, **RANDOM},
+    "the same, greedy": {"heads": "goals", "planning": "egocentric", "gamma": 0.9, "aggregation": "max", **RANDOM},
+}
+ONE, WHOLE, CELL, GVF, GREEDY = LEARNERS
+
+
+def job(learner: str, seed: int) -> Job:
+    """A run of one kind of heads."""
+    settings = {name: value for name, value in LEARNERS[learner].items() if name != "heads"}
+    return Job("hra", {"heads": LEARNERS[learner]["heads"], "settings": {**settings, "seed": seed},
+                       "episodes": EPISODES, "games": GAMES})  # fmt: skip
+
+
+@kind("hra", lease=600.0)
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The mean turns of greedy games, and the share that was finished, after each number of episodes."""
+    agent = MultiAdvisor(make("hra-fruits", heads=config["heads"]), **config["settings"])
+    turns, finished = [], []
+    for k, episodes in enumerate(config["episodes"]):
+        while agent.games < episodes:
+            agent.learn(100, progress=False)
+        seen = agent.evaluate(config["games"])
+        turns.append(seen.turns)
+        finished.append(seen.finished)
+        if tell is not None:
+            tell(k / len(config["episodes"]))
+    return {"turns": turns, "finished": finished}
+
+
+@lru_cache(maxsize=1)
+def optimum() -> float:
+    """The expected length of the shortest tour, over all starts and all boards, exactly."""
+    world = maze_of(make("hra-fruits"))
+    assert world is not None
+    side = round(len(world.neighbour) ** 0.5)
+    cells = np.arange(len(world.neighbour))
+    row, column = cells // side, cells % side
+    apart = abs(row[:, None] - row) + abs(column[:, None] - column)  # [cells, cells]
+    orders = np.array(list(itertools.permutations(range(ON_BOARD))))
+    by_start: list[list[np.ndarray]] = [[] for _ in cells]
+    for board in itertools.combinations(world.fruit_cell.tolist(), ON_BOARD):
+        stops = np.array(board)[orders]  # [orders, fruits]
+        inner = apart[stops[:, :-1], stops[:, 1:]].sum(axis=1)
+        length = (apart[:, stops[:, 0]] + inner).min(axis=1)  # [cells]
+        for start in cells:
+            if start not in board:
+                by_start[start].append(length[start])
+    return float(np.mean([np.mean(lengths) for lengths in by_start]))
+
+
+# ---- what the runs show ----------------------------------------------------------------------------------------------
+def jobs(seeds: int) -> list[Job]:
+    """All learners."""
+    return [job(learner, seed) for learner in LEARNERS for seed in range(seeds)]
+
+
+def shares(results: Results, learner: str, seeds: int) -> np.ndarray:
+    """[seeds, looks] the optimal number of steps over that of the greedy policy."""
+    return np.array([optimum() / np.array(results[job(learner, seed).id]["turns"]) for seed in range(seeds)])
+
+
+def needed(results: Results, learner: str, seeds: int, level: float) -> np.ndarray:
+    """[seeds] the episodes until the level is reached first; the largest number, where it never is."""
+    at = shares(results, learner, seeds) >= level
+    return np.where(at.any(axis=1), np.array(EPISODES)[at.argmax(axis=1)], EPISODES[-1])
+
+
+def ratio(results: Results, fast: str, slow: str, seeds: int, level: float) -> Estimate:
+    """How many times the episodes of the one the other needs (at least: where it never gets there it may be more)."""
+    return estimate(needed(results, slow, seeds, level) / needed(results, fast, seeds, level))
+
+
+def statistics(results: Results, seeds: int) -> list[Found]:
+    """Who needs how many episodes, and who comes near the optimum at all."""
+    near = f"{NEAR:.0%} of the optimal number of steps"
+    heads, one = (shares(results, name, seeds)[:, -1] for name in (CELL, ONE))
+    best = estimate(shares(results, GVF, seeds).max(axis=1))
+    return [
+        Found.above("episodes-whole", f"Plain heads on the whole state need more than five times the episodes of "
+                    f"general value functions to {near}.", ratio(results, GVF, WHOLE, seeds, NEAR), 5.0),
+        Found.above("episodes-cell", f"Plain heads on the cell need more than five times the episodes of general value "
+                    f"functions to {near}.", ratio(results, GVF, CELL, seeds, NEAR), 5.0),
+        Found.above("fewer-episodes-cell", "They need more episodes, at least.", ratio(results, GVF, CELL, seeds, NEAR),
+                    1.0),
+        Found.above("heads-beat-one", "Plain heads on the cell come nearer to the optimum than one head, at the end.",
+                    paired(heads, one)),
+        Found.above("optimum", f"General value functions come to {REACHED:.0%} of the optimal number of steps.", best,
+                    REACHED),
+    ]  # fmt: skip
+
+
+def draw(results: Results, seeds: int) -> Any:
+    """Learning curves, and the optimum at 1."""
+    from multiadvisor import plots
+
+    curves = {name: shares(results, name, seeds) for name in LEARNERS}
+    words = ("episodes of random behaviour", "optimal number of steps / steps of the greedy policy")
+    figure = plots.one_axis(plots.bands, curves, np.array(EPISODES), words)
+    figure.axes[0].set_xscale("log")
+    return figure
+
+
+SYSTEM = System(
+    "hra",
+    "Hybrid reward architecture",
+    "Van Seijen, Fatemi, Romoff, Laroche, Barnes and Tsang, NeurIPS 2017",
+    80,
+    "Heads that are general value functions learn in far fewer episodes than plain ones, which beat one head.",
+    focus="a fruit each; or a place each, towards which a general value function goes",
+    view="the cell",
+    planning="agnostic; the greedy one is egocentric",
+    aggregator="sum, over the places that hold fruit; max",
+    guarantee="each head's own values, learned off-policy from all transitions",
+    jobs=jobs,
+    statistics=statistics,
+    draw=draw,
+    choices=(
+        "tables in the place of networks: what the paper calls HRA is here plain heads on the whole state, HRA+2 plain "
+        "heads on the cell, HRA+3 general value functions",
+        "the one head is linear in the same features, in the place of DQN",
+    ),
+)  # fmt: skip

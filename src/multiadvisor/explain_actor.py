@@ -1,0 +1,145 @@
+"""Why this action, where actions are real numbers: what each advisor expects of it, and which way each would push.
+
+Pure functions on what the critics said, `Judged`; `explain_actor` asks a learner of continuous actions for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.sentences import figure
+from multiadvisor.shortest import msx
+from multiadvisor.worlds.episode import episode, games_of
+
+
+def influence(slopes: np.ndarray) -> tuple[np.ndarray, float]:
+    """Each advisor's share of the push [m], from slopes [m, d]; and how much of all pushing is left in the end.
+
+    >>> shares, left = influence(np.array([[3.0, 0.0], [-1.0, 0.0]]))
+    >>> shares.tolist(), left
+    ([0.75, 0.25], 0.5)
+    """
+    lengths = np.linalg.norm(slopes, axis=1)
+    total = float(lengths.sum())
+    if total == 0.0:
+        return np.zeros(len(slopes)), 1.0
+    return lengths / total, float(np.linalg.norm(slopes.sum(axis=0)) / total)
+
+
+ENTROPY = "entropy"  # what is expected of acting unpredictably, beside the advisors
+
+
+@dataclass(frozen=True, eq=False)
+class ActorExplanation:
+    """Why the actor prefers one action to another in one state."""
+
+    task: str
+    action: list[float]
+    against: list[float]
+    """The action it is compared with, by default the middle of all actions."""
+    values: dict[str, float]
+    """What each advisor expects of the action, times its weight."""
+    entropy: float
+    """What is expected of acting unpredictably later on; 0 where no critic tells it apart."""
+    differences: dict[str, float]
+    """What each adds to the action over the other, the largest magnitude first; the entropy's is not among them."""
+    entropy_difference: float
+    advantage: float
+    """The differences together, that of the entropy included."""
+    msx_plus: tuple[str, ...]
+    """The fewest advisors whose gains outweigh all losses, strongest first; empty unless the action is better."""
+    msx_minus: tuple[str, ...]
+    influence: dict[str, float]
+    """Each advisor's share of the push at the action: the length of its slope, of all lengths together."""
+    left: float
+    """How much of all the pushing is left when what is contrary has cancelled, 0 to 1."""
+    control: float
+    """What the critic that the actor follows says of the action, and ..."""
+    gap: float
+    """... how far the advisors' values and the entropy's together are above it."""
+    sentence: str
+    slopes: np.ndarray = field(repr=False)
+    """[m, d] which way each would push, with each number of an action from -1 to 1."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        names = ("task", "action", "against", "values", "entropy", "differences", "entropy_difference", "advantage",
+                 "influence", "left", "control", "gap", "sentence")  # fmt: skip
+        found = {name: getattr(self, name) for name in names}
+        return {**found, "msx_plus": list(self.msx_plus), "msx_minus": list(self.msx_minus)}
+
+    def __str__(self) -> str:
+        head = f"{'':24} {'value':>10} {'difference':>10} {'influence':>10}"
+        lines = [self.sentence, "", head]
+        for name in self.differences:
+            row = f"{self.values[name]:10.2f} {self.differences[name]:+10.2f} {self.influence[name]:10.0%}"
+            lines.append(f"{name:24} {row}")
+        lines.append(f"{ENTROPY:24} {self.entropy:10.2f} {self.entropy_difference:+10.2f}")
+        lines.append(f"of all the pushing {self.left:.0%} is left when what is contrary has cancelled")
+        lines.append(f"the critic that the actor follows says {figure(self.control)}, they {figure(self.gap, '+')}")
+        return "\n".join(lines)
+
+
+def _text(action: np.ndarray) -> str:
+    return f"({', '.join(f'{number:.2f}' for number in np.ravel(action))})"
+
+
+def _sentence(action: str, against: str, names: list[str], difference: np.ndarray) -> str:
+    """Who decides, the entropy among them; the strongest two of those who are outvoted."""
+    advantage = float(difference.sum())
+    if advantage == 0.0:
+        return f"{action} and {against} are worth the same"
+    found = msx(difference if advantage > 0 else -difference).plus
+    outvoted = np.flatnonzero(difference < 0 if advantage > 0 else difference > 0)
+    outvoted = outvoted[np.argsort(-np.abs(difference[outvoted]), kind="stable")][:2]
+
+    def listed(chosen: np.ndarray) -> str:
+        return " and ".join(f"{names[j]}, {difference[j]:+.2f}" for j in chosen)
+
+    start = f"chooses {action} rather than {against}"
+    if advantage < 0:
+        start = f"{against} would be better than {action}"
+    verb = "outweighs" if len(found) == 1 else "outweigh"
+    return f"{start}: {listed(found)}" + (f", {verb} {listed(outvoted)}" if len(outvoted) else "")
+
+
+def state_at(agent: Any, learner: Any, seed: int, game: int, turn: int) -> tuple[Any, int]:
+    """The observation at a turn of a game that `agent.evaluate(seeds=(seed,))` plays, and how long the game is."""
+    source = games_of(agent.task, agent.settings.seed, seed)
+    states = [each.state for each in episode(source, game, lambda state, draw: learner.choose(state))]
+    if turn >= len(states):
+        raise BadInput(f"game {game} of seed {seed} has {len(states)} turns, counted from 0, and no turn {turn}")
+    return states[turn], len(states)
+
+
+def explain_actor(learner: Any, state: Any, action: Any = None, against: Any = None) -> ActorExplanation:
+    """Why the actor takes this action, by default its own, rather than another, by default the middle of all."""
+    box, task = learner.actions, learner.task
+    chosen = learner.choose(state) if action is None else box.from_environment(action, "action")
+    other = np.zeros(box.size, np.float32) if against is None else box.from_environment(against, "against")
+    told = learner.judge(state, np.stack([chosen, other]))
+    if not all(np.isfinite(part).all() for part in (told.values, told.control)):
+        raise BadInput(f"the values in this state of {task.name!r} are not finite: there is nothing to explain")
+    weighted = told.weights[:, None] * told.values  # [m, 2]
+    difference = weighted[:, 0] - weighted[:, 1]
+    entropy = float(told.entropy[0] - told.entropy[1])
+    advantage = float(difference.sum() + entropy)
+    shares, left = influence(told.slopes)
+    deciding = msx(difference if advantage > 0 else difference[:0])
+    order, names = np.argsort(-np.abs(difference), kind="stable"), list(told.names)
+    shown = [_text(box.to_environment(each)) for each in (chosen, other)]
+    return ActorExplanation(
+        task=task.name, action=box.to_environment(chosen).ravel().tolist(),
+        against=box.to_environment(other).ravel().tolist(),
+        values={name: float(value) for name, value in zip(names, weighted[:, 0], strict=True)},
+        entropy=float(told.entropy[0]), differences={names[j]: float(difference[j]) for j in order},
+        entropy_difference=entropy, advantage=advantage, msx_plus=tuple(names[j] for j in deciding.plus.tolist()),
+        msx_minus=tuple(names[j] for j in deciding.minus.tolist()),
+        influence={name: float(share) for name, share in zip(names, shares, strict=True)}, left=left,
+        control=float(told.control[0]), gap=float(weighted[:, 0].sum() + told.entropy[0] - told.control[0]),
+        sentence=_sentence(shown[0], shown[1], [*names, ENTROPY], np.append(difference, entropy)), slopes=told.slopes,
+    )  # fmt: skip

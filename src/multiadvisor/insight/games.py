@@ -1,0 +1,238 @@
+"""Greedy games with all that can be asked of them: who advised what, who was paid, and where everybody was."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.aggregations import GPI
+from multiadvisor.committee import Voices
+from multiadvisor.errors import BadInput
+from multiadvisor.learner import Played
+from multiadvisor.settings import Settings, whole_number
+from multiadvisor.task import Focus, Task
+from multiadvisor.worlds.episode import episode, games_of
+
+CELLS = 10
+"""Into so many cells each number of a real-valued observation is cut, to tell where a game has been before."""
+_LARGEST = 100_000_000  # values of advice that are held together
+_NOBODY = -1  # the local state of who has no part
+
+
+@dataclass(frozen=True, eq=False)
+class Games:
+    """T turns in G games, one after the other, of an agent with n advisors and A actions."""
+
+    task: Task
+    settings: Settings
+    advisors: tuple[Focus, ...]  # [n] whose advice it is
+    voices: Voices
+    turns: np.ndarray  # [G]
+    finished: np.ndarray  # [G] bool: the game ended by itself
+    choice: np.ndarray  # [T] the action, counted from 0
+    advice: np.ndarray  # [T, n, A] 0 of who has no part
+    heard: np.ndarray  # [T, n] weights; 0 of who has no part or no say
+    active: np.ndarray  # [T, n] bool
+    paid: np.ndarray  # [T, n] what each was paid; NaN of an advisor who is none of the task's
+    gain: np.ndarray  # [T] the weighted rewards of the turn
+    places: np.ndarray  # [T + G, V] the local state of each view, the last of each game included
+    views: np.ndarray  # [V, n] bool: whose views they are
+    states: tuple[Any, ...]  # [T + G] states x, or observations
+    played: Played
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The advisors' names [n]."""
+        return tuple(focus.name for focus in self.advisors)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """[G + 1] the first turn of each game, counted through all of them."""
+        return np.concatenate([[0], np.cumsum(self.turns)])
+
+    def span(self, game: int) -> slice:
+        """The turns of one game."""
+        return slice(int(self.first[game]), int(self.first[game + 1]))
+
+    def walk(self, game: int) -> slice:
+        """The places of one game, of which there is one more than turns."""
+        return slice(int(self.first[game]) + game, int(self.first[game + 1]) + game + 1)
+
+    def where(self, turn: int) -> tuple[int, int]:
+        """The game and its own turn, of a turn counted through all games."""
+        game = int(np.searchsorted(self.first, turn, side="right")) - 1
+        return game, int(turn - self.first[game])
+
+    @cached_property
+    def preferences(self) -> np.ndarray:
+        """What the aggregator makes of the advice [T, A]."""
+        found: np.ndarray = self.voices.prefer(self.advice, self.heard)
+        return found
+
+    def label(self, game: int, turn: int) -> str:
+        """Where a game stands, for people."""
+        return state_label(self.task, self.states[self.walk(game).start + turn])
+
+
+def state_label(task: Task, state: Any) -> str:
+    """A state in a few words: the player's cell, what people call it, or its numbers, by name where they have names."""
+    if task.board is not None:
+        return task.board.name(int(task.board.movers(state)[0]))
+    if task.labels and len(state) == 1:
+        return task.labels[int(state[0])]
+    names = task.observation_names
+    parts = np.ravel(np.asarray(state, dtype=object)) if not isinstance(state, dict) else np.array(list(state.values()))
+    if len(parts) > 24:
+        return f"an observation of {len(parts)} numbers"
+    shown = [f"{part:.3g}" if isinstance(part, float | np.floating) else str(part) for part in parts.tolist()]
+    if len(names) == len(shown):
+        return ", ".join(f"{name} {part}" for name, part in zip(names, shown, strict=True))
+    return f"({', '.join(shown)})" if len(shown) > 1 else shown[0]
+
+
+def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
+    """The games that `agent.evaluate(games, seeds=(seed,))` plays, with all that was said in them.
+
+    >>> import multiadvisor as mad
+    >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(20_000, progress=False)
+    >>> play(agent, games=2, seed=3).turns.tolist()
+    [10, 10]
+    """
+    games, seed = whole_number("games", games, 1), whole_number("seed", seed)
+    task, settings = agent.task, agent.settings
+    if GPI in settings.aggregation:
+        raise BadInput(
+            f"an agent with the aggregation {settings.aggregation!r} acts by plans, not by advice alone, so that no "
+            "share of it can be told: look at agent.preferences(state)"
+        )
+    stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
+    with stage:
+        return _played(agent, games, seed)
+
+
+def _played(agent: MultiAdvisor, games: int, seed: int) -> Games:
+    task, advisors = agent.task, agent.advisors
+    size, actions = len(advisors), len(task.actions)
+    place = {focus.name: j for j, focus in enumerate(advisors)}
+    advice, heard, active = [], [], []
+
+    def act(state: Any, draw: int) -> int:
+        told = agent._learner.consult(state)
+        who = [place[name] for name in told.names]
+        values, weights, there = np.zeros((size, actions)), np.zeros(size), np.zeros(size, bool)
+        values[who], weights[who], there[who] = told.advice, told.weights, True
+        advice.append(values)
+        heard.append(weights)
+        active.append(there)
+        if len(advice) * values.size > _LARGEST:
+            raise BadInput(f"{games} games of {task.name!r} say more than fits into memory: give fewer games")
+        return agent.act(state, (draw % (1 << 32)) / (1 << 32)) - task.first_action
+
+    apart = task.world is not None and agent.settings.deep is not None
+    source = games_of(task, agent.settings.seed, seed, apart)
+    choice, states, turns, finished, rewards = [], [], [], [], []
+    for game in range(games):
+        length = 0
+        for turn in episode(source, game, act):
+            length += 1
+            choice.append(turn.action)
+            states.append(turn.state)
+            reward = np.zeros(task.n)
+            reward[turn.advisors] = turn.reward
+            rewards.append(reward)
+            last = turn
+        states.append(last.after)
+        turns.append(length)
+        finished.append(bool(last.terminated))
+    paid = np.array(rewards)  # [T, task.n]
+    lengths = np.array(turns, np.int64)
+    first = np.concatenate([[0], np.cumsum(lengths)])[:-1]
+    gain = paid @ task.weights
+    played = Played(np.add.reduceat(gain, first), lengths, np.array(finished, np.int64), np.add.reduceat(paid, first))
+    places, views = _places(task, advisors, states)
+    return Games(
+        task=task, settings=agent.settings, advisors=advisors, voices=agent.voices, turns=lengths,
+        finished=np.array(finished, bool), choice=np.array(choice, np.int64), advice=np.array(advice),
+        heard=np.array(heard), active=np.array(active), paid=_shares(task, advisors, paid), gain=gain, places=places,
+        views=views, states=tuple(states), played=played,
+    )  # fmt: skip
+
+
+def _shares(task: Task, advisors: tuple[Focus, ...], paid: np.ndarray) -> np.ndarray:
+    """What the advisors of the agent were paid [T, n]: the task's own, a group of them, or all of them together."""
+    if tuple(focus.name for focus in advisors) == task.names:
+        return paid
+    found = np.full((len(paid), len(advisors)), np.nan)
+    for j, focus in enumerate(advisors):
+        if focus.name in task.names:
+            found[:, j] = paid[:, task.names.index(focus.name)]
+        else:
+            members = [k for k, own in enumerate(task.foci) if own.group == focus.name]
+            members = list(range(task.n)) if len(advisors) == 1 else members
+            if members:
+                found[:, j] = paid[:, members] @ task.weights[members]
+    return found
+
+
+# ---- where everybody is ----------------------------------------------------------------------------------------------
+def _places(task: Task, advisors: tuple[Focus, ...], states: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The local states [T + G, V] of each view, and whose these are [V, n]."""
+    if task.world is not None:
+        local = np.array([_local_states(task, state) for state in states])  # [T + G, task.n]
+        keys = [focus.state if focus.table is None else ("table", focus.table) for focus in task.foci]
+        order = list(dict.fromkeys(keys))
+        whose = np.array([[key == one for one in keys] for key in order])
+        seen = np.stack([np.where(whose[v], local, _NOBODY).max(axis=1) for v in range(len(order))], axis=1)
+        return seen, _as_heard(whose, task, advisors)
+    assert task.adapter is not None
+    if task.adapter.refusal is None:
+        adapter = task.adapter.fresh()
+        found = []
+        for state in states:
+            adapter.look(state)
+            found.append(adapter.firsts.copy())
+        whose = np.array([adapter.view_of == v for v in range(len(adapter.views))])
+        return np.array(found), _as_heard(whose, task, advisors)
+    return _cells(task, states), np.ones((1, len(advisors)), bool)
+
+
+def _as_heard(whose: np.ndarray, task: Task, advisors: tuple[Focus, ...]) -> np.ndarray:
+    """[V, n]; advisors that are none of the task's look at everything."""
+    columns = [
+        whose[:, task.names.index(focus.name)] if focus.name in task.names else np.ones(len(whose), bool)
+        for focus in advisors
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _local_states(task: Task, x: np.ndarray) -> np.ndarray:
+    """phi_j(x) [n], -1 where advisor j has no part."""
+    world = task.world
+    assert world is not None
+    x, advisors, local = x.copy(), np.zeros(task.n, np.int64), np.zeros(task.n, np.int64)
+    m = world.begin(world.constants, x, advisors)
+    world.local_states(world.constants, x, advisors, m, local)
+    found = np.full(task.n, _NOBODY)
+    found[advisors[:m]] = local[:m]
+    return found
+
+
+def _cells(task: Task, states: list[Any]) -> np.ndarray:
+    """Real-valued observations as numbers of cells [T + G, 1]."""
+    assert task.adapter is not None
+    space = getattr(task.adapter.env, "single_observation_space", task.adapter.env.observation_space)
+    flat = np.array([np.ravel(np.asarray(state, float)) for state in states])  # [T + G, d]
+    low, high = (np.ravel(np.broadcast_to(getattr(space, name, 0.0), np.shape(states[0]))) for name in ("low", "high"))
+    bounded = np.isfinite(low) & np.isfinite(high) & (np.abs(low) < 1e6) & (np.abs(high) < 1e6) & (high > low)
+    low = np.where(bounded, low, flat.min(axis=0))
+    width = np.where(bounded, high - low, np.maximum(flat.max(axis=0) - flat.min(axis=0), 1e-9))
+    cells = np.clip(np.floor((flat - low) / width * CELLS), 0, CELLS - 1).astype(np.int8)
+    return np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1, 1).astype(np.int64)

@@ -1,0 +1,96 @@
+"""Which advisor drives it: how often, and by how much, the action would change without each of them.
+
+Pure functions on the advice of turns; the aggregator is asked again with each advisor silent, whatever it makes of
+advice. Where several actions are then equally good, one of them is taken at random, and that counts as such a chance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.committee import Voices
+from multiadvisor.silence import rounding, without_each
+
+
+class Influence(NamedTuple):
+    """Of each advisor, or of each group of them [n]."""
+
+    spoke: np.ndarray  # turns in which it had a say
+    changed: np.ndarray  # the share of all turns in which the action would be another one without it
+    by: np.ndarray  # in those, by how much another action would then be preferred, on average; 0 where there are none
+
+    def of(self, j: int) -> dict[str, Any]:
+        """One advisor's, for JSON."""
+        return {"spoke": int(self.spoke[j]), "changed": float(self.changed[j]), "by": float(self.by[j])}
+
+
+class Change(NamedTuple):
+    """What silence would bring, case by case [...]."""
+
+    chance: np.ndarray  # that another action is taken
+    fall: np.ndarray  # by how much the action taken is then behind the best one
+
+
+def change(silent: np.ndarray, now: np.ndarray, chosen: Any, tolerance: Any) -> Change:
+    """From preferences without somebody [..., A], those with everybody [..., A], and the action taken [...].
+
+    >>> change(np.array([1.0, 0.0]), np.array([1.0, 3.0]), 1, 0.0)
+    Change(chance=array(1.), fall=array(1.))
+    >>> change(np.array([2.0, 2.0]), np.array([1.0, 3.0]), 1, 0.0)  # now it is a tie
+    Change(chance=array(0.5), fall=array(0.))
+    """
+    chosen, tolerance = np.asarray(chosen)[..., None], np.asarray(tolerance)[..., None]
+    best = silent >= silent.max(axis=-1, keepdims=True) - tolerance
+    before = now >= now.max(axis=-1, keepdims=True) - tolerance
+    kept = np.take_along_axis(best, np.broadcast_to(chosen, (*silent.shape[:-1], 1)), axis=-1)[..., 0]
+    there = np.take_along_axis(silent, np.broadcast_to(chosen, (*silent.shape[:-1], 1)), axis=-1)[..., 0]
+    chance = np.where((best == before).all(axis=-1), 0.0, 1.0 - kept / best.sum(axis=-1))
+    return Change(chance, np.where(kept, 0.0, silent.max(axis=-1) - there))
+
+
+def influence(advice: np.ndarray, heard: np.ndarray, voices: Voices, choice: np.ndarray) -> Influence:
+    """From advice [T, n, A], weights [T, n] (0: no say), how these n are heard, and the actions taken [T].
+
+    >>> from multiadvisor.silence import summed
+    >>> advice = np.array([[[1.0, 0.0], [0.0, 3.0], [0.5, 0.0]]])
+    >>> influence(advice, np.ones((1, 3)), summed(3), np.array([1])).of(1)
+    {'spoke': 1, 'changed': 1.0, 'by': 1.5}
+    """
+    turns, n, _ = advice.shape
+    chance, fall = np.zeros((turns, n)), np.zeros((turns, n))
+    for turn in range(turns):
+        who = np.flatnonzero(heard[turn])
+        if len(who):
+            own, said, weights = voices._replace(of=voices.of[who]), advice[turn, who], heard[turn, who]
+            silent, now = without_each(said, weights, own), own.prefer(said, weights)  # [m, A], [A]
+            found = change(silent, now, int(choice[turn]), rounding(said, weights, own))
+            chance[turn, who], fall[turn, who] = found
+    return _summary((heard != 0).sum(axis=0), chance, fall)
+
+
+def group_influence(
+    advice: np.ndarray, heard: np.ndarray, voices: Voices, choice: np.ndarray, members: list[np.ndarray]
+) -> Influence:
+    """The same of groups of advisors, each of which is silent as a whole; `members` are the indices of each."""
+    now = voices.prefer(advice, heard)  # [T, A]
+    size = np.abs(heard[:, :, None] * advice).sum(axis=1).max(axis=1)  # [T]
+    tolerance = np.finfo(float).eps * (advice.shape[1] + 1) * size
+    found = []
+    for group in members:
+        without = heard.copy()
+        without[:, group] = 0.0
+        found.append(change(voices.prefer(advice, without), now, choice, tolerance))
+    spoke = [(heard[:, group] != 0).any(axis=1).sum() for group in members]
+    chance, fall = (
+        np.array([one[k] for one in found]).reshape(len(members), len(advice)).T for k in range(2)
+    )  # [T, groups]
+    return _summary(np.array(spoke, np.int64), chance, fall)
+
+
+def _summary(spoke: np.ndarray, chance: np.ndarray, fall: np.ndarray) -> Influence:
+    """From chances and falls [T, n]."""
+    times = chance.sum(axis=0)
+    by = np.divide(fall.sum(axis=0), times, out=np.zeros(len(times)), where=times > 0)
+    return Influence(spoke, times / max(len(chance), 1), by)

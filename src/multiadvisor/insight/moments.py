@@ -1,0 +1,107 @@
+"""Decisive moments: of many games, the few turns in which most was at stake, and who was at odds.
+
+At stake is the difference between the best and the worst action in the aggregator's eyes; at odds are advisors who lose
+by the action taken what another one would have given them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.explain import explain_advice
+from multiadvisor.insight.games import Games
+
+APART = 10
+"""So many turns lie at least between two moments of one game: the next turn is hardly another moment."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One turn that mattered."""
+
+    game: int
+    turn: int
+    where: str
+    action: str
+    stake: float
+    """The preference for the best action less that for the worst."""
+    disagreement: float
+    """What the advisors together lose, each times its weight, by not having their own best actions."""
+    reason: str
+    """Why it did what it did."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "game": self.game, "turn": self.turn, "where": self.where, "action": self.action, "stake": self.stake,
+            "disagreement": self.disagreement, "reason": self.reason,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"game {self.game}, turn {self.turn}, at {self.where}: {self.reason} "
+            f"(stake {self.stake:.2f}, disagreement {self.disagreement:.2f})"
+        )
+
+
+def stakes(preferences: np.ndarray) -> np.ndarray:
+    """[T] what is at stake, from preferences [T, A]."""
+    found: np.ndarray = preferences.max(axis=1) - preferences.min(axis=1)
+    return found
+
+
+def disagreements(advice: np.ndarray, heard: np.ndarray, choice: np.ndarray) -> np.ndarray:
+    """[T] what the advisors lose by the actions taken [T], from advice [T, n, A] and weights [T, n].
+
+    >>> disagreements(np.array([[[1.0, 0.0], [0.0, 3.0]]]), np.ones((1, 2)), np.array([1]))
+    array([1.])
+    """
+    wished = heard[:, :, None] * advice
+    got = np.take_along_axis(wished, choice[:, None, None], axis=2)[:, :, 0]
+    found: np.ndarray = (wished.max(axis=2) - got).sum(axis=1)
+    return found
+
+
+def pick(score: np.ndarray, first: np.ndarray, alike: np.ndarray, count: int, apart: int = APART) -> list[int]:
+    """The turns with the highest scores [T], no two of a game nearer than `apart`, and no two `alike` [T].
+
+    Games begin at `first` [G + 1].
+    """
+    game = np.searchsorted(first, np.arange(len(score)), side="right") - 1
+    picked: list[int] = []
+    for turn in np.argsort(-score, kind="stable").tolist():
+        if len(picked) == count:
+            break
+        far = all(game[turn] != game[other] or abs(turn - other) >= apart for other in picked)
+        if far and alike[turn] not in alike[picked]:
+            picked.append(turn)
+    return picked
+
+
+def moments(games: Games, count: int = 5) -> list[Moment]:
+    """The moments of the games, the most decisive first: by the ranks of stake and disagreement, added."""
+    stake = stakes(games.preferences)
+    odds = disagreements(games.advice, games.heard, games.choice)
+    ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
+    score = (ranks[0] + ranks[1]) / len(stake)  # [T]
+    if games.advice.shape[2] < 2:
+        return []
+    here = np.arange(len(score)) + np.repeat(np.arange(len(games)), games.turns)  # where each turn's place is
+    alike = np.unique(np.c_[games.places[here], games.choice], axis=0, return_inverse=True)[1].reshape(-1)
+    found = []
+    for at in pick(score, games.first, alike, count):
+        game, turn = games.where(at)
+        who = np.flatnonzero(games.heard[at])
+        names, groups = ([getattr(games.advisors[j], what) for j in who] for what in ("name", "group"))
+        why = explain_advice(
+            names, games.advice[at, who], games.heard[at, who], games.task.actions,
+            action=games.task.actions[games.choice[at]], groups=groups, task=games.task.name,
+            aggregation=games.settings.aggregation, voices=games.voices._replace(of=games.voices.of[who]),
+        )  # fmt: skip
+        found.append(
+            Moment(game, turn, games.label(game, turn), why.action, float(stake[at]), float(odds[at]), why.sentence)
+        )
+    return found

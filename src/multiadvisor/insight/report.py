@@ -1,0 +1,197 @@
+"""One report on an agent's games: each advisor's return, influence and calibration, and where it is stuck."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.committee import Team, plannings_of
+from multiadvisor.insight.calibration import MEANINGS, Calibration, calibration
+from multiadvisor.insight.games import Games, play
+from multiadvisor.insight.influence import Influence, group_influence, influence
+from multiadvisor.insight.stuck import Stuck, find_stuck
+
+_SHOWN = 12  # so many advisors are printed
+_KINDS = 3  # so many different ways of being stuck are printed
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What the games say of each advisor [n], and of each group of them."""
+
+    games: Games
+    influence: Influence
+    calibration: tuple[Calibration | None, ...]
+    """None where an advisor's values are not a forecast of its own rewards."""
+    expects: tuple[str, ...]
+    """What each advisor's values mean."""
+    groups: tuple[str, ...]
+    of_groups: Influence
+    stuck: tuple[Stuck, ...]
+
+    @property
+    def returns(self) -> np.ndarray:
+        """[G, n] what each advisor was paid in each game; NaN of one that is none of the task's."""
+        found: np.ndarray = np.add.reduceat(self.games.paid, self.games.first[:-1])
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        games, returns = self.games, self.returns
+        total = max(int(games.turns.sum()), 1)
+        advisors = {}
+        for j, focus in enumerate(games.advisors):
+            mean = None if np.isnan(returns[:, j]).any() else float(returns[:, j].mean())
+            known = self.calibration[j]
+            advisors[focus.name] = {
+                "group": focus.group, "weight": float(focus.weight), "return": mean,
+                "reward": None if mean is None else float(games.paid[:, j].sum() / total),
+                "influence": self.influence.of(j),
+                "calibration": None if known is None else {"expects": self.expects[j], **known.as_dict()},
+            }  # fmt: skip
+        return {
+            "turns": total,
+            "advisors": advisors,
+            "groups": {name: {"influence": self.of_groups.of(k)} for k, name in enumerate(self.groups)},
+            "games": [
+                {"game": game, "turns": int(games.turns[game]), "finished": bool(games.finished[game]),
+                 "score": float(games.played.score[game]),
+                 "advisors": dict(zip(games.task.names, games.played.returns[game].tolist(), strict=True))}
+                for game in range(len(games))
+            ],
+            "stuck": [one.as_dict() for one in self.stuck],
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return "\n".join([*self._advisors(), *self._stuck()])
+
+    def _advisors(self) -> list[str]:
+        returns = self.returns.mean(axis=0)
+        order = np.lexsort((-self.influence.by, -self.influence.changed)).tolist()
+        names = [self.games.names[j] for j in order[:_SHOWN]]
+        width = max(len(name) for name in [*names, *self.groups, "advisor"])
+        lines = [
+            f"{'advisor':{width}}  {'return':>9}  {'without it another action':>25}  "
+            f"{'expected':>9} {'followed':>9} {'bias':>8}  correlation"
+        ]
+        for name, j in zip(names, order, strict=False):
+            known, changed = self.calibration[j], self.influence.of(j)
+            text = f"{name:{width}}  {_figure(returns[j]):>9}  {_changes(changed):>25}  "
+            if known is not None:
+                text += f"{_figure(known.predicted):>9} {_figure(known.followed):>9} {_figure(known.bias, '+'):>8}  "
+                text += f"{_figure(known.correlation):>11}{' *' if known.completed else ''}"
+            lines.append(text.rstrip())
+        if len(order) > _SHOWN:
+            lines.append(f"and {len(order) - _SHOWN} more advisors (--json has all)")
+        if any(known is not None and known.completed for known in self.calibration):
+            lines.append("* every game was cut off too early: what it expected at the cut stands for what followed")
+        for k, name in enumerate(self.groups):
+            lines.append(f"{name:{width}}  {'(group)':>9}  {_changes(self.of_groups.of(k)):>25}")
+        for meaning in dict.fromkeys(self.expects):
+            who = [name for name, own in zip(self.games.names, self.expects, strict=True) if own == meaning]
+            few = ", ".join(who[:4]) + ("" if len(who) < 5 else f" and {len(who) - 4} more")
+            shown = "each advisor" if len(who) == len(self.expects) else few
+            lines.append(f"{shown} expects {meaning}")
+        return lines
+
+    def _stuck(self) -> list[str]:
+        cut = int((~self.games.finished).sum())
+        if not cut:
+            return []
+        if not self.stuck:
+            return [f"{cut} of {len(self.games)} games were cut off, none of them stuck"]
+        lines = [f"stuck in {len(self.stuck)} of {len(self.games)} games:"]
+        alike: dict[tuple[str, str], list[Stuck]] = {}
+        for one in self.stuck:
+            alike.setdefault((one.kind, one.where), []).append(one)
+        for several in sorted(alike.values(), key=len, reverse=True)[:_KINDS]:
+            times = f"{len(several)} games, the first is " if len(several) > 1 else ""
+            lines.append(f"  {times}game {several[0].game}: {several[0]}")
+        if len(alike) > _KINDS:
+            lines.append(f"  and {len(alike) - _KINDS} other places (--json has all)")
+        return lines
+
+
+def _figure(value: float | None, sign: str = "") -> str:
+    return "" if value is None or np.isnan(value) else f"{value:{sign}.2f}"
+
+
+def _changes(one: dict[str, Any]) -> str:
+    """How often, and by how much."""
+    return f"{one['changed']:.1%} of turns, by {one['by']:.2f}" if one["changed"] else "never"
+
+
+def report_on(games: Games) -> Report:
+    """What these games say."""
+    names = [focus.group for focus in games.advisors]
+    groups = tuple(name for name in dict.fromkeys(names) if name and names.count(name) > 1)
+    members = [np.flatnonzero(np.array(names) == name) for name in groups]
+    return Report(
+        games=games, influence=influence(games.advice, games.heard, games.voices, games.choice),
+        calibration=tuple(_calibrated(games, j) for j in range(len(games.advisors))), expects=_expectations(games),
+        groups=groups, of_groups=group_influence(games.advice, games.heard, games.voices, games.choice, members),
+        stuck=tuple(find_stuck(games)),
+    )  # fmt: skip
+
+
+def report(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Report:
+    """Let the agent play greedily, and say which advisor drives it, whose values hold, and where it is stuck.
+
+    >>> import multiadvisor as mad
+    >>> agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", seed=0).learn(2_000, progress=False)
+    >>> [one.kind for one in report(agent, games=2).stuck]
+    ['stands still', 'stands still']
+    """
+    return report_on(play(agent, games, seed))
+
+
+def _expectations(games: Games) -> tuple[str, ...]:
+    """What each advisor's values mean."""
+    if games.settings.learner != "advisors":
+        return ("nothing of its own: the sum is learned",) * len(games.advisors)
+    plans = plannings_of(Team(games.task.name, games.advisors), games.settings.planned)
+    return tuple(MEANINGS.get(planning.name, f"what its planning {planning.name!r} says") for planning in plans)
+
+
+def _calibrated(games: Games, j: int) -> Calibration | None:
+    """The calibration of one advisor; None where its values are no forecast."""
+    settings, paid = games.settings, games.paid[:, j]
+    if settings.learner != "advisors" or np.isnan(paid).any():
+        return None
+    if settings.deep is not None and settings.deep.clip_rewards:
+        paid = np.clip(paid, -1.0, 1.0)
+    focus = games.advisors[j]
+    gamma = settings.gamma if focus.gamma is None else focus.gamma
+    predicted = games.advice[np.arange(len(games.choice)), j, games.choice]
+    return calibration(predicted, paid, games.active[:, j], games.first, games.finished, gamma)
+
+
+# ---- several agents --------------------------------------------------------------------------------------------------
+def table_of(rows: list[dict[str, Any]]) -> str:
+    """CSV: a row for each run, as `evaluate --report` gives it; of each advisor return, influence and calibration."""
+    names = list(dict.fromkeys(name for row in rows for name in row["report"]["advisors"]))
+    plain = ("run", "task", "planning", "aggregation", "gamma", "games", "score", "turns", "finished")
+    head = [*plain, "stuck", *(f"{what}/{name}" for name in names for what in ("return", *_COLUMNS))]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        cells = [row[name] for name in plain] + [len(row["report"]["stuck"]) / row["games"]]
+        for name in names:
+            one = row["report"]["advisors"].get(name)
+            cells.append(None if one is None else one["return"])
+            for part, key in _COLUMNS.values():
+                cells.append(None if one is None or one[part] is None else one[part][key])
+        writer.writerow(["" if cell is None else cell for cell in cells])
+    return text.getvalue()
+
+
+_COLUMNS = {
+    "changed": ("influence", "changed"), "by": ("influence", "by"), "predicted": ("calibration", "predicted"),
+    "bias": ("calibration", "bias"), "correlation": ("calibration", "correlation"),
+}  # fmt: skip

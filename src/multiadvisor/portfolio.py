@@ -1,0 +1,145 @@
+"""Algorithm selection: several learners on one task, and a bandit that chooses who plays the next game.
+
+ESBAS (Laroche and Feraud 2017): time is cut into epochs of doubling length. During an epoch everybody's policy is
+frozen, and UCB1, begun anew, chooses among them game by game; at its end everybody learns, off-policy, from all games
+that were played in it, whoever played them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.settings import finite_number, whole_number
+
+if TYPE_CHECKING:
+    import gymnasium
+
+
+class Member(Protocol):
+    """Who can be chosen: a MultiAdvisor with tables or a network, or anything else that acts and observes."""
+
+    def act(self, state: Any) -> int:
+        """The greedy action."""
+
+    def observe(
+        self, observation: Any, action: int, reward: Any, next_observation: Any, terminated: bool,
+        truncated: bool = False, info: dict[str, Any] | None = None, *, next_action: int | None = None,
+    ) -> None:  # fmt: skip
+        """Learn from a transition that somebody played."""
+
+
+class Game(NamedTuple):
+    """A game that was played: in which epoch, by which member, and what it returned, discounted."""
+
+    epoch: int
+    member: int
+    value: float
+
+
+class UCB1:
+    """The bandit of one epoch (Auer and others 2002): optimism in the face of uncertainty.
+
+    >>> bandit = UCB1(2, 0.25)
+    >>> for value in (0.0, 1.0, 1.0, 1.0):
+    ...     bandit.learn(bandit.choose(), value)
+    >>> bandit.times
+    [1, 3]
+    """
+
+    def __init__(self, arms: int, confidence: float) -> None:
+        self.confidence = confidence
+        self.times, self.totals = [0] * arms, [0.0] * arms
+
+    def choose(self) -> int:
+        """Who was never chosen, then who might be best; of equals the first."""
+        if 0 in self.times:
+            return self.times.index(0)
+        log = math.log(sum(self.times))
+        bounds = [
+            total / times + math.sqrt(self.confidence * log / times)
+            for total, times in zip(self.totals, self.times, strict=True)
+        ]
+        return bounds.index(max(bounds))
+
+    def learn(self, arm: int, value: float) -> None:
+        """What a choice was worth."""
+        self.times[arm] += 1
+        self.totals[arm] += value
+
+
+def fading(epoch: int) -> float:
+    """The paper's probability of a random action: 0.6 to the power of the epoch."""
+    return float(0.6**epoch)
+
+
+class Portfolio:
+    """Members of one task, of whom a bandit chooses one for each game; all of them learn from all games.
+
+    `low` and `high` are what a game may return, so that the bandit sees numbers between 0 and 1.
+
+    >>> import gymnasium
+    >>> import multiadvisor as mad
+    >>> task = mad.Task.from_gymnasium("FrozenLake-v1", is_slippery=False)
+    >>> members = {f"alpha {a}": mad.MultiAdvisor(task, planning="egocentric", alpha=a) for a in (0.1, 0.5)}
+    >>> portfolio = Portfolio(members, seed=0)
+    >>> games = portfolio.play(gymnasium.make("FrozenLake-v1", is_slippery=False), epochs=7)
+    >>> len(games), [member.turns == portfolio.turns for member in members.values()]
+    (127, [True, True])
+    """
+
+    def __init__(
+        self, members: Mapping[str, Member], *, seed: int = 0, gamma: float = 0.9, low: float = 0.0, high: float = 1.0,
+        confidence: float = 0.25, exploration: Callable[[int], float] = fading, passes: int = 1,
+    ) -> None:  # fmt: skip
+        if not members:
+            raise BadInput("a portfolio without members has nobody to choose: give at least one")
+        self.names, self.members = tuple(members), tuple(members.values())
+        self.seed, self.gamma = whole_number("seed", seed), finite_number("gamma", gamma)
+        self.low, self.high = finite_number("low", low), finite_number("high", high)
+        if not self.low < self.high:
+            raise BadInput(f"games return from {low} to {high}: let the first be the smaller one")
+        self.confidence = finite_number("confidence", confidence)
+        self.exploration, self.passes = exploration, whole_number("passes", passes, 1)
+        self.epoch = self.turns = 0
+
+    def play(self, env: gymnasium.Env[Any, Any], epochs: int) -> list[Game]:
+        """Play so many epochs more, of 1, 2, 4, 8, ... games, and learn at the end of each; the games."""
+        played: list[Game] = []
+        for _ in range(whole_number("epochs", epochs)):
+            generator = np.random.default_rng([self.seed, self.epoch])
+            bandit, seen = UCB1(len(self.members), self.confidence), []
+            for _ in range(1 << self.epoch):
+                member = bandit.choose()
+                value, steps = self._game(env, self.members[member], generator)
+                bandit.learn(member, (value - self.low) / (self.high - self.low))
+                played.append(Game(self.epoch, member, value))
+                seen += steps
+            for _ in range(self.passes):
+                for step in seen:
+                    for each in self.members:
+                        each.observe(*step[:-1], next_action=step[-1])
+            self.turns += len(seen)
+            self.epoch += 1
+        return played
+
+    def _game(self, env: Any, member: Member, generator: np.random.Generator) -> tuple[float, list[tuple[Any, ...]]]:
+        """Its discounted return, and its transitions with the actions that followed."""
+        epsilon, count, first = self.exploration(self.epoch), int(env.action_space.n), int(env.action_space.start)
+        observation, _ = env.reset(seed=int(generator.integers(1 << 31)))
+        steps: list[tuple[Any, ...]] = []
+        value, discount, over = 0.0, 1.0, False
+        while not over:
+            explores = generator.random() < epsilon
+            action = first + int(generator.integers(count)) if explores else int(member.act(observation))
+            if steps:
+                steps[-1] = (*steps[-1][:-1], action)
+            following, reward, terminated, truncated, info = env.step(action)
+            steps.append((observation, action, reward, following, terminated, truncated, info, None))
+            value, discount = value + discount * float(reward), discount * self.gamma
+            observation, over = following, terminated or truncated
+        return value, steps

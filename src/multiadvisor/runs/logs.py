@@ -1,0 +1,93 @@
+"""What a training says of itself while it goes on: each epoch as a row of a CSV file, written as soon as it is there.
+
+A log is begun with the epochs that a resumed run has already, so that it never has an epoch twice: what a process that
+was killed had written beyond its last checkpoint is written anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from multiadvisor.errors import BadInput
+from multiadvisor.storage.checkpoint import MOST_ENTRIES
+from multiadvisor.storage.files import check_writable, write_atomically
+from multiadvisor.task import Task
+
+MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
+_PREFIX = "advisors/"
+
+
+class Log(Protocol):
+    """Hears of every epoch."""
+
+    def epoch(self, epoch: dict[str, Any]) -> None:
+        """Write one epoch down, at once."""
+
+    def close(self) -> None:
+        """There are no more."""
+
+
+def figures(epoch: dict[str, Any]) -> dict[str, float]:
+    """What there is to say of an epoch, by name: its measures, and each advisor's mean return.
+
+    >>> figures({"epoch": 1, "score": 2.0, "turns": 3.0, "finished": 1.0, "touches": None, "advisors": {"goal": 2.0}})
+    {'score': 2.0, 'turns': 3.0, 'finished': 1.0, 'advisors/goal': 2.0}
+    """
+    found = {name: epoch[name] for name in MEASURES if epoch[name] is not None}
+    return found | {f"{_PREFIX}{name}": value for name, value in epoch.get("advisors", {}).items()}
+
+
+def room_for_advisors(task: Task, epochs: int) -> bool:
+    """Whether the record of a run has room for every advisor's return in every epoch."""
+    return epochs * (len(MEASURES) + 3 + task.n) <= MOST_ENTRIES
+
+
+class CsvLog:
+    """A row for each epoch: its number, the transitions so far, its measures and each advisor's mean return."""
+
+    def __init__(self, path: Path, task: Task, transitions: int, epochs: Sequence[dict[str, Any]] = ()) -> None:
+        self._columns = ["epoch", "transitions", *MEASURES, *(f"{_PREFIX}{name}" for name in task.names)]
+        self._transitions = transitions
+        check_writable(path.parent)
+        head = self._line(self._columns)
+        if path.exists() and not _begins_with(path, head):
+            raise BadInput(f"{str(path)!r} is there already and is no log of such a run: name another file")
+        try:
+            write_atomically(path, "".join([head, *map(self._row, epochs)]).encode())
+            self._file = path.open("a", encoding="utf-8", newline="")
+        except OSError as error:
+            raise BadInput(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+    @staticmethod
+    def _line(cells: Sequence[Any]) -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(cells)
+        return text.getvalue()
+
+    def _row(self, epoch: dict[str, Any]) -> str:
+        found = {"epoch": epoch["epoch"], "transitions": epoch["epoch"] * self._transitions, **figures(epoch)}
+        return self._line([found.get(name, "") for name in self._columns])
+
+    def epoch(self, epoch: dict[str, Any]) -> None:
+        """A row more, at once."""
+        self._file.write(self._row(epoch))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _begins_with(path: Path, head: str) -> bool:
+    """Whether a file is empty or begins with this line."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(head.encode())) in (head.encode(), b"")
+    except OSError as error:
+        raise BadInput(f"cannot read {str(path)!r}, which would be replaced: {error.strerror}") from None

@@ -1,0 +1,200 @@
+"""Reward terms that an environment puts into `info`: which there are, and what a step pays by them.
+
+A focus names a term as `info:KEY`. The parts of a nested key are joined with dots, and a whole number picks an entry of
+a list or array: `info:rewards.collision`, `info:vector_reward.0`. `REST` is what the other foci leave of the reward.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput, short
+from multiadvisor.task import REST, Focus, Transition
+from multiadvisor.worlds.stepping import begin_game, five
+
+PREFIX = "info:"
+_NUMBERS = "biuf"  # kinds of NumPy's types
+_SHOWN = 12  # so many keys are named in a complaint
+
+
+# ---- one term --------------------------------------------------------------------------------------------------------
+def key_of(reward: Any) -> str | None:
+    """The key that a focus' reward names; None where it names none."""
+    return reward.removeprefix(PREFIX) if isinstance(reward, str) and reward.startswith(PREFIX) else None
+
+
+def check_named(focus: Focus) -> None:
+    """Refuse a text that is no reward."""
+    if isinstance(focus.reward, str) and focus.reward != REST and not key_of(focus.reward):
+        raise BadInput(
+            f"the reward of focus {focus.name!r} is {short(focus.reward)!r}: write {PREFIX}KEY for a term in info, or "
+            f"{REST!r} for what the other foci leave"
+        )
+
+
+def _found(info: Any, key: str) -> Any:
+    """The entry of a step's info; LookupError or ValueError where there is none."""
+    if isinstance(info, Mapping) and key in info:
+        return info[key]
+    value = info
+    for part in key.split("."):
+        if isinstance(value, Mapping):
+            value = value[part]
+        elif isinstance(value, list | tuple | np.ndarray):
+            value = value[int(part)]
+        else:
+            raise LookupError(part)
+    return value
+
+
+def term(focus: Focus, key: str, info: Any) -> float:
+    """What a step's info pays to a focus."""
+    try:
+        value = _found(info, key)
+    except (LookupError, ValueError):
+        raise BadInput(
+            f"focus {focus.name!r} takes {PREFIX}{key}, which the info of a step lacks ({_listed(info)}): name a key "
+            "that every step has, or give a function of the transition"
+        ) from None
+    given = np.asarray(value)
+    if given.dtype.kind not in _NUMBERS:
+        raise BadInput(f"focus {focus.name!r} takes {PREFIX}{key}, which is {short(repr(value))}: name a number")
+    if given.ndim:
+        raise BadInput(
+            f"focus {focus.name!r} takes {PREFIX}{key}, which is an array of the shape {given.shape}: name one of its "
+            f"numbers, such as {PREFIX}{key}.0, or give foci='{PREFIX}{key}' for an advisor each"
+        )
+    return float(given)
+
+
+def reward_function(focus: Focus) -> Callable[[Transition], Any] | None:
+    """The reward as a function of the transition, where it is one or stands in info."""
+    key = key_of(focus.reward)
+    if key is not None:
+        return lambda transition: term(focus, key, transition.info)
+    return focus.reward if callable(focus.reward) else None
+
+
+def _listed(info: Any) -> str:
+    names = list(dict(_terms(info))) if isinstance(info, Mapping) else []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"it has {', '.join(short(name) for name in names[:_SHOWN])}{more}" if names else "it has no number at all"
+
+
+# ---- what the foci are paid ------------------------------------------------------------------------------------------
+class Terms:
+    """Fills the signals of those foci that are paid by info, and of the one that takes the rest."""
+
+    def __init__(self, foci: Sequence[Focus], source: np.ndarray, components: int) -> None:
+        """`source` [n]: the place of each focus' reward among the signals."""
+        self._named: list[tuple[int, str, Focus]] = []
+        for place, focus in zip(source.tolist(), foci, strict=True):
+            check_named(focus)
+            if (key := key_of(focus.reward)) is not None:
+                self._named.append((place, key, focus))
+        rest = [j for j, focus in enumerate(foci) if focus.reward == REST]
+        if len(rest) > 1:
+            raise BadInput(f"foci {foci[rest[0]].name!r} and {foci[rest[1]].name!r} take the rest: let one of them")
+        if rest and components:
+            raise BadInput(
+                f"focus {foci[rest[0]].name!r} takes the rest of the reward, which is a vector of {components}: name "
+                "its components instead"
+            )
+        self._rest = int(source[rest[0]]) if rest else -1
+        self._others = np.delete(source, rest)
+        self._tops = frozenset(top for _, key, _ in self._named for top in (key, key.partition(".")[0]))
+        self.any = bool(self._named or rest)
+
+    def fill(self, signals: np.ndarray, info: Any) -> None:
+        """signals [size + n], in which everything else stands already."""
+        for place, key, focus in self._named:
+            try:
+                value = info[key]
+            except (LookupError, TypeError):
+                value = None
+            signals[place] = value if type(value) is float else term(focus, key, info)
+        if self._rest >= 0:
+            signals[self._rest] = signals[0] - signals[self._others].sum()
+
+    def of_game(self, infos: dict[str, Any], game: int) -> dict[str, Any]:
+        """What is looked at, of one game, in the info of a vector environment."""
+        return game_info({key: value for key, value in infos.items() if key.removeprefix("_") in self._tops}, game)
+
+
+def game_info(infos: Mapping[str, Any], game: int) -> dict[str, Any]:
+    """One game's info of a vector environment's: entries [N, ...], each beside a mask [N] of who has it.
+
+    >>> game_info({"cost": np.array([1.0, 2.0]), "_cost": np.array([True, False])}, 0)
+    {'cost': np.float64(1.0)}
+    >>> game_info({"cost": np.array([1.0, 2.0]), "_cost": np.array([True, False])}, 1)
+    {}
+    """
+    own: dict[str, Any] = {}
+    for key, value in infos.items():
+        mask = infos.get(f"_{key}")
+        is_mask = key.startswith("_") and key[1:] in infos
+        if is_mask or (mask is not None and not mask[game]):
+            continue
+        if isinstance(value, Mapping):
+            own[key] = game_info(value, game)
+        elif np.ndim(value) and len(value) > game:
+            own[key] = value[game]
+    return own
+
+
+# ---- finding them ----------------------------------------------------------------------------------------------------
+def first_info(env: Any) -> dict[str, Any]:
+    """The info of the first step of a game, with an action by chance; of a vector environment, that of its first game.
+
+    Whoever plays afterwards begins a game of his own.
+    """
+    begin_game(env, 0)
+    actions = copy.deepcopy(env.action_space)  # whoever draws from the environment's own space goes on undisturbed
+    actions.seed(0)
+    info = five(env.step(actions.sample()))[4]
+    return game_info(info, 0) if hasattr(env, "single_action_space") else info
+
+
+def _terms(info: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """Every number, and every array of numbers, with its key."""
+    for name, value in info.items():
+        key = f"{before}{name}"
+        if isinstance(value, Mapping):
+            yield from _terms(value, f"{key}.")
+            continue
+        try:
+            array = np.asarray(value)
+        except ValueError:  # a list of lists of different lengths
+            continue
+        if array.dtype.kind in _NUMBERS and array.ndim < 2:
+            yield key, array
+
+
+def found_foci(pattern: str, info: Mapping[str, Any]) -> list[Focus]:
+    """A focus for each term that a pattern `info:KEY` fits, in which * stands for any letters but a dot.
+
+    It is named after what * stands for, or without one after the key; of an array, each number gets a focus.
+
+    >>> found_foci("info:reward_*", {"x": 0.3, "reward_forward": 1.0, "reward_ctrl": -0.1})
+    [Focus('forward', reward='info:reward_forward'), Focus('ctrl', reward='info:reward_ctrl')]
+    >>> found_foci("info:pair", {"pair": np.zeros(2)})
+    [Focus('pair 0', reward='info:pair.0'), Focus('pair 1', reward='info:pair.1')]
+    """
+    key = key_of(pattern)
+    if not key:
+        raise BadInput(f"foci are {short(pattern)!r}: write {PREFIX}KEY, for example '{PREFIX}reward_*'")
+    fits = re.compile(re.escape(key).replace(r"\*", "([^.]*)"))
+    foci = []
+    for name, value in _terms(info):
+        if match := fits.fullmatch(name):
+            called = " ".join(filter(None, match.groups())) or name.rpartition(".")[2]
+            parts = [("", "")] if value.ndim == 0 else [(f" {k}", f".{k}") for k in range(len(value))]
+            foci += [Focus(f"{called}{number}", reward=f"{PREFIX}{name}{place}") for number, place in parts]
+    if not foci:
+        raise BadInput(f"no number in info fits {PREFIX}{short(key)} ({_listed(info)}): name another key")
+    return foci

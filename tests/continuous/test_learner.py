@@ -1,0 +1,340 @@
+"""An actor and its critics: what is learned, kept, explained, reweighted and refused."""
+
+import json
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from point import Point
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.continuous.learner import ContinuousLearner
+from multiadvisor.errors import BadInput
+
+SMALL = {"hidden": (32, 32), "batch": 64, "starts": 100, "replay": 4_000, "learning_rate": 3e-3, "updates_at_once": 4}
+PLAYS = {**SMALL, "starts": 10_000}  # and updates nothing
+SEEN = np.array([0.5])
+
+
+def task(env="tests/Point-v0", foci="info:reward_*", **how):
+    return mad.Task.from_gymnasium(env, foci, **how)
+
+
+def agent(given=None, critics="beside", **how):
+    own = {**SMALL, **how.pop("own", {}), "critics": critics}
+    return mad.MultiAdvisor(given or task(), gamma=0.5, seed=how.pop("seed", 0), continuous=own, **how)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return {critics: agent(critics=critics).learn(1_200, progress=False) for critics in ("beside", "shared", "one")}
+
+
+def same(one, other):
+    mine, theirs = one._learner.tensors(), other._learner.tensors()
+    return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+
+# ---- what is learned -------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize("critics", ["beside", "shared", "one"])
+def test_the_best_action_is_found(trained, critics):
+    """It is x / 2: half way between what is near and what is cheap."""
+    for x in (-0.8, -0.2, 0.5):
+        assert trained[critics].act(np.array([x])) == pytest.approx(x / 2, abs=0.15)
+
+
+@pytest.mark.slow
+def test_the_critic_beside_costs_nothing_in_control(trained):
+    """Bit for bit the actor of plain soft actor-critic."""
+    beside, one = trained["beside"]._learner, trained["one"]._learner
+    for mine, theirs in zip(beside.actor, one.actor, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("critics", ["beside", "shared"])
+def test_advisors_value_what_is_paid_to_them(trained, critics):
+    """At x = .5 the action .9 is paid -.16 and -.81, the action 0 -.25 and 0; what follows does not depend on it."""
+    names, advice = trained[critics].advice(SEEN, [[0.9], [0.0]])
+    assert names == ("near", "cheap")
+    near, cheap = advice[:, 0] - advice[:, 1]
+    assert near == pytest.approx(0.09, abs=0.2)
+    assert cheap == pytest.approx(-0.81, abs=0.2)
+    told = trained[critics].explain(SEEN, against=[2.0])
+    assert abs(told.gap) < 0.4
+    assert trained[critics].preferences(SEEN)[0] == pytest.approx(told.control)
+
+
+@pytest.mark.slow
+def test_an_explanation_adds_up_and_says_it_in_words(trained):
+    told = trained["shared"].explain(SEEN, against=[2.0])
+    assert sum(told.differences.values()) + told.entropy_difference == pytest.approx(told.advantage)
+    assert told.advantage > 0
+    assert told.sentence.startswith(f"chooses ({told.action[0]:.2f}) rather than (2.00): cheap, +")
+    assert sum(told.influence.values()) == pytest.approx(1.0)
+    assert told.gap == pytest.approx(0.0, abs=1e-5)
+    worse = trained["shared"].explain(SEEN, action=[2.0], against=[0.25])
+    assert worse.sentence.startswith("(0.25) would be better than (2.00): cheap, -")
+    assert json.loads(json.dumps(told.as_dict()))["msx_plus"][0] == "cheap"
+    assert "of all the pushing" in str(told)
+    # near at the optimum pushes to the right and cheap to the left, so that hardly anything is left
+    near, cheap = trained["shared"].explain(SEEN).slopes[:, 0]
+    assert near > 0 > cheap
+
+
+@pytest.mark.slow
+def test_where_the_actor_follows_one_critic_nobody_is_told_apart(trained):
+    assert trained["one"].advice(SEEN)[0] == ("reward",)
+    assert [focus.name for focus in trained["one"].advisors] == ["reward"]
+    single = agent(task(foci=None), own=PLAYS).learn(20, progress=False)
+    assert single.advice(SEEN)[0] == ("reward",)
+    assert single._learner.critics == "one"
+
+
+# ---- the run ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_a_run_is_the_same_however_it_is_cut_and_goes_on_from_a_checkpoint(trained, tmp_path):
+    cut = agent().learn(351, progress=False)
+    cut.save(tmp_path / "a")
+    cut = mad.load(tmp_path / "a")
+    cut.evaluate(games=2)
+    cut.learn(250, progress=False)
+    cut.evaluate(games=1)
+    cut.learn(599, progress=False)
+    assert same(cut, trained["beside"])
+    assert cut.games == trained["beside"].games > 100
+    assert cut.evaluate(3).score == trained["beside"].evaluate(3).score
+
+
+@pytest.mark.slow
+def test_several_runs_in_one_program_are_the_single_ones(trained):
+    settings = trained["beside"].settings
+    learner = ContinuousLearner(task(), settings, seeds=(7, 0))
+    learner.run(400)
+    alone = agent().learn(400, progress=False)._learner
+    for mine, theirs in zip(learner.actor, alone.actor, strict=True):
+        assert all(np.allclose(a[1], b[0], atol=1e-4) for a, b in zip(mine, theirs, strict=True))
+    assert len(learner.evaluate_all(2, 0)) == 2
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_vector_environments_bring_their_last_steps(mode):
+    env = SyncVectorEnv([Point for _ in range(3)], autoreset_mode=mode)
+    learner = agent(task(env), own=PLAYS).learn(200, progress=False)._learner
+    rows = learner.memory.rows(np.arange(learner.memory.filled)[None])[0]
+    columns = learner.columns
+    action, x = 2.0 * columns.action(rows)[:, 0], columns.observation(rows)[:, 0]
+    assert np.allclose(columns.reward(rows)[:, 0], -((action - x) ** 2), atol=1e-5)
+    assert np.allclose(columns.reward(rows)[:, 1], -(action**2), atol=1e-5)
+    assert 0 < columns.terminated(rows).sum() < learner.games
+    assert set(learner.evaluate(6, 0).turns.tolist()) <= {5, 8}
+
+
+def test_games_side_by_side_and_the_next_observation_from_before_the_reset():
+    learner = agent(own={**PLAYS, "envs": 2}).learn(101, progress=False)._learner
+    assert learner.turns == 102
+    rows, columns = learner.memory.rows(np.arange(102)[None])[0], learner.columns
+    one = rows[::2]  # the first game's
+    follows = np.isclose(columns.next_observation(one)[:-1, 0], columns.observation(one)[1:, 0])
+    ends = ~follows
+    assert ends.sum() == learner._tally[0, 1]  # only where a game was over does something else follow
+
+
+def test_transitions_of_others_are_learned_from_and_actions_are_the_environments_own():
+    mine, env = agent(), Point()
+    seen, _ = env.reset(seed=0)
+    for _ in range(110):
+        action = mine.act(seen, explore=True)
+        assert env.action_space.contains(action)
+        after, reward, terminated, truncated, info = env.step(action)
+        mine.observe(seen, action, reward, after, terminated, truncated, info)
+        seen = env.reset()[0] if terminated or truncated else after
+    assert (mine.turns, mine._learner.updates) == (110, 8)
+    rows, columns = mine._learner.memory.rows(np.arange(110)[None])[0], mine._learner.columns
+    assert np.allclose(columns.reward(rows)[:, 1], -((2.0 * columns.action(rows)[:, 0]) ** 2), atol=1e-5)
+
+
+def test_per_advisor_gamma_activity_and_end_are_for_the_advisors_critic():
+    foci = [
+        mad.Focus("near", reward="info:reward_near", gamma=0.0, active=lambda seen: seen[0] > 0),
+        mad.Focus("cheap", reward="info:reward_cheap", ended=lambda t: t.next_observation[0] > 0),
+    ]
+    with pytest.raises(BadInput, match="focus 'near' has a gamma or an end of its own"):
+        agent(task(Point(), foci))
+    shared = agent(task(Point(), foci), critics="shared", own=PLAYS).learn(50, progress=False)
+    rows, columns = shared._learner.memory.rows(np.arange(50)[None])[0], shared._learner.columns
+    assert (columns.active(rows)[:, 0] == (columns.observation(rows)[:, 0] > 0)).all()
+    ended = (columns.next_observation(rows)[:, 0] > 0) | (columns.terminated(rows)[:, 0] > 0)
+    assert (columns.ended(rows)[:, 1] == ended).all()
+    assert shared.advice(np.array([-0.5]))[0] == ("cheap",)
+
+
+# ---- other weights ---------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["sum", "kept"])
+def test_other_weights_are_taken_up_from_the_same_memory(way):
+    """With cheap nine times as dear the best action is x / 10."""
+    mine = agent().learn(600, progress=False)
+    before = float(mine.act(np.array([0.8]))[0])
+    mine.reweight(way, cheap=9.0)
+    if way == "sum":  # the critic that the actor follows is now what the advisors' values add up to
+        judged = mine._learner.judge(SEEN, np.array([[0.3]], np.float32))
+        total = float(judged.weights @ judged.values[:, 0] + judged.entropy[0])
+        assert judged.control[0] == pytest.approx(total, abs=0.3)
+    mine.learn(600, progress=False)
+    assert mine.task.weights.tolist() == [1.0, 9.0]
+    assert abs(mine.act(np.array([0.8]))[0]) < before - 0.1
+    with pytest.raises(BadInput, match="no advisor or group is called 'dear'"):
+        mine.reweight(dear=1.0)
+    with pytest.raises(BadInput, match="unknown way to reweight"):
+        mine.reweight("otherwise", cheap=1.0)
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+class Odd(Point):
+    """A point with another action space."""
+
+    def __init__(self, space):
+        super().__init__()
+        self.action_space = space
+
+
+@pytest.mark.parametrize(
+    ("space", "line"),
+    [
+        (spaces.Box(-np.inf, np.inf, (1,)), "has no bounds"),
+        (spaces.Box(np.zeros(2), np.array([1.0, 0.0])), "nothing to choose"),
+        (spaces.Box(0, 9, (1,), np.int64), "no real numbers"),
+        (spaces.Tuple([spaces.Discrete(2), spaces.Box(-1, 1)]), "need Discrete or Box ones"),
+        (spaces.Dict({"a": spaces.Discrete(2)}), "need Discrete or Box ones"),
+    ],
+)
+def test_action_spaces_that_cannot_be_used(space, line):
+    with pytest.raises(BadInput, match=line):
+        mad.Task.from_gymnasium(Odd(space))
+
+
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [
+        ({"deep": mad.DeepSettings()}, "deep is for a finite choice"),
+        ({"learner": "linear"}, "which is a table"),
+        ({"planning": "egocentric"}, "leave it empathic"),
+        ({"aggregation": "max"}, "follows the weighted sum"),
+        ({"noise": 1.0}, "noise on rewards"),
+        ({"continuous": {"critics": "two"}}, "unknown critics"),
+        ({"continuous": {"hiden": (3,)}}, "unknown setting of a network 'hiden': did you mean 'hidden'"),
+        ({"continuous": {"tau": 0.0}}, "tau is 0"),
+        ({"continuous": {"batch": 9, "replay": 8}}, "holds no batch"),
+        ({"continuous": 3}, "give ContinuousSettings"),
+        ({"continuous": {}, "deep": mad.DeepSettings()}, "give one of them"),
+    ],
+)
+def test_settings_that_mean_nothing_here(how, line):
+    with pytest.raises(BadInput, match=line):
+        mad.MultiAdvisor(task(), **how)
+
+
+def test_a_table_or_a_finite_choice_cannot_have_an_actor():
+    with pytest.raises(BadInput, match="these are continuous: leave bins and discretise out"):
+        task(bins="5")
+    with pytest.raises(BadInput, match="those of 'two-goal' are a finite choice"):
+        mad.MultiAdvisor(mad.make("two-goal"), continuous={})
+    mine = agent(own=PLAYS)
+    for wrong, line in (
+        ([np.nan], "not finite"),
+        ([3.0], "outside of"),
+        ([1.0, 1.0], "give 1 numbers"),
+        ("x", "give 1"),
+    ):
+        with pytest.raises(BadInput, match=line):
+            mine.explain(SEEN, action=wrong)
+        with pytest.raises(BadInput, match=line):
+            mine.observe(SEEN, wrong, 0.0, SEEN, False)
+    with pytest.raises(BadInput, match="no table of values"):
+        mine.values(0)
+    with pytest.raises(BadInput, match="a finite choice: leave actions out"):
+        mad.MultiAdvisor(mad.make("two-goal")).advice(mad.make("two-goal").deal(), [[0.0]])
+
+
+def test_a_term_that_a_later_step_lacks_loses_nothing():
+    env = Point(forgets=7)
+    mine = agent(task(env), own=PLAYS)
+    with pytest.raises(BadInput, match="focus 'cheap' takes info:reward_cheap"):
+        mine.learn(100, progress=False)
+    env.forgets = None
+    mine.learn(100 - mine.turns, progress=False)
+    assert same(mine, agent(task(Point()), own=PLAYS).learn(100, progress=False))
+
+
+def test_an_actor_that_is_no_longer_finite_is_told_in_one_line():
+    mine = agent(task(Point()), own={"learning_rate": 1.0, "starts": 64})
+    mine._learner.actor = tuple((weight * np.nan, bias) for weight, bias in mine._learner.actor)
+    mine._learner.memory.seen = 64
+    with pytest.raises(BadInput, match="the actor's action is no longer finite"):
+        mine._learner._exploring(np.zeros((1, 1, 1), np.float32), 0)
+
+
+def test_the_check_plays_with_real_numbers():
+    assert not mad.check_task(task(), turns=100).findings
+    found = mad.check_task(task(foci="info:reward_near"), turns=100).findings
+    assert {finding.defect for finding in found} == {"rewards-do-not-sum"}
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
+    out = str(tmp_path / "a")
+    line = ["train", "gymnasium:tests/Point-v0", "--foci", "info:reward_*", "--gamma", "0.5", "--hidden", "32,32"]
+    line += ["--batch", "64", "--starts", "100", "--replay", "4000", "--learning-rate", "0.003"]
+    line += ["--updates-at-once", "4"]
+    line += ["--transitions", "150", "--games", "2", "--json"]
+    assert main([*line, "--epochs", "1", "--out", out]) == 0
+    assert json.loads(capsys.readouterr().out)["continuous"]["critics"] == "beside"
+    assert main([*line, "--epochs", "2", "--out", out, "--resume"]) == 0
+    resumed = json.loads(capsys.readouterr().out)
+    assert main([*line, "--epochs", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["epochs"] == resumed["epochs"]
+    assert main(["evaluate", out, "--games", "2", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["advisors"]) == {"near", "cheap"}
+    assert main(["explain", out, "--turn", "2", "--against", "1.5", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["against"], told["turn"]) == ([1.5], 2)
+    # other weights, on the same memory: recorded, and from then on the run's own
+    heavy = [*line, "--weights", "cheap=9", "--out", out, "--resume"]
+    assert main([*heavy, "--epochs", "3"]) == 0
+    changed = json.loads(capsys.readouterr().out)
+    assert changed["reweighted"] == [{"turns": 300, "weights": {"near": 1.0, "cheap": 9.0}}]
+    assert changed["epochs"][:2] == resumed["epochs"]
+    assert main([*heavy, "--epochs", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["reweighted"] == changed["reweighted"]
+    for wrong, said in (
+        ([*line, "--out", out, "--resume", "--epochs", "5"], "with other advisors, weights or options"),
+        ([*heavy, "--epochs", "5", "--tau", "0.1"], "has another tau"),
+        (["explain", out, "--turn", "99"], "turns, counted from 0, and no turn 99"),
+        (["explain", out, "--turn", "1", "--against", "east"], "give numbers with commas"),
+        (["evaluate", out, "--trace", str(tmp_path / "t")], "real numbers"),
+        ([*line, "--double"], "--double is for a finite choice of actions"),
+        (["train", "gymnasium:CartPole-v1", "--deep", "--tau", "0.1"], "--tau is for continuous actions"),
+        (["train", "gymnasium:tests/Point-v0", "--bins", "9"], "these are continuous"),
+        (["train", "gymnasium:tests/Point-v0", "--learner", "linear"], "which is a table"),
+    ):
+        assert main(wrong) == 2, wrong
+        error = capsys.readouterr().err
+        assert said in error
+        assert len(error.splitlines()) == 1
+
+
+def test_a_grid_has_a_table_for_it(tmp_path):
+    from multiadvisor.runs.grid import parse_grid
+
+    grid = parse_grid(
+        'task = "gymnasium:tests/Point-v0"\nseeds = 2\n[options]\nfoci = "info:reward_*"\n'
+        '[continuous]\nhidden = [[8, 8], [16]]\ncritics = ["beside", "shared"]\n'
+    )
+    assert len(grid.runs()) == 8
+    assert grid.runs()[0].job.config["settings"]["continuous"]["tau"] == 0.005
+    assert "no step limit" in grid.check_tasks()[0]

@@ -1,0 +1,253 @@
+"""The detector names place, turn and holders where a trap is known, and says nothing of games that come to an end."""
+
+import gymnasium
+import numpy as np
+import pytest
+from planted import LONGEST, PLANTED, Fork, trained
+
+import multiadvisor as mad
+from multiadvisor.insight.games import play
+from multiadvisor.insight.stuck import LEAST, ends_of_parts, find_stuck, resting
+from multiadvisor.runs.trace import explain_turn, record
+from multiadvisor.theory.attractors import attractors, stuck_states
+from multiadvisor.theory.learned import learned_solution
+
+
+# ---- one walk --------------------------------------------------------------------------------------------------------
+def walked(places, gain=0.0, finished=False, actions=None):
+    places = np.array(places)
+    gains = np.broadcast_to(gain, len(places) - 1)
+    return resting(places, np.zeros(len(places) - 1, int) if actions is None else actions, gains, finished)
+
+
+def test_kinds_and_turns():
+    assert walked([1, 2, 3, *[7] * 20]) == (3, 22, (7,), "stands still")
+    assert walked([1, 2, 3, *[7, 8] * 10]) == (3, 22, (7, 8), "goes to and fro")
+    assert walked([1, 2, 3, *[7, 8, 9] * 10]) == (3, 32, (7, 8, 9), "goes in circles")
+    assert walked([7, 1, 2, 7, 3, *[7] * 20]).since == 5  # it was there before, but not for good
+    assert walked(list(range(40))) is None
+    assert walked([7] * LEAST) is None
+    assert walked([7] * (LEAST + 1)).since == 0
+    assert walked([1, *[7] * 20], finished=True) is None
+    assert walked([1, *[7] * 40, *range(8, 12)]) == (1, 41, (7,), "stands still")  # it got away, too late
+    assert walked([1, *[7] * 20, *range(8, 60)]) is None
+
+
+def test_what_is_done_for_good_ends_a_rest():
+    places = np.array([1, *[7] * 40, 8, 7, 7, 7, 7])
+    done = np.zeros(len(places) - 1, bool)
+    done[40] = True
+    nothing = np.zeros(len(done))
+    assert resting(places, done * 0, nothing, False, done) == (1, 41, (7,), "stands still")
+    assert resting(places, done * 0, nothing, False).until == len(done)
+    done[[14, 27]] = True
+    assert resting(places, done * 0, nothing, False, done) is None  # less than a third of the game
+    active = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 0], [1, 1, 0]], bool)
+    assert ends_of_parts(active).tolist() == [False, False, True, False, False]
+
+
+def test_what_pays_is_not_stuck_and_what_costs_is():
+    there = [7, 8] * 20
+    assert walked(there, gain=1.0) is None
+    assert walked(there, gain=-1.0) is not None
+    shaping = np.tile([1.0, -1.0], 20)[:39]  # a potential: what is gained on the way out is lost on the way back
+    assert walked(there, gain=shaping) is not None
+    paid = np.zeros(39)
+    paid[30] = 1.0
+    assert walked(there, gain=paid) is None
+
+
+def test_who_is_moved_by_chance_has_to_be_there_longer():
+    generator = np.random.default_rng(0)
+    wind = generator.integers(5, size=61)
+    assert walked(wind) is None
+    assert walked(generator.integers(5, size=400)).kind == "wanders about"
+    steps = generator.integers(2, size=60)
+    assert walked(np.concatenate([[0], np.cumsum(steps) % 5]), actions=steps) is not None  # its own actions lead there
+
+
+# ---- planted traps ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", PLANTED)
+def test_planted_traps_are_named(kind):
+    """The bar: place, turn and advisors in at least 95% of games."""
+    agent = trained(PLANTED[kind]())
+    games = play(agent, 60)
+    assert not games.finished.any(), "the trap holds"
+    found = {one.game: one for one in find_stuck(games)}
+    right = 0
+    for game in range(60):
+        one, first = found.get(game), games.states[games.walk(game).start]
+        start = round((float(first[0]) + 2) * LONGEST) if kind == "goes in circles" else int(np.ravel(first)[0])
+        right += (
+            one is not None
+            and (one.kind, one.since) == (kind, LONGEST - start)
+            and set(one.holds) == {"goal 1", "goal 2"}
+            and one.where.startswith("(1, " if kind == "goes in circles" else "(6, " if kind == "stands still" else "6")
+            and one.turns == 60 - one.since
+            and ("time" in one.leaves) == (kind == "goes in circles")
+        )
+    assert right >= 57
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_the_same_tasks_without_the_trap_raise_nothing(kind):
+    games = play(trained(PLANTED[kind](), planning="empathic"), 20)
+    assert games.finished.all()
+    assert find_stuck(games) == []
+
+
+def test_a_network_is_looked_at_through_its_observations():
+    """A network has no local states: what it sees is cut into cells."""
+    pytest.importorskip("jax")
+    task = mad.Task.from_gymnasium(Fork(1, real=True), name="seen")
+    agent = mad.MultiAdvisor(task, planning="egocentric", deep=mad.DeepSettings(hidden=(4,)))
+    games = play(agent, 4)
+    found = find_stuck(games)
+    assert games.places.shape[1] == 1
+    assert len(found) == 4
+    assert [one.game for one in found] == np.flatnonzero(~games.finished).tolist()
+    for one in found:
+        assert (one.kind, one.where) == ("stands still", "(1, 0)")
+
+
+# ---- worlds whose traps are known from theory ------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "gamma"), [("two-goal", 0.9), ("three-fruits", 0.6), ("four-fruits", 0.6)])
+def test_gadgets(name, gamma):
+    task = mad.make(name)
+    agent = mad.theory.exact_agent(task, "egocentric", gamma)
+    games = play(agent, 20)
+    found = find_stuck(games)
+    assert [one.game for one in found] == list(range(20))
+    solution, here = learned_solution(agent, task.deal())
+    known = {one.state: one for one in attractors(solution)}[here]
+    for one in found:
+        assert (one.since, one.kind) == (0, "stands still") or name == "four-fruits"
+        assert one.where.startswith(games.label(0, 0)) or name == "four-fruits"
+        assert set(one.holds) == set(known.advisors) or name == "four-fruits"
+        assert "plan empathically" in one.advice
+
+
+def test_gadgets_below_the_critical_gamma_raise_nothing():
+    for name, gamma in (("two-goal", 0.4), ("three-fruits", 0.4), ("four-fruits", 0.3)):
+        assert find_stuck(play(mad.theory.exact_agent(mad.make(name), "egocentric", gamma), 20)) == []
+
+
+@pytest.mark.slow
+def test_pac_boy_with_egocentric_planning():
+    """Theory knows from the values, with the ghosts held still, where the greedy walk never earns."""
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="egocentric", gamma=0.9).learn(600_000, progress=False)
+    games = play(agent, 20)
+    found = find_stuck(games)
+    assert not games.finished.any()
+    assert len(found) >= 19
+    right = {"place": 0, "turn": 0, "advisors": 0}
+    for one in found:
+        x, span = np.array(games.states[games.walk(one.game)]), games.span(one.game)
+        cell, left, until = x[:, 0], x[:, 3:].sum(axis=1), one.since + one.turns
+        walks = [learned_solution(agent, x[t]) for t in np.linspace(one.since, until - 1, 3).astype(int)]
+        right["place"] += sum(stuck_states(solution)[here] for solution, here in walks) >= 2
+        inside, before = set(cell[one.since : until].tolist()), one.since - 1
+        came = before < 0 or cell[before] not in inside or left[before] != left[one.since]
+        right["turn"] += came and left[one.since] == left[until - 1]
+        silent = np.array([name in one.holds for name in games.names])
+        right["advisors"] += _frees(games, span.start + np.arange(one.since, until), cell[one.since : until], silent)
+    assert min(right.values()) >= 0.95 * len(found), right
+
+
+def _frees(games, turns, cell, silent):
+    """Whether without these nothing is left of what keeps it there: in some place, the lead over what it never does."""
+    for place in set(cell.tolist()):
+        at = turns[cell == place]
+        never = np.setdiff1d(np.arange(4), games.choice[at])
+        if len(never):
+            leads = []
+            for weights in (games.heard[at], np.where(silent, 0.0, games.heard[at])):
+                preferences = games.voices.prefer(games.advice[at], weights)
+                leads.append(
+                    (preferences[np.arange(len(at)), games.choice[at]] - preferences[:, never].max(axis=1)).mean()
+                )
+            if leads[1] <= 0.01 * leads[0]:
+                return True
+    return False
+
+
+# ---- nothing where nothing is ----------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_nothing_is_raised_in_200_games_that_come_to_an_end():
+    lake = mad.Task.from_gymnasium("FrozenLake-v1", is_slippery=False)
+    cliff = mad.Task.from_gymnasium("CliffWalking-v1", max_episode_steps=300)
+    agents = [
+        (mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.9).learn(400_000, progress=False), 60),
+        (mad.MultiAdvisor(mad.make("fruit-grid"), gamma=0.9).learn(200_000, progress=False), 60),
+        (mad.MultiAdvisor(lake, gamma=0.95, epsilon=0.4).learn(20_000, progress=False), 20),
+        (mad.MultiAdvisor(cliff, gamma=0.99).learn(20_000, progress=False), 20),
+        (trained(PLANTED["goes in circles"](), planning="empathic"), 60),
+    ]
+    finished = raised = early = looks = 0
+    for agent, count in agents:
+        games = play(agent, count)
+        finished += int(games.finished.sum())
+        raised += sum(bool(games.finished[one.game]) for one in find_stuck(games))
+        for game in np.flatnonzero(games.finished).tolist():  # nor would it have been raised on the way
+            walk, span = games.places[games.walk(game)], games.span(game)
+            joint = np.unique(walk, axis=0, return_inverse=True)[1].reshape(-1)
+            for length in range(LEAST, len(joint) - 1, 8):
+                cut = slice(span.start, span.start + length)
+                looks += 1
+                early += resting(joint[: length + 1], games.choice[cut], games.gain[cut], False) is not None
+    assert finished >= 200
+    assert raised == 0
+    assert early <= 0.01 * looks
+
+
+def test_who_is_paid_for_balancing_is_not_stuck():
+    class Balance(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(3), gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.turn = 0
+            return 0, {}
+
+        def step(self, action):
+            self.turn += 1
+            return self.turn % 3, 1.0, False, self.turn == 100, {}
+
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Balance(), name="balance")).learn(500, progress=False)
+    assert find_stuck(play(agent, 3)) == []
+
+
+def test_who_knows_nothing_is_told_to_learn():
+    lake = mad.Task.from_gymnasium("FrozenLake-v1", is_slippery=False)
+    agent = mad.MultiAdvisor(lake, seed=0)
+    agent.observe(0, 0, 0.5, 0, terminated=False)  # all that it knows: to the left is the wall, and somebody paid once
+    (one,) = find_stuck(play(agent, 1))
+    assert (one.kind, one.since, one.where) == ("stands still", 0, "cell 0")
+    assert "raise gamma" in one.advice
+
+
+# ---- one turn explained ----------------------------------------------------------------------------------------------
+def test_why_stuck_is_known_where_the_environment_shows_its_table():
+    lake = mad.Task.from_gymnasium("FrozenLake-v1", is_slippery=False)
+    agent = mad.MultiAdvisor(lake, gamma=0.95, epsilon=0.4).learn(20_000, progress=False)
+    assert agent.explain(0).stuck is False
+    lost = mad.MultiAdvisor(lake)
+    lost.observe(0, 0, 0.5, 0, terminated=False)
+    assert lost.explain(0).stuck is True
+    assert "never earns" in str(lost.explain(0))
+    assert lost.explain(14).stuck is False  # whatever it does there, it may get to the goal
+    cliff = mad.Task.from_gymnasium("CliffWalking-v1", max_episode_steps=300)  # every step costs: nobody earns
+    walker = mad.MultiAdvisor(cliff, gamma=0.99).learn(20_000, progress=False)
+    assert walker.explain(36).stuck is False
+
+
+def test_why_stuck_is_known_of_the_turns_of_a_trace():
+    agent = trained(PLANTED["goes to and fro"]())
+    trace = record(agent, 3)
+    (first, *_) = find_stuck(play(agent, 3))
+    assert explain_turn(agent, trace, 0, first.since).stuck is True
+    assert explain_turn(agent, trace, 0, 40).stuck is True
+    assert first.since == 0 or explain_turn(agent, trace, 0, first.since - 1).stuck is None
+    free = trained(PLANTED["goes to and fro"](), planning="empathic")
+    assert explain_turn(free, record(free, 1), 0, 0).stuck is False
+    assert explain_turn(agent, record(agent, 1, epsilon=0.1), 0, 0).stuck is None

@@ -1,0 +1,114 @@
+"""What a training says while it goes on: every advisor's return, in the result, a CSV file and TensorBoard."""
+
+import csv
+import json
+import math
+import struct
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.runs import training
+from multiadvisor.runs.logs import CsvLog, room_for_advisors
+
+TRAIN = ["train", "two-goal", "--transitions", "100", "--games", "4", "--json"]
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def scalars(folder):
+    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
+    found = {}
+    for file in folder.glob("events.*"):
+        content = file.read_bytes()
+        while content:
+            (length,) = struct.unpack("<Q", content[:8])
+            event, content = event_pb2.Event.FromString(content[12 : 12 + length]), content[16 + length :]
+            for value in event.summary.value:
+                assert (value.tag, event.step) not in found, "an epoch twice"
+                found[value.tag, event.step] = value.simple_value
+    return found
+
+
+def test_every_epoch_has_each_advisors_return(tmp_path, capsys):
+    out = ["--out", str(tmp_path / "run"), "--csv", str(tmp_path / "run.csv")]
+    assert main([*TRAIN, "--epochs", "3", *out]) == 0
+    result = json.loads(capsys.readouterr().out)
+    names = mad.make("two-goal").names
+    agent = mad.load(tmp_path / "run")
+    assert [tuple(epoch["advisors"]) for epoch in result["epochs"]] == [names] * 3
+    assert result["epochs"][-1]["advisors"] == agent.evaluate(4, seeds=(3,)).advisors
+    for row, epoch in zip(rows(tmp_path / "run.csv"), result["epochs"], strict=True):
+        assert int(row["transitions"]) == 100 * epoch["epoch"]
+        assert float(row["score"]) == epoch["score"]
+        assert {name: float(row[f"advisors/{name}"]) for name in names} == epoch["advisors"]
+
+
+def test_a_log_is_there_while_it_trains_and_a_resumed_one_is_the_same(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("tensorboardX")
+    monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
+    logs = ["--epochs", "5", "--csv", str(tmp_path / "a.csv"), "--tensorboard", str(tmp_path / "a")]
+    assert main([*TRAIN, *logs]) == 0
+    again = [word.replace(str(tmp_path / "a"), str(tmp_path / "b")) for word in logs]
+    look, save, seen = training.Training._look, training.Training.save, []
+
+    def killed(self, number):
+        if number == 4:
+            seen.append(len(rows(tmp_path / "b.csv")))
+            raise training.AtOnce
+        return look(self, number)
+
+    # what follows the second epoch is lost with the process, though it was in the logs
+    monkeypatch.setattr(training.Training, "_look", killed)
+    monkeypatch.setattr(training.Training, "save", lambda self: save(self) if len(self.epochs) < 3 else None)
+    out = ["--out", str(tmp_path / "run")]
+    assert main([*TRAIN, *again, *out]) == 130
+    assert seen == [3]
+    monkeypatch.setattr(training.Training, "_look", look)
+    monkeypatch.setattr(training.Training, "save", save)
+    assert len(mad.agent.load_with_record(tmp_path / "run")[1]["epochs"]) == 2
+    assert main([*TRAIN, *again, *out]) == 2
+    assert main([*TRAIN, *again, *out, "--resume"]) == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    assert scalars(tmp_path / "a") == scalars(tmp_path / "b")
+    assert {tag for tag, _ in scalars(tmp_path / "a")} >= {"score", "advisors/goal_1", "advisors/goal_2"}
+    capsys.readouterr()
+    assert main([*TRAIN, *again]) == 2
+    assert "holds the log of a run already" in capsys.readouterr().err
+
+
+def test_somebody_elses_file_is_left_alone(tmp_path, capsys):
+    (tmp_path / "thesis.csv").write_text("chapter,words\n")
+    assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path / "thesis.csv")]) == 2
+    assert "no log of such a run" in capsys.readouterr().err
+    assert (tmp_path / "thesis.csv").read_text() == "chapter,words\n"
+    assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path)]) == 2
+
+
+def test_a_run_without_games_has_nothing_to_say(tmp_path, capsys):
+    assert main([*TRAIN, "--games", "0", "--epochs", "2", "--csv", str(tmp_path / "a.csv")]) == 0
+    assert [row["score"] for row in rows(tmp_path / "a.csv")] == ["", ""]
+    assert "advisors" not in json.loads(capsys.readouterr().out)["epochs"][0]
+
+
+def test_the_table_has_a_column_for_few_advisors_and_for_groups(capsys):
+    assert main([*TRAIN[:-1], "--epochs", "1"]) == 0
+    assert mad.make("two-goal").names[0] in capsys.readouterr().out.splitlines()[0]
+    assert main(["train", "pac-boy", "--epochs", "1", "--transitions", "50", "--games", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["ghosts", "fruits"]
+
+
+def test_names_with_commas_and_quotes_are_columns_too(tmp_path):
+    task = mad.make("three-fruits")
+    log = CsvLog(tmp_path / "a.csv", task, 10)
+    paid = dict.fromkeys(task.names, math.pi)
+    log.epoch({"epoch": 1, "score": 1.0, "turns": 1.0, "finished": 1.0, "touches": None, "advisors": paid})
+    log.close()
+    (row,) = rows(tmp_path / "a.csv")
+    assert [float(row[f"advisors/{name}"]) for name in task.names] == [math.pi] * 3
+    assert room_for_advisors(task, 1000)
+    assert not room_for_advisors(task, 250_000)

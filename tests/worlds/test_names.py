@@ -1,0 +1,110 @@
+"""Actions and observations have names: those of the documentation, the environment's own, or one's own."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.worlds.names import ACTIONS, OBSERVATIONS, action_names, observation_names
+
+
+def ours(name):
+    if name[0].islower():
+        pytest.importorskip("mo_gymnasium")
+    spec = max((s for s in gymnasium.registry.values() if s.name == name), key=lambda spec: spec.version)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what environments say of their own spaces
+            return gymnasium.make(spec.id, disable_env_checker=True)
+    except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("name", sorted(ACTIONS))
+def test_every_name_of_the_table_fits_its_environment(name):
+    env = ours(name)
+    names = action_names(env, int(env.action_space.n))
+    assert names == ACTIONS[name]
+    assert len(set(names)) == len(names)
+    if name in OBSERVATIONS:
+        assert observation_names(env) == OBSERVATIONS[name]
+
+
+def test_what_the_names_say_is_what_the_actions_do():
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    names = action_names(lake, 4)
+    for word, cell in (("right", 1), ("down", 4)):
+        lake.reset(seed=0)
+        assert lake.step(names.index(word))[0] == cell
+    car = gymnasium.make("MountainCar-v0")
+    car.reset(seed=0)
+    speed = observation_names(car).index("velocity")
+    assert car.step(action_names(car, 3).index("push right"))[0][speed] > 0
+    cliff = gymnasium.make("CliffWalking-v1")
+    cliff.reset(seed=0)
+    assert cliff.step(action_names(cliff, 4).index("up"))[0] == 24
+    taxi = gymnasium.make("Taxi-v4" if "Taxi-v4" in gymnasium.registry else "Taxi-v3")
+    taxi.reset(seed=0)
+    taxi.unwrapped.s = taxi.unwrapped.encode(2, 2, 0, 1)
+    row, *_ = taxi.unwrapped.decode(taxi.step(action_names(taxi, 6).index("north"))[0])
+    assert row == 1
+
+
+class Turned(gymnasium.ActionWrapper):
+    """Left is right."""
+
+    def action(self, action):
+        return 1 - action
+
+
+class Named(gymnasium.Env):
+    """An environment that names its own."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(3, start=1)
+    action_names = ("brake", "roll", "push")
+    observation_names = ("here", "there")
+
+
+def test_whose_actions_are_changed_has_numbers_and_whoever_names_its_own_is_heard():
+    assert action_names(Turned(gymnasium.make("CartPole-v1")), 2) == ("action 0", "action 1")
+    assert action_names(Named(), 3, 1) == Named.action_names
+    assert observation_names(Named()) == ("here", "there")
+    stacked = gymnasium.wrappers.FrameStackObservation(gymnasium.make("CartPole-v1"), 2)
+    assert observation_names(stacked) == ()
+    assert action_names(gymnasium.make("multiadvisor/PacBoy-v0"), 4) == mad.make("pac-boy").actions
+
+
+def test_names_of_ones_own_are_saved_and_change_nothing_else(tmp_path):
+    lake = "FrozenLake-v1"
+    task = mad.Task.from_gymnasium(lake, action_names=("W", "S", "O", "N"))
+    assert task.actions == ("W", "S", "O", "N")
+    assert task.fingerprint() == mad.Task.from_gymnasium(lake).fingerprint()
+    agent = mad.MultiAdvisor(task, seed=0).learn(500, progress=False)
+    agent.save(tmp_path / "run")
+    again = mad.load(tmp_path / "run")
+    assert again.task.actions == task.actions
+    assert again.explain(0, action="S").action == "S"
+    assert np.array_equal(again.advice(0)[1], agent.advice(0)[1])
+
+
+@pytest.mark.parametrize(("given", "way_out"), [
+    (("a",), "has 4: name each"), (("a", "b", "a", "c"), "a word of its own"),
+    (("a", "b", "", "c"), "a word of its own"),
+    (("a", "1", "b", "c"), "a word of its own"), ("abcd", "give a list"), ((1, 2, 3, 4), "give a list"),
+])  # fmt: skip
+def test_names_that_cannot_be(given, way_out):
+    with pytest.raises(mad.BadInput, match=way_out):
+        mad.Task.from_gymnasium("FrozenLake-v1", action_names=given)
+
+
+def test_the_command_takes_names(tmp_path, capsys):
+    run = ["train", "gymnasium:FrozenLake-v1", "--epochs", "1", "--transitions", "50", "--games", "1"]
+    assert main([*run, "--action-names", "a,b,c,d", "--out", str(tmp_path / "run"), "--json"]) == 0
+    assert mad.load(tmp_path / "run").task.actions == ("a", "b", "c", "d")
+    assert main([*run, "--action-names", "a,b"]) == 2
+    assert "name each" in capsys.readouterr().err
+    assert main(["check", "pac-boy", "--action-names", "a"]) == 2
