@@ -166,16 +166,16 @@ def voices_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()
     """
     values = by_name("aggregation", aggregation)
     names = [name or "sum" for name in spread("aggregation", values, task)]
-    used = [name for name in names if name in LEARNED]
-    unknown = [name for name in used if name not in learned]
+    unknown = [name for name in names if name in LEARNED and name not in learned]
     if unknown:
         beside = "tables or a network" if unknown[0] == CORRECTION else "tables"
         raise BadInput(
             f"the aggregation {unknown[0]!r} is learned beside {beside}, and there are none here: choose another"
         )
-    if used and used[0] != GPI:  # a sum of all: less its correction, or of the one that is in control
+    of_all = [name for name in names if name in LEARNED and name != GPI]
+    if of_all:  # a sum of all: less its correction, or of the one that is in control
         if list(values) != [""]:
-            raise BadInput(f"the aggregation {used[0]!r} is of all advisors: give it alone, for everybody")
+            raise BadInput(f"the aggregation {of_all[0]!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [
