@@ -19,6 +19,7 @@ from multiadvisor.worlds.registration import environment_name
 
 NAMES = [environment_name(task) for task in TASKS]
 BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits", "TwoGoal", "Bridge"]
+SHORT = {"Racetrack": {"limit": 60}, "Fishery": {"years": 6}, "DynaMaze": {"limit": 60}}  # so that games end here
 BOTH = [(name, "compact") for name in NAMES] + [(name, "image") for name in BOARDS]
 
 
@@ -37,7 +38,7 @@ def test_gymnasiums_checker_has_nothing_to_say(name, observation):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_made_environments_play_on_through_the_passive_checker(name):
-    env = gymnasium.make(f"multiadvisor/{name}-v0")
+    env = gymnasium.make(f"multiadvisor/{name}-v0", **SHORT.get(name, {}))
     env.action_space.seed(0)
     observation, _ = env.reset(seed=0)
     ends = 0
@@ -111,9 +112,10 @@ def test_without_any_seed_games_come_from_the_environments_own_generator():
 @pytest.mark.parametrize(("name", "observation"), BOTH)
 def test_many_games_are_the_single_ones_step_for_step(name, observation):
     games, turns, seed = 5, 330, 11
-    envs = gymnasium.make_vec(f"multiadvisor/{name}-v0", num_envs=games, observation=observation)
+    options = {"observation": observation, **SHORT.get(name, {})}
+    envs = gymnasium.make_vec(f"multiadvisor/{name}-v0", num_envs=games, **options)
     assert isinstance(envs, WorldVectorEnv)
-    singles = [gymnasium.make(f"multiadvisor/{name}-v0", observation=observation) for _ in range(games)]
+    singles = [gymnasium.make(f"multiadvisor/{name}-v0", **options) for _ in range(games)]
     observations, _ = envs.reset(seed=seed)
     for b, env in enumerate(singles):
         assert np.array_equal(env.reset(seed=seed + b)[0], observations[b])

@@ -132,7 +132,7 @@ SYSTEM = System(
     "hra",
     "Hybrid reward architecture",
     "Van Seijen, Fatemi, Romoff, Laroche, Barnes and Tsang, NeurIPS 2017",
-    80,
+    75,
     "Heads that are general value functions learn in far fewer episodes than plain ones, which beat one head.",
     focus="a fruit each; or a place each, towards which a general value function goes",
     view="the cell",

@@ -1,6 +1,6 @@
 """A council of advisors that learn each in a way of its own: a table, a linear function and a network on one cart.
 
-Run it: python examples/10_mixed_learners.py (needs the extra "deep")
+Run it: python examples/11_mixed_learners.py (needs the extra "deep")
 """
 
 import gymnasium
