@@ -2,11 +2,14 @@
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import multiadvisor
+from multiadvisor.commands.benchmark import KINDS
+from multiadvisor.compiling import INLINED
 
 SOURCE = Path(multiadvisor.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -22,7 +25,7 @@ LAYERS = [
     {"tabular"},
     {"deep", "continuous"},
     {"storage"},
-    {"agent", "portfolio"},
+    {"agent", "council", "portfolio"},
     {"theory"},
     {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},
@@ -126,3 +129,26 @@ def test_public_names_are_about_twenty_and_documented():
         assert name == "__version__" or getattr(multiadvisor, name).__doc__
     with pytest.raises(AttributeError):
         multiadvisor.nothing_of_the_kind  # noqa: B018
+
+
+def test_an_edit_of_whatever_is_inlined_voids_the_compile_cache():
+    """What the compiled loops' modules import and what is itself to be inlined is in the list of the cache."""
+    decorated = re.compile(r"^\s*@(compiled|inside|called)$", re.MULTILINE)
+    listed = [SOURCE / f"{name}.py" for name in INLINED]
+    for path in [*listed, SOURCE / "tabular" / "ways.py"]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("multiadvisor"):
+                folder = SOURCE.joinpath(*node.module.split(".")[1:])
+                for other in (folder.with_suffix(".py"), *(folder / f"{alias.name}.py" for alias in node.names)):
+                    inlined = other.is_file() and decorated.search(other.read_text())
+                    assert not inlined or other in listed, f"{path.name} may inline {other.name}: add it to INLINED"
+
+
+def test_the_benchmarks_that_are_listed_are_those_there_are():
+    listed = {}
+    for name, (module, _) in KINDS.items():
+        listed.setdefault(module, []).append(name)
+    for module, names in listed.items():
+        assert list(import_module(f"multiadvisor.benchmarks.{module}").BENCHMARKS) == names
+    there = {path.stem for path in (SOURCE / "benchmarks").glob("[a-z]*.py")}
+    assert there == set(listed)

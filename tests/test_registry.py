@@ -294,6 +294,7 @@ def test_where_nobody_is_there_or_everybody_is_silent_nothing_is_preferred(name)
         ("p_norm:", "the exponent of 'p_norm' is '': give a number of at least 1"),
         ("p_norm:inf", "the exponent of 'p_norm' is 'inf'"),
         ("boltzmann_sum:0", "the temperature of 'boltzmann_sum' is '0': give a number of at least 1e-06"),
+        ("max_plus:-2", "the share of the sum of 'max_plus' is '-2': give a number of at least -1, as in max_plus:0.1"),
         ("max:3", "the aggregation 'max' takes no parameter: leave ':3' out"),
     ],
 )

@@ -161,9 +161,9 @@ def fill_max(table: Any, rows: Any, weights: Any, m: int, parameter: float, pref
         b0, b1 = loud * table[first, action], loud * table[first, action + 1]
         b2, b3 = loud * table[first, action + 2], loud * table[first, action + 3]
         for i in range(heard + 1, m):
-            # who is silent repeats what the first one said: no branch
-            row = np.uintp(rows[i]) if weights[i] != 0.0 else first
-            w = weights[i] if weights[i] != 0.0 else loud
+            row, w = np.uintp(rows[i]), weights[i]
+            if w == 0.0:  # seldom, so that the branch costs nothing
+                continue
             q0, q1 = w * table[row, action], w * table[row, action + 1]
             q2, q3 = w * table[row, action + 2], w * table[row, action + 3]
             b0 = q0 if q0 > b0 else b0
@@ -336,9 +336,12 @@ def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     return xp.where(best == -math.inf, 0.0, best)
 
 
-@aggregation("max_plus", compiled=fill_max_plus, takes="share of the sum", parameter=0.1, least=0.0, wishes=True)
+@aggregation("max_plus", compiled=fill_max_plus, takes="share of the sum", parameter=0.1, least=-1.0, wishes=True)
 def max_plus(advice: Array, weights: Array, parameter: float = 0.1) -> Array:
-    """max_j w_j Q_j + c sum_j max(w_j Q_j, 0): the strongest wish, and a little of all of them."""
+    """max_j w_j Q_j + c sum_j max(w_j Q_j, 0): the strongest wish, and a little of all of them.
+
+    Below 0 it leads away from crowds: of wishes that are equally strong, those without neighbours come first.
+    """
     xp = advice.__array_namespace__()
     return maximum(advice, weights) + parameter * xp.maximum(weights[..., None] * advice, 0.0).sum(axis=-2)
 

@@ -172,10 +172,10 @@ def voices_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()
         raise BadInput(
             f"the aggregation {unknown[0]!r} is learned beside {beside}, and there are none here: choose another"
         )
-    asked = [name for name in names if name in LEARNED and name != GPI]
-    if asked:  # a sum of all: less its correction, or of the one that is in control
+    of_all = [name for name in names if name in LEARNED and name != GPI]
+    if of_all:  # a sum of all: less its correction, or of the one that is in control
         if list(values) != [""]:
-            raise BadInput(f"the aggregation {asked[0]!r} is of all advisors: give it alone, for everybody")
+            raise BadInput(f"the aggregation {of_all[0]!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
     # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [

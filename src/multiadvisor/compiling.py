@@ -25,17 +25,18 @@ _PACKAGE = Path(__file__).parent
 # Without numba's runtime no array can be made inside, and none is counted: its atomic counters took a third of a turn.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
+# The modules whose code may be inlined into a compiled loop: an edit of any of them voids the cache.
+INLINED = (
+    "compiling", "draws", "plannings", "aggregations", "mappings", "tabular/kernel", "tabular/linear", "tabular/switch",
+    "tabular/correction", "tabular/looking", "tabular/mapped", "tabular/plans", "tabular/selection", "worlds/slots",
+    "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources",
+)  # fmt: skip
 _NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; a world in a module is kept"
 
 
 @functools.cache
 def _package_digest() -> str:
-    # whatever may be inlined into a compiled loop, and nothing else: each edit of these costs a compilation
-    names = ("compiling", "draws", "plannings", "aggregations", "tabular/kernel", "tabular/linear", "tabular/switch",
-             "tabular/correction", "tabular/looking", "tabular/plans", "tabular/selection", "worlds/slots",
-             "worlds/maze", "worlds/finite", "worlds/game",
-             "deep/replay", "deep/sources")  # fmt: skip
-    parts = [_PACKAGE / f"{name}.py" for name in names]
+    parts = [_PACKAGE / f"{name}.py" for name in INLINED]
     digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
     for part in parts:
         digest.update(part.read_bytes())

@@ -34,7 +34,7 @@ EXTRAS = {
     "search": Extra("a search needs", ("optuna",)),
     "tensorboard": Extra("TensorBoard files need", ("tensorboardX",)),
     "parquet": Extra("Parquet needs", ("pyarrow",)),
-    "benchmarks": Extra("comparisons need", ("morl_baselines", "stable_baselines3")),
+    "benchmarks": Extra("comparisons need", ("morl_baselines", "stable_baselines3", "sbx")),
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from multiadvisor.committee import Team, voices_of
-from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
+from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Brought, Chooser, Replay, remember
 from multiadvisor.draws import TRAINING, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Focus
@@ -71,11 +71,11 @@ class Story:
                 arrived[i] = following[i] = self.new(i, "newest", now[i])
         replay = self.replay
         paid = np.array(rewards, float)
-        return remember(
-            replay.observations, replay.action, replay.reward, replay.ended, replay.active, replay.kind, replay.clock,
-            replay.tally, replay.keys, np.array(actions, np.int64), arrived, paid, over, np.array(ended, np.uint8),
-            dealt, following, self.shown(now), self.shown(then), self.waits, limit, 0.0, np.array([1.0, 2.0]), paid,
+        brought = Brought(
+            np.array(actions, np.int64), arrived, paid, over, np.array(ended, np.uint8), dealt, following,
+            self.shown(now), self.shown(then), paid,
         )  # fmt: skip
+        return remember(replay.rings, replay.keys, brought, self.waits, limit, 0.0, np.array([1.0, 2.0]))
 
     def again(self):
         """All games begin anew."""
@@ -252,12 +252,13 @@ def test_a_checkpoint_holds_it_all(dtype, high, turns):
     replay.open(some(), np.ones((2, N), np.uint8))
     for _ in range(turns):
         over = generator.random(2) < 0.3
-        remember(
-            replay.observations, replay.action, replay.reward, replay.ended, replay.active, replay.kind, replay.clock,
-            replay.tally, keys, generator.integers(4, size=2), some(), generator.normal(size=(2, N)), over,
-            generator.integers(0, 2, (2, N)).astype(np.uint8), np.zeros(2, bool), some(), np.ones((2, N), np.uint8),
-            np.ones((2, N), np.uint8), False, 0.0, 0.5, np.ones(N), np.zeros((2, N)),
+        everybody = np.ones((2, N), np.uint8)
+        brought = Brought(
+            generator.integers(4, size=2), some(), generator.normal(size=(2, N)), over,
+            generator.integers(0, 2, (2, N)).astype(np.uint8), np.zeros(2, bool), some(), everybody, everybody,
+            np.zeros((2, N)),
         )  # fmt: skip
+        remember(replay.rings, keys, brought, False, 0.0, 0.5, np.ones(N))
     kept = replay.tensors()
     assert ("packed" in kept) == (dtype is np.uint8 and high == 2)
     other = fresh()

@@ -72,8 +72,10 @@ def test_max_plus_is_between_the_strongest_wish_and_the_sum():
     advice, weights = np.array([[1.0, 3.0], [2.0, -4.0], [9.0, 9.0]]), np.array([1.0, 0.5, 0.0])
     assert AGGREGATIONS["max_plus"](advice, weights, 0.5).tolist() == [1.0 + 0.5 * 2.0, 3.0 + 0.5 * 3.0]
     assert (AGGREGATIONS["max_plus"](advice, weights, 0.0) == AGGREGATIONS["max"](advice, weights)).all()
+    away = AGGREGATIONS["max_plus"](advice[:2], weights[:2], -0.25)  # from crowds
+    assert away.tolist() == [1.0 - 0.25 * 2.0, 3.0 - 0.25 * 3.0]
     with pytest.raises(BadInput, match="share of the sum"):
-        aggregation_named("max_plus:-0.1")
+        aggregation_named("max_plus:-1.5")
 
 
 @pytest.mark.parametrize("name", ["max_plus:0.3", "p_norm:8", "p_norm:2.5", "p_norm:2000"])
@@ -146,6 +148,7 @@ CONTRARY = {
     "never-worse": {("egocentric 0.4, sum", 0.1, "open score"): 50.0},
     "max-walks-shorter": {("tours", "max", 0.9): 95.0},
     "max-is-near-the-tour": {("tours", "max", 0.9): 84.0},
+    "max-away-from-crowds": {("tours", "max_plus:-0.001", 0.9): 84.0},
     "max-avoids-bad-games": {(EGO, 0.0, "bad"): 0.01},
 }  # fmt: skip
 
@@ -153,7 +156,7 @@ CONTRARY = {
 def told(world, job):
     if job.kind == "tours":
         boards = job.config["boards"]
-        turns = {("sum", 0.4): 90.0, ("max", 0.9): 75.0}
+        turns = {("sum", 0.4): 90.0, ("max", 0.9): 75.0, ("max_plus:-0.001", 0.9): 74.0}
         walks = [world.get(("tours", *walk), turns.get(walk, 100.0)) for walk in tours.WALKS]
         shift = 0.01 * np.arange(boards)
         return {"walks": [(one + shift).tolist() for one in walks], "tours": [70.0] * boards, "limit": 300,
@@ -218,6 +221,7 @@ def test_claims_fall_all_the_way(jobs):
         "never-stuck": {(f"egocentric {gamma:g}, max", None, "finished"): 0.1 for gamma in schemes.GAMMAS},
         "never-worse": {(scheme.name, None, "score"): 1.0 for scheme in schemes.CANDIDATES},
         "max-walks-shorter": {("tours", "max", 0.9): 95.0}, "max-is-near-the-tour": {("tours", "max", 0.9): 95.0},
+        "max-away-from-crowds": {("tours", "max_plus:-0.001", 0.9): 95.0},
     }  # fmt: skip
     for name, changes in worst.items():
         assert verdict_of(jobs, name, changes).verdict == claims.FAILS, name

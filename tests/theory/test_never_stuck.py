@@ -14,6 +14,7 @@ from multiadvisor import theory
 from multiadvisor.aggregations import AGGREGATIONS, LEARNED
 from multiadvisor.cli import main
 from multiadvisor.errors import BadInput
+from multiadvisor.experiments.tours import walk
 from multiadvisor.theory import FiniteMDP, counterexamples, games
 from multiadvisor.theory.attractors import attractor_states, stuck_states
 from multiadvisor.theory.boards import distances, peaks, random_boards
@@ -464,3 +465,25 @@ def test_bad_aggregations_are_refused_in_one_line(arguments, told, capsys):
     captured = capsys.readouterr()
     assert told in captured.err
     assert captured.err.count("\n") == 1
+
+
+# ---- away from crowds ------------------------------------------------------------------------------------------------
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mdps(losses=True), gammas, st.sampled_from([-0.95, -0.1, 0.1, 0.95]))
+def test_a_small_share_of_the_sum_of_either_sign_keeps_the_bound(mdp, gamma, part):
+    most = max(int((mdp.heard > 0).sum(axis=1).max()), 1)
+    solution = theory.solve(mdp, "egocentric", gamma, f"max_plus:{part * (1 - gamma) / most}")
+    wished = hope(solution) > 0
+    assert (earning_turns(solution)[wished] <= earning_bound(solution)[wished]).all()
+    assert not stuck_states(solution)[wished].any()
+    with pytest.raises(BadInput, match=r"gamma / \(1 - \|c\| n\) is"):
+        earning_bound(solution.heard_by(f"max_plus:{-1.01 * (1 - gamma) / most}"))
+
+
+def test_away_from_crowds_boards_are_finished_in_fewer_turns():
+    task = mad.make("pac-boy", ghosts=False)
+    boards, steps = random_boards(task, 300, 700), distances(task)
+    near, away, crowd = (walk(task, boards, steps, name, 0.9) for name in ("max", "max_plus:-0.001", "max_plus:0.001"))
+    assert max(near.max(), away.max(), crowd.max()) < task.limit
+    assert away.mean() + 2 < near.mean() < crowd.mean() - 2
+    assert away.mean() < 80

@@ -30,12 +30,19 @@ _GAMMA = 0.99
 def _baselines() -> Any:
     """Stable-Baselines3's DQN on one thread, or None where it is not installed."""
     try:
-        import torch
         from stable_baselines3 import DQN
+
+        one_thread()
     except ImportError:
         return None
-    torch.set_num_threads(1)
     return DQN
+
+
+def one_thread() -> None:
+    """Keep torch on one thread: on two it is slower where a core is busy."""
+    import torch
+
+    torch.set_num_threads(1)
 
 
 def _missing(environment: str) -> str | None:

@@ -20,6 +20,7 @@ from multiadvisor.checks.check import (
     as_flag,
     as_number,
     attempt,
+    scalar,
     shown,
     snapshot,
 )
@@ -269,6 +270,11 @@ class EnvironmentSubject(Subject):
         before, after = self._active, self._look()
         rewards = self._rewards(transition.reward, answers)
         self._judge_payments(rewards, before)
+        active = sorted(before)
+        self.judge_rewards(active, [rewards[j] for j in active])
+        if self.adapter.components:
+            there = [reward if j in before else 0.0 for j, reward in enumerate(rewards)]
+            self.terms.compare(there, scalar(transition.info.get("original_reward")))
         for question, answer in answers.items():
             if question.kind is _ENDED and self._truth("end-not-boolean", question, answer, False):
                 self._judge_end(question, before, after, as_flag(transition.terminated) is True)
@@ -317,7 +323,6 @@ class EnvironmentSubject(Subject):
                 rewards[j] = own[0] - sum(others) if own and len(others) == len(rewards) - 1 else None
         if own and not self.adapter.components:
             self._judge_sum(own[0], rewards)
-        self.judge_wishes(range(self.task.n), rewards)
         return rewards
 
     def _reward(self, value: Any, advisor: str | None, whose: str) -> float | None:

@@ -12,17 +12,23 @@ import dataclasses
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multiadvisor import draws
 from multiadvisor.aggregations import LEARNED
+from multiadvisor.checks.terms import Terms
 from multiadvisor.committee import doubtful, voices_of
 from multiadvisor.errors import BadInput
+from multiadvisor.insight.games import play
+from multiadvisor.insight.stuck import find_stuck
 from multiadvisor.task import Task
+
+if TYPE_CHECKING:
+    from multiadvisor.agent import MultiAdvisor
 
 DEFECTS: dict[str, str] = {
     # seeds and games
@@ -81,6 +87,8 @@ DEFECTS: dict[str, str] = {
     "index-out-of-bounds": "a function of a compiled world reaches beyond an array",
     "not-compiled": "a function of a compiled world is not compiled",
     "outcome-not-listed": "what happened is not among the outcomes that its compiled world gives",
+    # a trained agent
+    "stuck": "games of the trained agent go on and on in the same few places and earn nothing",
 }
 
 _DEALS = 64  # further games that are dealt where some advisor was not yet active
@@ -109,6 +117,8 @@ class Report:
     findings: tuple[Finding, ...]
     games: int
     turns: int
+    remarks: tuple[Finding, ...] = ()
+    """What is no defect but worth knowing, by the names in `checks.terms.REMARKS`."""
 
     @property
     def ok(self) -> bool:
@@ -122,13 +132,14 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"ok": self.ok, **dataclasses.asdict(self), "findings": [dataclasses.asdict(f) for f in self.findings]}
+        lists = {name: [dataclasses.asdict(one) for one in getattr(self, name)] for name in ("findings", "remarks")}
+        return {"ok": self.ok, **dataclasses.asdict(self), **lists}
 
     def __str__(self) -> str:
         played = f"task {self.task!r} ({self.turns} turns in {self.games} games)"
-        if self.ok:
-            return f"no defect found in {played}"
-        return "\n".join([f"{len(self.findings)} found in {played}", *(f"  {finding}" for finding in self.findings)])
+        lines = [f"{len(self.findings)} found in {played}", *(f"  {finding}" for finding in self.findings)]
+        lines = [f"no defect found in {played}"] if self.ok else lines
+        return "\n".join([*lines, *(f"  worth knowing: {remark}" for remark in self.remarks)])
 
 
 class Broken(Exception):
@@ -164,6 +175,7 @@ class Subject(abc.ABC):
     def __init__(self, task: Task, findings: Findings, seed: int) -> None:
         self.task, self.findings, self.seed = task, findings, seed
         self.voices = voices_of(task, "sum")
+        self.terms = Terms(task)
         self.game = self.turns = 0
         self.first_active: dict[int, int] = {}  # the game in which an advisor was first seen active
 
@@ -192,8 +204,9 @@ class Subject(abc.ABC):
         for j in advisors:
             self.first_active.setdefault(j, self.game)
 
-    def judge_wishes(self, advisors: Iterable[int], rewards: Iterable[float | None]) -> None:
-        """Note who is afraid under an aggregation of wishes."""
+    def judge_rewards(self, advisors: Sequence[int], rewards: Sequence[float | None]) -> None:
+        """Note what everybody is paid, and who is afraid under an aggregation of wishes."""
+        self.terms.hear(advisors, rewards)
         for j, reward in zip(advisors, rewards, strict=True):
             if reward is not None and self.voices.wishing[j] and self.task.foci[j].weight * reward < 0:
                 lowest = np.zeros(self.task.n)
@@ -222,10 +235,14 @@ class _Record:
     over: bool = False
 
 
-def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, aggregation: str = "sum") -> Report:
+def check_task(
+    task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, aggregation: str = "sum",
+    agent: MultiAdvisor | None = None,
+) -> Report:  # fmt: skip
     """Play a task with random actions and name what would spoil learning on it; `DEFECTS` lists the names.
 
-    `aggregation` is the one to learn with: some are not for every reward.
+    `aggregation` is the one to learn with: some are not for every reward. A trained `agent` plays as well, and is told
+    where it is stuck.
 
     At least `games` games are begun (none goes on for more than its share of the `turns`), and the first `games` of
     them are played again, a few times. Nothing that the task does makes the check itself fail, and the task can be
@@ -249,7 +266,23 @@ def check_task(task: Task, *, games: int = 8, turns: int = 2000, seed: int = 0, 
         _seek_end(subject, records, turns)
         _seek_absent(subject, len(records))
     subject.leave()
-    return Report(task.name, findings.all(), len(records), sum(len(record.actions) for record in records))
+    if agent is not None:
+        _watch(agent, games, seed, findings, subject.terms)
+    remarks = tuple(Finding(name, whose, message) for name, whose, message in subject.terms.remarks())
+    played = sum(len(record.actions) for record in records)
+    return Report(task.name, findings.all(), len(records), played, remarks)
+
+
+def _watch(agent: MultiAdvisor, games: int, seed: int, findings: Findings, terms: Terms) -> None:
+    """Let a trained agent play: where is it stuck, and who is paid at last?"""
+    seen = play(agent, games, seed)
+    if seen.paid.shape[1] == terms.task.n:
+        terms.paid |= (np.nan_to_num(seen.paid) != 0).any(axis=0)
+    stuck = find_stuck(seen)
+    if stuck:
+        findings.add(
+            "stuck", f"in {len(stuck)} of {games} games of the agent, the first is game {stuck[0].game}: {stuck[0]}"
+        )
 
 
 def _subject(task: Task, findings: Findings, seed: int) -> Subject:

@@ -127,7 +127,7 @@ class WorldSubject(Subject):
         if reward[m:].any() or ended[m:].any():
             slot = m + int(np.flatnonzero((reward[m:] != 0) | (ended[m:] != 0))[0])
             add("writes-past-active", f"step wrote into slot {slot} of {m} active advisors {where}: write below m only")
-        self.judge_wishes(self.advisors, reward[:m].tolist())
+        self.judge_rewards(self.advisors.tolist(), reward[:m].tolist())
         for i, j in enumerate(self.advisors):
             if reward[i] != 0.0:
                 self.judge_number(reward[i], self.task.names[j], "the reward")

@@ -19,6 +19,7 @@ KINDS = {
         "deep",
         "and what both have learned at the end (--rounds seeds, 15 minutes each)",
     ),
+    "continuous": ("continuous", "the learner of continuous actions beside SBX's and Stable-Baselines3's SAC"),
     "act": ("act", "how long act, advice and explain take, with up to 7,700 active advisors"),
     "explain": ("explain", "how long explanations take, with up to 10,000 advisors"),
     "sweep": ("sweep", "what a sweep costs beside its runs, on each engine that is installed"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, say, show, task_from_flags
 from multiadvisor.errors import BadInput
@@ -13,10 +14,12 @@ def run(arguments: Sequence[str]) -> int:
     parser = Parser(
         "check",
         "Play a task from several seeds and look for defects: unseeded randomness, rewards that are not finite or do\n"
-        "not sum up, local states out of range, and more. Exit code 1 where one is found.",
-        "multiadvisor check pac-boy",
+        "not sum up, local states out of range, and more. Exit code 1 where one is found. What is worth\n"
+        "knowing of the terms of the reward is said as well. With --run a trained agent plays: is it stuck?",
+        "multiadvisor check pac-boy\n  multiadvisor check --run runs/a",
     )
-    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
+    parser.add_argument("task", metavar="TASK", nargs="?", help="a name from `multiadvisor tasks`, or gymnasium:ID")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run, in the place of TASK: is it stuck?")
     parser.add_argument("--turns", type=int, default=2000, metavar="INT", help="turns to play (default 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
     parser.add_argument(
@@ -34,8 +37,19 @@ def run(arguments: Sequence[str]) -> int:
         raise BadInput(
             f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0"
         )
-    task = task_from_flags(given)
+    agent = None
+    if given.run is not None:
+        if given.task is not None or given.option:
+            raise BadInput(f"the run in {str(given.run)!r} has a task of its own: leave the other one out")
+        from multiadvisor.agent import load
+
+        agent = load(given.run)
+        task, aggregation = agent.task, agent.settings.aggregation
+    else:
+        if given.task is None:
+            raise BadInput("there is nothing to check: name a task, or a run with --run")
+        task, aggregation = task_from_flags(given), given.aggregation
     say(task.note)
-    report = check_task(task, turns=given.turns, seed=given.seed, aggregation=given.aggregation)
+    report = check_task(task, turns=given.turns, seed=given.seed, aggregation=aggregation, agent=agent)
     show(report.as_dict(), given.json, str(report))
     return 0 if report.ok else 1

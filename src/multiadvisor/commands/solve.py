@@ -17,13 +17,14 @@ def run(arguments: Sequence[str]) -> int:
         "solve",
         "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
         "a verdict in plain words. Of mazes with random fruit, one board is solved, and greedy games are played from\n"
-        "it and others (--board), or many boards are asked whether they are traps (--boards). With --out, a figure is\n"
-        "saved as PNG and SVG.",
+        "it and others (--board), or many boards are asked whether they are traps (--boards). With --noise it says\n"
+        "which setting to use where rewards are noisy. With --out, a figure is saved as PNG and SVG.",
         "multiadvisor solve three-fruits --gamma 0.6\n"
         "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
         "  multiadvisor solve pac-boy --no-ghosts --board 3 --gamma 0.7\n"
         "  multiadvisor solve pac-boy --no-ghosts --boards 2000 --out traps.png\n"
-        "  multiadvisor solve three-fruits --aggregation max",
+        "  multiadvisor solve three-fruits --aggregation max\n"
+        "  multiadvisor solve pac-boy --noise 0.1",
     )
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
     parser.add_argument("--planning", metavar="STR", help="whose fixed point (default egocentric)")
@@ -33,6 +34,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
     parser.add_argument("--board", type=int, metavar="SEED", help="the board of the game with this seed, and its games")
     parser.add_argument("--boards", type=int, metavar="INT", help="so many random boards: how often are they traps?")
+    parser.add_argument("--noise", type=float, metavar="FLOAT", help="which setting to use with this noise on rewards")
     parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the figure here, as .png and .svg")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -52,6 +54,12 @@ def run(arguments: Sequence[str]) -> int:
     heard = given.aggregation or "sum"
     check_gamma(gamma)
     task = make(given.task, **given.task_options)
+    if given.noise is not None:
+        from multiadvisor.theory.noise import choose
+
+        choice = choose(task, given.noise, gamma)
+        show(choice.as_dict(), given.json, str(choice))
+        return 0
     if given.boards is not None:
         with Status() as tell:
             result = report.traps(task, given.boards, tell, heard)
@@ -83,11 +91,13 @@ def _refuse_idle_flags(given: argparse.Namespace) -> None:
         "--planning": given.planning is not None, "--aggregation": given.aggregation is not None,
         "--gamma": given.gamma is not None,
         "--full-states": given.full_states, "--board": given.board is not None, "--run": given.run is not None,
-        "--sweep-gamma": given.sweep_gamma,
+        "--sweep-gamma": given.sweep_gamma, "--boards": given.boards is not None, "--out": given.out is not None,
     }  # fmt: skip
-    others = [flag for flag in set_flags if flag != "--aggregation"]
+    others = [flag for flag in set_flags if flag not in ("--aggregation", "--boards", "--out")]
+    every = [flag for flag in set_flags if flag != "--gamma"]
     own = ("--planning", "--aggregation", "--gamma", "--full-states")
     modes = {
+        "--noise": (given.noise is not None, "names a setting and solves nothing", every),
         "--boards": (given.boards is not None, "looks at egocentric planning at many gammas", others),
         "--sweep-gamma": (given.sweep_gamma, "looks at egocentric planning at every gamma", others),
         "--run": (given.run is not None, "has its own planning, aggregation and gamma", own),

@@ -15,7 +15,7 @@ import numpy as np
 from multiadvisor.committee import Voices, voices_of
 from multiadvisor.continuous.memory import Columns, Memory
 from multiadvisor.continuous.networks import Layers, explored, forward, initial, means, slopes
-from multiadvisor.continuous.update import MODES, State, Twins, decomposed, heads_of, make_update
+from multiadvisor.continuous.update import MODES, Beside, State, Twins, decomposed, heads_of, program
 from multiadvisor.continuous.update import Task as Weighed
 from multiadvisor.deep.backend import jax, jnp
 from multiadvisor.deep.playing import Staged, play_games, play_vector
@@ -69,8 +69,10 @@ class ContinuousLearner(Staged):
         if saved is not None:
             require(saved.get("replay table", ())[2:] == (self.columns.width,), "replay table")
         self._scale = np.float32(sight.scale)
-        self._start, self._update = make_update(replace(own, critics=self.critics), self.columns, runs)
-        self.state: State = self._start(*self._networks())
+        self._program = program(replace(own, critics=self.critics), self.columns, runs)
+        actor, critic, beside = self._networks()
+        self.state: State = self._program.start(actor, critic)
+        self.beside: Beside | None = self._program.start_beside(beside) if beside else None
         self.weighed = self._weigh(task)
         self.memory = Memory(self.columns, runs, own.replay)
         self.updates = 0
@@ -174,7 +176,8 @@ class ContinuousLearner(Staged):
         sums = np.stack([each @ mix for each in told])  # [2, k]
         chosen, lower = told, sums.argmin(axis=0)
         if kind.beside is not None:
-            (beside,) = self._own(self.state.beside.networks, run)
+            assert self.beside is not None
+            (beside,) = self._own(self.beside.critic.networks, run)
             chosen, lower, twins = [forward(beside, seen)], np.zeros(len(actions), int), (beside,)
         values = np.stack([chosen[twin][k] for k, twin in enumerate(lower)]).T.astype(np.float64)  # [H, k]
         slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]
@@ -213,7 +216,7 @@ class ContinuousLearner(Staged):
         """
         self.task = self.source.task = task
         self.weighed = self._weigh(task)
-        if not anew or MODES[self.critics].beside is None:
+        if not anew or self.beside is None:
             return
         mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]
 
@@ -221,10 +224,9 @@ class ContinuousLearner(Staged):
             *before, (weight, bias) = jax.tree.map(np.asarray, heads)
             return (*before, ((mix @ weight)[..., None, :], (bias @ mix)[..., None]))
 
-        state = self.state
-        twins = collapsed(state.beside.networks[0]), collapsed(state.beside_target[0])
-        fresh = self._start(state.actor.networks, twins, state.beside.networks)
-        self.state = state._replace(critic=fresh.critic, target=fresh.target)
+        twins = collapsed(self.beside.critic.networks[0]), collapsed(self.beside.target[0])
+        fresh = self._program.start_beside(twins)
+        self.state = self.state._replace(critic=fresh.critic, target=fresh.target)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
@@ -342,14 +344,27 @@ class ContinuousLearner(Staged):
         drawn = np.stack(noise)
         if len(self.seeds) == 1:
             rows, drawn = rows[0], drawn[0]
-        self.state, loss = self._update(self.state, self.weighed, rows, drawn, np.int32(self.updates))
+        self.state, loss = self._program.update(self.state, self.weighed, rows, drawn)
+        losses = [loss, *self._value(rows, drawn)]
         self.updates += count
         self._see()
-        if not np.isfinite(np.asarray(loss)).all():
+        if not all(np.isfinite(np.asarray(loss)).all() for loss in losses):
             raise Diverged(
                 f"the loss of the critics is no longer finite ({self.turns} turns): lower the learning rate, or look "
                 "for an observation that is not finite"
             )
+
+    def _value(self, rows: np.ndarray, drawn: np.ndarray) -> list[Any]:
+        """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
+        if self.beside is None:
+            return []
+        due = np.flatnonzero((self.updates + np.arange(self.own.updates_at_once)) % self.own.beside_every == 0)
+        if not len(due):
+            return []
+        axis = 0 if len(self.seeds) == 1 else 1
+        parts = (np.take(rows, due, axis=axis), np.take(drawn, due, axis=axis))
+        self.beside, loss = self._program.value(self.beside, self.state, self.weighed, *parts)
+        return [loss]
 
     # ---- games that somebody else plays ------------------------------------------------------------------------------
     def explore(self, state: Any) -> Any:
@@ -408,7 +423,7 @@ class ContinuousLearner(Staged):
     def tensors(self) -> Arrays:
         """Everything the run is made of."""
         self.prepare()
-        leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves(self.state)]
+        leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves((self.state, self.beside))]
         if self.updates != self._due():
             raise Diverged("an update failed on the way: the networks were not saved; what was saved before is better")
         for leaf in leaves:
@@ -430,7 +445,7 @@ class ContinuousLearner(Staged):
             kind, _, rest = name.partition(" ")
             if kind in parts:
                 parts[kind][rest] = values
-        leaves, tree = jax.tree.flatten(self.state)
+        leaves, tree = jax.tree.flatten((self.state, self.beside))
         given = [array(tensors, f"network {k:03}", np.shape(leaf) or (1,), leaf.dtype) for k, leaf in enumerate(leaves)]
         self.memory.restore(parts["replay"])
         self.updates, self.steps = (int(whole(tensors, name, (1,))[0]) for name in ("updates", "steps"))
@@ -439,7 +454,7 @@ class ContinuousLearner(Staged):
         require(clock.sum() == self.memory.seen * len(self.seeds), "clock")
         self._clock[...], self._tally[...] = clock, array(tensors, "tally", self._tally.shape, np.float64)
         own = [jnp.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
-        self.state = jax.tree.unflatten(tree, own)
+        self.state, self.beside = jax.tree.unflatten(tree, own)
         self.exploration.restore(tensors, self.steps)
         self._watching = "watching" in parts["games"]
         self._opened = not self._watching

@@ -8,6 +8,7 @@ for all of them, so that every advisor is empathic. `MODES` says which of them t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,14 +91,19 @@ class Learned(NamedTuple):
 
 
 class State(NamedTuple):
-    """What learning changes."""
+    """What the update of actor and critic changes."""
 
     actor: Learned  # Layers
     critic: Learned  # Twins
     target: Twins
-    beside: Learned  # Twins: none, or one
-    beside_target: Twins
     temperature: Learned  # its logarithm []
+
+
+class Beside(NamedTuple):
+    """And what the update of a critic beside changes."""
+
+    critic: Learned  # Twins: a single one
+    target: Twins
 
 
 def targets(twins: Twins, heads: Heads, observation: Array, action: Array, bonus: Array) -> Array:
@@ -131,96 +137,112 @@ def actor_loss(
     return (temperature * log_density - lower).mean(), log_density.mean()
 
 
-Updater = Callable[[State, Task, Array, Array, Array], tuple[State, Array]]
+class Pace(NamedTuple):
+    """How fast a critic learns, and its target follows."""
+
+    adam: Any
+    tau: float
 
 
-def make_update(
-    settings: ContinuousSettings, columns: Columns, runs: int
-) -> tuple[Callable[[Layers, Twins, Twins], State], Updater]:
-    """(start, update): the state of fresh networks, and K updates in one compiled call.
+class Program(NamedTuple):
+    """The compiled calls; with several runs, all but the task has an axis more, in front."""
 
-    `update(state, task, rows [K, B, W], noise [K, 2, B, d], first)` makes the updates number `first` and on, and gives
-    their losses summed; with several runs rows, noise and losses have an axis more, in front, and so has the state.
-    """
-    key = (settings, columns, runs > 1)
+    start: Callable[[Layers, Twins], State]
+    """The state of fresh networks."""
+    update: Callable[[State, Task, Array, Array], tuple[State, Array]]
+    """K updates with rows [K, B, W] and noise [K, 2, B, d], and their losses summed."""
+    start_beside: Callable[[Twins], Beside]
+    value: Callable[[Beside, State, Task, Array, Array], tuple[Beside, Array]]
+    """The same for the critic beside, of the actor as it is now."""
+
+
+def program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
+    """Compiled once for all agents that learn alike."""
+    control = "one" if MODES[settings.critics].control is plain else "shared"
+    key = (replace(settings, critics=control, envs=1, starts=0, replay=settings.batch), columns, runs)
     if key not in _MADE:
         while len(_MADE) >= _MOST_MADE:
             del _MADE[next(iter(_MADE))]
-        _MADE[key] = _make_update(settings, columns, runs)
+        _MADE[key] = _program(*key)
     return _MADE[key]
 
 
-_MADE: dict[Any, tuple[Callable[[Layers, Twins, Twins], State], Updater]] = {}
+_MADE: dict[Any, Program] = {}
 _MOST_MADE = 32
 
 
-def _make_update(
-    settings: ContinuousSettings, columns: Columns, runs: int
-) -> tuple[Callable[[Layers, Twins, Twins], State], Updater]:
-    adam, mode, tau = optax.adam(settings.learning_rate), MODES[settings.critics], settings.tau
+def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
+    # one long vector is faster than many short ones
+    adam, hasty = (optax.flatten(optax.adam(settings.learning_rate * k)) for k in (1, settings.beside_every))
+    control, every = MODES[settings.critics].control, settings.beside_every
+    paces = Pace(adam, settings.tau), Pace(hasty, 1.0 - (1.0 - settings.tau) ** every)  # as fast, seen from the games
     entropy = -float(columns.dimensions) if settings.target_entropy is None else settings.target_entropy
 
-    def better(learned: Learned, gradient: Any) -> Learned:
+    def better(learned: Learned, gradient: Any, adam: Any = adam) -> Learned:
         change, optimiser = adam.update(gradient, learned.optimiser, learned.networks)
         return Learned(optax.apply_updates(learned.networks, change), optimiser)
 
-    def nearer(target: Twins, twins: Twins) -> Twins:
-        return jax.tree.map(lambda old, new: old + tau * (new - old), target, twins)
+    def nearer(target: Twins, twins: Twins, step: float) -> Twins:
+        return jax.tree.map(lambda old, new: old + step * (new - old), target, twins)
 
-    def one(state: State, task: Task, rows: Array, noise: Array, number: Array) -> tuple[State, Array]:
-        observation, following = columns.observation(rows), columns.next_observation(rows)
-        action, heads = columns.action(rows), mode.control(columns, rows, task)
-        temperature = jnp.exp(state.temperature.networks) if not settings.temperature else settings.temperature
+    def warmth(state: State) -> Array:
+        return settings.temperature or jnp.exp(state.temperature.networks)
+
+    def valued(
+        critic: Learned, target: Twins, heads: Heads, state: State, rows: Array, noise: Array, pace: Pace
+    ) -> tuple[Learned, Twins, Array]:
+        """A better critic, its target and its loss."""
+        following = columns.next_observation(rows)
         ahead, log_density = sampled(state.actor.networks, following, noise[1])
-        bonus = -temperature * log_density
-
-        def valued(critic: Learned, target: Twins, heads: Heads) -> tuple[Learned, Array]:
-            wanted = jax.lax.stop_gradient(targets(target, heads, following, ahead, bonus))
-            loss, gradient = jax.value_and_grad(critic_loss)(critic.networks, heads, observation, action, wanted)
-            return better(critic, gradient), loss
-
-        critic, loss = valued(state.critic, state.target, heads)
-        (lost, density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
-            state.actor.networks, critic.networks, heads, observation, noise[0], temperature
+        wanted = jax.lax.stop_gradient(targets(target, heads, following, ahead, -warmth(state) * log_density))
+        loss, gradient = jax.value_and_grad(critic_loss)(
+            critic.networks, heads, columns.observation(rows), columns.action(rows), wanted
         )
-        actor = better(state.actor, gradient)
-        warmth = state.temperature
+        critic = better(critic, gradient, pace.adam)
+        return critic, nearer(target, critic.networks, pace.tau), loss
+
+    def one(state: State, task: Task, rows: Array, noise: Array) -> tuple[State, Array]:
+        heads = control(columns, rows, task)
+        critic, target, loss = valued(state.critic, state.target, heads, state, rows, noise, paces[0])
+        (lost, density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
+            state.actor.networks, critic.networks, heads, columns.observation(rows), noise[0], warmth(state)
+        )
+        temperature = state.temperature
         if not settings.temperature:
-            warmth = better(warmth, -(density + entropy))  # the derivative of -log(temperature) (density + entropy)
-        beside, beside_target, extra = state.beside, state.beside_target, jnp.zeros(())
-        if mode.beside is not None:
-            own = mode.beside(columns, rows, task)
+            # the derivative of -log(temperature) (density + entropy)
+            temperature = better(temperature, -(density + entropy))
+        return State(better(state.actor, gradient), critic, target, temperature), loss + lost
 
-            def value() -> tuple[Learned, Twins, Array]:
-                learned, loss = valued(state.beside, state.beside_target, own)
-                return learned, nearer(state.beside_target, learned.networks), loss
-
-            due = number % settings.beside_every == 0
-            beside, beside_target, extra = jax.lax.cond(
-                due, value, lambda: (state.beside, state.beside_target, jnp.zeros(()))
-            )
-        target = nearer(state.target, critic.networks)
-        return State(actor, critic, target, beside, beside_target, warmth), loss + lost + extra
-
-    def several(state: State, task: Task, rows: Array, noise: Array, first: Array) -> tuple[State, Array]:
-        def step(state: State, part: Any) -> tuple[State, Array]:
-            return one(state, task, *part)
-
-        numbers = first + jnp.arange(rows.shape[0])
-        state, losses = jax.lax.scan(step, state, (rows, noise, numbers))
+    def update(state: State, task: Task, rows: Array, noise: Array) -> tuple[State, Array]:
+        state, losses = jax.lax.scan(lambda state, part: one(state, task, *part), state, (rows, noise))
         return state, losses.sum()
 
-    def start(actor: Layers, critic: Twins, beside: Twins) -> State:
-        def fresh(networks: Any) -> Learned:
-            networks = jax.tree.map(jnp.array, networks)
-            init = jax.vmap(adam.init, axis_size=runs) if runs > 1 else adam.init
-            return Learned(networks, init(networks))
+    def value(beside: Beside, state: State, task: Task, rows: Array, noise: Array) -> tuple[Beside, Array]:
+        def step(beside: Beside, part: Any) -> tuple[Beside, Array]:
+            rows, noise = part
+            heads = decomposed(columns, rows, task)
+            critic, target, loss = valued(beside.critic, beside.target, heads, state, rows, noise, paces[1])
+            return Beside(critic, target), loss
 
-        def copied(networks: Any) -> Any:  # the buffers of the state are given away, and none may be given twice
-            return jax.tree.map(jnp.array, networks)
+        beside, losses = jax.lax.scan(step, beside, (rows, noise))
+        return beside, losses.sum()
 
+    def fresh(networks: Any) -> Learned:
+        networks = copied(networks)
+        init = jax.vmap(adam.init, axis_size=runs) if runs > 1 else adam.init
+        return Learned(networks, init(networks))
+
+    def copied(networks: Any) -> Any:  # the buffers of a state are given away, and none may be given twice
+        return jax.tree.map(jnp.array, networks)
+
+    def start(actor: Layers, critic: Twins) -> State:
         first = np.zeros((runs,) if runs > 1 else (), np.float32)
-        return State(fresh(actor), fresh(critic), copied(critic), fresh(beside), copied(beside), fresh(first))
+        return State(fresh(actor), fresh(critic), copied(critic), fresh(first))
 
-    update = several if runs == 1 else jax.vmap(several, in_axes=(0, None, 0, 0, None))
-    return start, jax.jit(update, donate_argnums=0)
+    def start_beside(critic: Twins) -> Beside:
+        return Beside(fresh(critic), copied(critic))
+
+    if runs > 1:
+        update = jax.vmap(update, in_axes=(0, None, 0, 0))
+        value = jax.vmap(value, in_axes=(0, 0, None, 0, 0))
+    return Program(start, jax.jit(update, donate_argnums=0), start_beside, jax.jit(value, donate_argnums=0))

@@ -17,7 +17,7 @@ from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
 from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
-from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Chooser, Replay, remember
+from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Brought, Chooser, Replay, remember
 from multiadvisor.deep.sources import (
     NOBODY,
     PythonSource,
@@ -268,7 +268,7 @@ class DeepLearner(Staged):
 
     def _remember(self, turn: Turn, actions: np.ndarray, following: np.ndarray, active: np.ndarray) -> None:
         """Keep a turn of every game; `following` [N, F] is what is acted on next, with who is active there."""
-        deep, replay, split = self.deep, self.replay, self.split
+        deep, split = self.deep, self.split
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         if split.merge is None:
             paid, ended = split.add(turn.paid, 0), split.add(turn.ended, 0) | turn.terminated[:, None]
@@ -278,11 +278,12 @@ class DeepLearner(Staged):
             paid = turn.paid @ split.merge
             ended = np.repeat(turn.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
             now_active = then_active = self._nothing
+        brought = Brought(
+            actions, turn.arrived, paid, turn.over, ended, turn.dealt, following, now_active, then_active, turn.paid
+        )
         wrong = remember(
-            replay.observations, replay.action, replay.reward, replay.ended, replay.active, replay.kind,
-            replay.clock, replay.tally, self.source_keys, actions, turn.arrived, paid, turn.over, ended, turn.dealt,
-            following, now_active, then_active, self.source.waits, limit, sigma, self._score_weights, turn.paid,
-        )  # fmt: skip
+            self.replay.rings, self.source_keys, brought, self.source.waits, limit, sigma, self._score_weights
+        )
         if wrong >= 0:
             # the games have gone on and the memory has not: what was saved before is better
             raise Diverged(f"the reward of focus {split.names[wrong]!r} is not finite: correct its reward function")

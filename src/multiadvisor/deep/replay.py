@@ -81,16 +81,42 @@ class Chooser:
         )  # fmt: skip
 
 
+class Rings(NamedTuple):
+    """The memory of N games, a ring of rows each."""
+
+    observations: np.ndarray  # [N, size, F]
+    action: np.ndarray  # [N, size] int32
+    reward: np.ndarray  # [N, size, n] float32
+    ended: np.ndarray  # [N, size, n] uint8
+    active: np.ndarray  # [N, size, n] uint8, or [N, size, 0] where everybody is
+    kind: np.ndarray  # [N, size] uint8
+    clock: np.ndarray  # [N, 3] int64: HEAD, FILLED, TURNS
+    tally: np.ndarray  # [N, 3]: SCORE of this game, games DONE, SCORE_SUM of those
+
+
+class Brought(NamedTuple):
+    """What one turn of every game brought."""
+
+    actions: np.ndarray  # [N]
+    arrived: np.ndarray  # [N, F] what the turn led to
+    paid: np.ndarray  # [N, n]
+    over: np.ndarray  # [N]
+    ended: np.ndarray  # [N, n] whose own part is over
+    dealt: np.ndarray  # [N] where the turn only began a game
+    following: np.ndarray  # [N, F] what is acted on next: the same, or a new game
+    now_active: np.ndarray  # [N, n] in what the turn led to
+    then_active: np.ndarray  # [N, n] in what is acted on next
+    raw: np.ndarray  # [N, .] the rewards that make up the score
+
+
 @cached
-def remember(
-    observations, action, reward, ended, active, kind, clock, tally, keys, actions, arrived, paid, over, finished,
-    dealt, following, now_active, then_active, waits, limit, sigma, score_weights, raw,
-):  # fmt: skip
+def remember(rings, keys, brought, waits, limit, sigma, score_weights):
     """One turn of every game into its ring; -1, or the advisor whose reward is not finite.
 
-    `arrived` [N, F] is what the turn led to, `following` [N, F] what is acted on next: the same, or a new game. Where
-    a new game `waits`, it begins with a turn of its own, `dealt`, in which nothing was done.
+    Where a new game `waits`, it begins with a turn of its own, `dealt`, in which nothing was done.
     """
+    observations, active, kind, clock, tally = rings.observations, rings.active, rings.kind, rings.clock, rings.tally
+    paid, over, dealt, raw = brought.paid, brought.over, brought.dealt, brought.raw
     for i in range(clock.shape[0]):
         for j in range(paid.shape[1]):
             if not (dealt[i] or np.isfinite(paid[i, j])):
@@ -103,7 +129,7 @@ def remember(
             head = (head + 1) % size
         else:
             turn = turn_key(keys[i], clock[i, TURNS])
-            action[i, head] = actions[i]
+            rings.action[i, head] = brought.actions[i]
             kind[i, head] = LAST if over[i] else TURN
             for j in range(paid.shape[1]):
                 r = paid[i, j]
@@ -111,8 +137,8 @@ def remember(
                     r = min(max(r, -limit), limit)
                 if sigma > 0.0:
                     r += sigma * normal(draw(turn, NOISE + j))
-                reward[i, head, j] = r
-                ended[i, head, j] = finished[i, j]
+                rings.reward[i, head, j] = r
+                rings.ended[i, head, j] = brought.ended[i, j]
             for j in range(raw.shape[1]):
                 tally[i, SCORE] += score_weights[j] * raw[i, j]
             clock[i, TURNS] += 1
@@ -121,9 +147,9 @@ def remember(
                 kind[i, head] = END
                 clock[i, FILLED] = min(clock[i, FILLED] + 1, size)
                 for f in range(observations.shape[2]):
-                    observations[i, head, f] = arrived[i, f]
+                    observations[i, head, f] = brought.arrived[i, f]
                 for j in range(active.shape[2]):
-                    active[i, head, j] = now_active[i, j]
+                    active[i, head, j] = brought.now_active[i, j]
                 tally[i, SCORE_SUM] += tally[i, SCORE]
                 tally[i, SCORE] = 0.0
                 tally[i, DONE] += 1.0
@@ -134,20 +160,18 @@ def remember(
         kind[i, head] = NEWEST
         clock[i, FILLED] = min(clock[i, FILLED] + 1, size)
         for f in range(observations.shape[2]):
-            observations[i, head, f] = following[i, f]
+            observations[i, head, f] = brought.following[i, f]
         for j in range(active.shape[2]):
-            active[i, head, j] = then_active[i, j]
+            active[i, head, j] = brought.then_active[i, j]
         clock[i, HEAD] = head
     return -1
 
 
 @cached
-def recall(
-    observations, action, reward, ended, active, kind, clock, keys, first, gammas, steps, out_observation, out_action,
-    out_reward, out_discount, out_next, out_active, out_next_active,
-):  # fmt: skip
+def recall(rings, keys, first, gammas, steps, batch):
     """Fill batches [K, S, B, ...]: transitions drawn uniformly, up to `steps` of them summed for each sample."""
-    updates, runs, samples = out_action.shape
+    observations, reward, active, kind, clock = rings.observations, rings.reward, rings.active, rings.kind, rings.clock
+    updates, runs, samples = batch.action.shape
     games = clock.shape[0] // runs
     size = kind.shape[1]
     for k in range(updates):
@@ -164,30 +188,30 @@ def recall(
                     if kind[i, row] == TURN or kind[i, row] == LAST:
                         break
                 for f in range(observations.shape[2]):
-                    out_observation[k, s, b, f] = observations[i, row, f]
-                out_action[k, s, b] = action[i, row]
+                    batch.observation[k, s, b, f] = observations[i, row, f]
+                batch.action[k, s, b] = rings.action[i, row]
                 for j in range(reward.shape[2]):
-                    out_reward[k, s, b, j] = 0.0
-                    out_discount[k, s, b, j] = 1.0
+                    batch.reward[k, s, b, j] = 0.0
+                    batch.discount[k, s, b, j] = 1.0
                 for j in range(active.shape[2]):
-                    out_active[k, s, b, j] = active[i, row, j]
+                    batch.active[k, s, b, j] = active[i, row, j]
                 for _ in range(steps):
                     over = kind[i, row] == LAST
                     following = (row + 1) % size
                     for j in range(reward.shape[2]):
-                        left = out_discount[k, s, b, j]
-                        out_reward[k, s, b, j] += left * reward[i, row, j]
-                        out_discount[k, s, b, j] = 0.0 if ended[i, row, j] else left * gammas[j]
+                        left = batch.discount[k, s, b, j]
+                        batch.reward[k, s, b, j] += left * reward[i, row, j]
+                        batch.discount[k, s, b, j] = 0.0 if rings.ended[i, row, j] else left * gammas[j]
                     for j in range(active.shape[2]):
                         if not active[i, following, j]:
-                            out_discount[k, s, b, j] = 0.0
+                            batch.discount[k, s, b, j] = 0.0
                     row = following
                     if over or kind[i, row] == NEWEST:
                         break
                 for f in range(observations.shape[2]):
-                    out_next[k, s, b, f] = observations[i, row, f]
+                    batch.next_observation[k, s, b, f] = observations[i, row, f]
                 for j in range(active.shape[2]):
-                    out_next_active[k, s, b, j] = active[i, row, j]
+                    batch.next_active[k, s, b, j] = active[i, row, j]
 
 
 class Replay:
@@ -199,14 +223,15 @@ class Replay:
     ) -> None:  # fmt: skip
         games, size, features = len(keys), max(capacity * len(run_keys) // len(keys), 2) + 1, int(np.prod(shape))
         self.keys, self.run_keys, self.shape = keys, run_keys, shape
-        self.observations = np.zeros((games, size, features), dtype)
-        self.action = np.zeros((games, size), np.int32)
-        self.reward = np.zeros((games, size, n), np.float32)
-        self.ended = np.zeros((games, size, n), np.uint8)
-        self.active = np.zeros((games, size, n if activity else 0), np.uint8)
-        self.kind = np.full((games, size), END, np.uint8)
-        self.clock = np.zeros((games, 3), np.int64)  # HEAD, FILLED, TURNS
-        self.tally = np.zeros((games, 3))  # SCORE of this game, games DONE, SCORE_SUM of those
+        self.rings = Rings(
+            np.zeros((games, size, features), dtype), np.zeros((games, size), np.int32),
+            np.zeros((games, size, n), np.float32), np.zeros((games, size, n), np.uint8),
+            np.zeros((games, size, n if activity else 0), np.uint8), np.full((games, size), END, np.uint8),
+            np.zeros((games, 3), np.int64), np.zeros((games, 3)),
+        )  # fmt: skip
+        self.observations, self.action, self.reward, self.ended, self.active, self.kind, self.clock, self.tally = (
+            self.rings
+        )
 
     def open(self, observations: np.ndarray, active: np.ndarray) -> None:
         """The very first observations [N, F]."""
@@ -242,11 +267,7 @@ class Replay:
             np.empty((*front, features), self.observations.dtype),
             np.ones((*front, n), np.float32), np.ones((*front, n), np.float32),
         )  # fmt: skip
-        recall(
-            self.observations, self.action, self.reward, self.ended, self.active, self.kind, self.clock, self.run_keys,
-            first, gammas, steps, batch.observation, batch.action, batch.reward, batch.discount, batch.next_observation,
-            batch.active, batch.next_active,
-        )  # fmt: skip
+        recall(self.rings, self.run_keys, first, gammas, steps, batch)
         shape = (*front, *self.shape)
         return batch._replace(
             observation=batch.observation.reshape(shape), next_observation=batch.next_observation.reshape(shape)

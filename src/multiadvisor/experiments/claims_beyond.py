@@ -202,6 +202,20 @@ def _tour(evidence: Evidence) -> Judgement:
 
 
 @claim(
+    "max-away-from-crowds", BEYOND,
+    "Of equally strong wishes those away from others first: 80 turns, a tenth over the tour.",
+    "turns of max_plus:-0.001 at gamma 0.9 on the same boards, exact values",
+    f"the mean is at most 80, and at most {GOAL:.3f} times the tour; partly: fewer than with max, the whole interval",
+)  # fmt: skip
+def _away(evidence: Evidence) -> Judgement:
+    walked = _walked(evidence, "max_plus:-0.001", 0.9)
+    turns, ratio = estimate(walked), estimate(walked / np.array(boards(evidence)["tours"], float))
+    saved = paired(_walked(evidence, "max", 0.9), walked)
+    good = turns.value <= 80 and ratio.value <= GOAL
+    return stands(turns, good, saved.low > 0, f"{turns} turns, {ratio} times the tour; {saved} fewer than with max.")
+
+
+@claim(
     "max-avoids-bad-games", BEYOND, "With max hardly any game has five touches or more.",
     "share of such games of egocentric 0.9 with max on Pac-Boy, no noise, {last}",
     "less than 0.2%, and more than 36.3 points; partly: one of both",

@@ -13,7 +13,7 @@ from multiadvisor.theory.boards import distances, maze_constants, random_boards
 from multiadvisor.worlds.builtin import make
 
 WALKS = (("sum", 0.4), ("sum", 0.9), ("max", 0.9), ("max", 0.99), ("max_plus:0.1", 0.9), ("p_norm:3", 0.9),
-         ("p_norm:5", 0.9), ("p_norm:8", 0.9))  # fmt: skip
+         ("p_norm:5", 0.9), ("p_norm:8", 0.9), ("max_plus:-0.001", 0.9))  # fmt: skip
 RESTARTS = 20
 FIRST_BOARD = 10_000  # a seed: boards of no other experiment
 TIE = 1e-12

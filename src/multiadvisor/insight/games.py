@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.aggregations import GPI
+from multiadvisor.aggregations import GPI, SELECTIONS
 from multiadvisor.committee import Voices
 from multiadvisor.errors import BadInput
 from multiadvisor.learner import Played
@@ -108,10 +108,15 @@ def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
     """
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     task, settings = agent.task, agent.settings
-    if GPI in settings.aggregation:
+    if any(name in settings.aggregation for name in (GPI, *SELECTIONS)):
         raise BadInput(
-            f"an agent with the aggregation {settings.aggregation!r} acts by plans, not by advice alone, so that no "
-            "share of it can be told: look at agent.preferences(state)"
+            f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
+            "advice alone, so that no share of it can be told: explain single states with agent.explain"
+        )
+    if task.continuous:
+        raise BadInput(
+            f"the actions of {task.name!r} are real numbers, and reports are of agents that choose among a few: "
+            "explain single states with agent.explain"
         )
     stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
     with stage:

@@ -532,13 +532,8 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         raise ValueError("range")
     if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):
         raise ValueError("order")
-    _ = (
-        trace.names,
-        trace.weights,
-        header["settings"]["seed"],
-        header["draws"],
-        header["seed"],
-        header["version"],
-        header["trained"],
-    )
+    if {"draws", "seed", "version", "trained"} - set(header) or "seed" not in header["settings"]:
+        raise ValueError("header")
+    if len(trace.names) != n or trace.weights.shape != (n,):
+        raise ValueError("advisors")
     return trace

@@ -200,8 +200,7 @@ def choose(total, epsilon, word):
 @inside
 def behave(total, epsilon, behaviour):
     """The probabilities with which `choose` takes each action."""
-    actions = total.shape[0]
-    best, ties = total[0], 0
+    actions, best, ties = total.shape[0], total[0], 0
     for a in range(1, actions):
         best = larger(best, total[a])
     for a in range(actions):
@@ -429,9 +428,7 @@ def play(
     """Play and learn for `turns` turns in a compiled world, or, where `scores` has room, until it is full of games."""
     slots = unpack(whole, real)
     rows, nexts = slots.rows, slots.nexts
-    games, game = scores.shape[0], 0
-    m, played = 0, 0
-    entering = True
+    games, game, m, played, entering = scores.shape[0], 0, 0, 0, True
     while played < turns and (games == 0 or game < games):
         now = turn_key(run.key, clock[TURN])
         if clock[FRESH] == 1:
@@ -447,7 +444,6 @@ def play(
             place(slots, committee, rows, m)
             hear(combine, table, Seen(slots.advisors, rows, slots.voice, m), slots, committee, voice)
             entering = False
-
         action, before = next_action(voice.total, clock, run), m
         terminated = step(constants, x, action, now, slots.advisors, m, slots.reward, slots.ended)
         first = pay(slots, m, committee, tally, returns[min(game, returns.shape[0] - 1)])
@@ -474,23 +470,9 @@ def play(
             place(joined, committee, joined.rows, size)
             seen = Seen(joined.advisors, joined.rows, joined.voice, size)
         advance(
-            combine,
-            expect,
-            table,
-            counts,
-            slots,
-            rows,
-            nexts,
-            m,
-            seen,
-            committee,
-            action,
-            decay,
-            now,
-            run,
-            voice,
+            combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice,
             clock,
-        )
+        )  # fmt: skip
         if PSEUDO or first < before or run.sigma > 0.0:
             for i in range(before):
                 slots.reward[i], slots.ended[i] = 0.0, 0
@@ -500,7 +482,6 @@ def play(
                 slots.advisors[i], nexts[i], slots.voice[i] = seen.advisors[i], seen.rows[i], seen.voice[i]
             seat(slots, committee, m)
         rows, nexts = nexts, rows
-
         played += 1
         if end_turn(clock, tally, run, terminated, False):
             if game < games:
@@ -521,8 +502,8 @@ def ask(constants, x, table, whole, real, committee, voice):
     return m
 
 
-SPEAKS = PSEUDO = False  # bound: whether the world has a `speaks` and a `pseudo` of its own
-JOINS = False  # bound: whether advisors may join while a game goes on
+# bound: whether the world has a `speaks` and a `pseudo` of its own, and whether advisors may join during a game
+SPEAKS = PSEUDO = JOINS = False
 
 
 @inside
@@ -594,7 +575,6 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
         first = pay(slots, m, committee, tally, real[RETURNS])
         perceive(slots, m, now, run)
         m = settle(table, slots, rows, m, committee, action, decay, run, first, event == TERMINATED, voice)
-
     count = 0
     if event != TERMINATED:
         for j in range(whole.shape[1]):
@@ -606,23 +586,9 @@ def adapter_turn(table, counts, whole, real, voices, firsts, signals, clock, tal
             nexts[i] = firsts[whole[VIEW, slots.advisors[i]]] + whole[POSITION, slots.advisors[i]]
         seen = Seen(whole[ARRIVED], whole[ARRIVED_ROW], real[ARRIVED_VOICE], count)
         advance(
-            combine,
-            expect,
-            table,
-            counts,
-            slots,
-            rows,
-            nexts,
-            m,
-            seen,
-            committee,
-            action,
-            decay,
-            now,
-            run,
-            voice,
+            combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice,
             clock,
-        )
+        )  # fmt: skip
     if stepped and end_turn(clock, tally, run, event == TERMINATED, event == TRUNCATED):
         return 0
     for i in range(count):

@@ -27,6 +27,7 @@ from multiadvisor.tabular.selection import needs_of
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task, Transition
 
+_ROWS = kernel.Slots._fields.index("rows")  # of the slots' first array; advisors and voices are first in theirs
 LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 
 
@@ -259,8 +260,8 @@ class CompiledLearner(Tables):
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The advisors that have a say [m] and their rows [m] in a state x of the world."""
-        advisors, rows, voice, _ = self._asked(state)
-        heard = voice != 0.0
+        m, whole, real, _ = self._asked(state)
+        advisors, rows, heard = whole[0, :m], whole[_ROWS, :m], real[0, :m] != 0.0
         return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
 
     @property
@@ -284,8 +285,8 @@ class CompiledLearner(Tables):
             self.made.codes, self.made.ends, self.made.parameters, room[0], room[1], room[2], np.zeros(3), self.plans
         )
 
-    def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Who is active [m], on which rows [m], with which voice [m], and the preferences [A]."""
+    def _asked(self, state: Any) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """How many are active, the two arrays of the slots in which they stand, and the preferences [A]."""
         world = self.task.world
         assert world is not None
         x = world.checked(state, self.task.name)
@@ -295,8 +296,7 @@ class CompiledLearner(Tables):
             m = self._ask(world.constants, x, self.table, whole, real, self.committee, voice)
         except NumbaError as error:
             raise self._not_compiled(error) from None
-        slots = kernel.Slots(*whole, *real)
-        return slots.advisors[:m], slots.rows[:m], slots.voice[:m], voice.total
+        return m, whole, real, voice.total
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.aggregations import CORRECTION
 from multiadvisor.compiling import compiled
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Focus, Task, World
@@ -46,6 +47,8 @@ def _features(task: Task, what: str, given: Focus) -> Place:
 def _whole_state(task: Task, world: World, what: str) -> Place:
     """The number of a state x among all that its `sizes` allow."""
     way_out = f"name features of it with {what}=Focus({what!r}, state=function, states=number)"
+    if what == CORRECTION:
+        way_out += ", or learn with a network (deep=, on the command line --deep)"
     if world.sizes is None:
         raise BadInput(
             f"the states of task {task.name!r} cannot be counted, as its world gives no sizes: give them, or {way_out}"

@@ -8,6 +8,9 @@ The p-norm of n wishes is at least the largest of them and at most n^(1/p) times
 w_j Q_j(x, a) >= M(x) / n^(1/p), and the same holds with gamma n^(1/p) for gamma, where that is below 1. The maximum is
 p without bound, and the sum is p = 1.
 
+The maximum with a share c of the sum, of either sign: the sum of n wishes is between 0 and n M(x), so that some advisor
+has w_j Q_j(x, a) >= (1 - |c| n) M(x), and the same holds with gamma / (1 - |c| n) for gamma, where that is below 1.
+
 With chance the argument holds in expectation: E[gamma^(T - 1)] >= M(x) / max M, where T is the turn that may pay.
 
 With fears that are added to the maximum of wishes, a greedy action is worth at least M(x) - D(x) to some wish, D(x) the
@@ -35,6 +38,13 @@ def exponent(solution: Solution) -> float | None:
     return {"sum": 1.0, "max": math.inf, "p_norm": parameter}.get(found.name)
 
 
+def share_of_sum(solution: Solution) -> float | None:
+    """|c| of an aggregation that is one `max_plus` over everybody; None for others."""
+    if len(solution.voices.parts) != 1 or solution.voices.parts[0][0].name != "max_plus":
+        return None
+    return abs(solution.voices.parts[0][1])
+
+
 def broken_premises(solution: Solution, *, chance: bool = False) -> tuple[str, ...]:
     """What the bound needs and this solution has not, each with an instance; with `chance`, actions may be uncertain.
 
@@ -44,7 +54,7 @@ def broken_premises(solution: Solution, *, chance: bool = False) -> tuple[str, .
     if solution.planning != "egocentric":
         found.append(f"planning is {solution.planning}, not egocentric")
     p = exponent(solution)
-    if p is None:
+    if p is None and share_of_sum(solution) is None:
         found.append(f"the aggregation {solution.aggregation!r} is no maximum, p-norm or sum of all advisors")
     if (mdp.weights < 0).any():
         found.append(f"the weight of {mdp.advisors[int(mdp.weights.argmin())]!r} is negative")
@@ -72,12 +82,13 @@ def hope(solution: Solution) -> np.ndarray:
 
 
 def rate(solution: Solution) -> float:
-    """gamma n^(1/p) for the advisors that speak at the same time: the bound needs it below 1."""
-    p = exponent(solution)
-    if p is None:
-        return math.inf
+    """gamma n^(1/p), or gamma / (1 - |c| n), for the n that speak at the same time: the bound needs it below 1."""
+    p, share = exponent(solution), share_of_sum(solution)
     most = max(int((solution.mdp.heard > 0).sum(axis=1).max()), 1)
-    return float(solution.mdp.discounts(solution.gamma).max()) * most ** (1.0 / p)
+    gamma = float(solution.mdp.discounts(solution.gamma).max())
+    if p is not None:
+        return gamma * most ** (1.0 / p)
+    return math.inf if share is None or share * most >= 1.0 else gamma / (1.0 - share * most)
 
 
 def earning_bound(solution: Solution) -> np.ndarray:
@@ -95,8 +106,8 @@ def earning_bound(solution: Solution) -> np.ndarray:
     factor = rate(solution)
     if factor >= 1.0:
         raise BadInput(
-            f"gamma n^(1/p) is {factor:.4g} in {solution.mdp.name!r}, and only below 1 are the turns bounded: take a "
-            "smaller gamma, a larger p, or max"
+            f"{'gamma n^(1/p)' if exponent(solution) else 'gamma / (1 - |c| n)'} is {factor:.4g} in "
+            f"{solution.mdp.name!r}, and only below 1 are the turns bounded: take a smaller gamma, a larger p, or max"
         )
     strongest = hope(solution)
     if factor == 0.0:  # who looks no further than one turn is paid in that turn

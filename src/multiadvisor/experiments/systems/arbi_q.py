@@ -43,17 +43,17 @@ def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
         scaled(*scales), planning="egocentric", aggregation=config["heard"], gamma=0.9, epsilon=0.1, seed=config["seed"]
     )
     scores = []
-    for epoch in range(EPOCHS):
-        agent.learn(TURNS // EPOCHS, progress=False)
+    for epoch in range(config["epochs"]):
+        agent.learn(config["turns"] // config["epochs"], progress=False)
         scores.append(float((agent.evaluate(GAMES, seeds=(epoch,)).played.returns / scales).sum(axis=1).mean()))
         if tell is not None:
-            tell((epoch + 1) / EPOCHS)
+            tell((epoch + 1) / config["epochs"])
     return {"scores": scores}
 
 
 def job(heard: str, scale: str, seed: int) -> Job:
     """A run."""
-    return Job("scale", {"heard": heard, "scale": scale, "seed": seed})
+    return Job("scale", {"heard": heard, "scale": scale, "turns": TURNS, "epochs": EPOCHS, "seed": seed})
 
 
 def jobs(seeds: int) -> list[Job]:

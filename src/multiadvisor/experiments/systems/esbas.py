@@ -18,7 +18,7 @@ from multiadvisor.statistics import paired
 from multiadvisor.task import Task
 from multiadvisor.worlds.adapter import Bins
 
-EPOCHS, GAMMA, MARGIN = 12, 0.9, 0.05
+EPOCHS, GAMMA, MARGIN = 13, 0.9, 0.05
 ENVIRONMENT = "multiadvisor/Negotiation-v0"
 EARLY = slice(4, 7)  # epochs, of 16 to 64 dialogues
 
@@ -39,7 +39,7 @@ def network(*hidden: int) -> Callable[[int], MultiAdvisor]:
 
     def make(seed: int) -> MultiAdvisor:
         deep = DeepSettings(
-            hidden=hidden, starts=64, update_every=1, replay=20_000, learning_rate=2e-3, target_every=200
+            hidden=hidden, starts=64, update_every=1, replay=20_000, learning_rate=1e-3, target_every=500
         )
         return MultiAdvisor(
             Task.from_gymnasium(_environment()), planning="egocentric", gamma=GAMMA, seed=seed, deep=deep
@@ -52,7 +52,7 @@ MEMBERS: dict[str, Callable[[int], MultiAdvisor]] = {
     "coarse table": tabled(2, 2, 1, 1, 1),
     "fine table": tabled(5, 5, 3, 4, 3),
     "linear": network(),
-    "network": network(32, 32),
+    "network": network(64, 64),
 }
 COARSE, NETWORK = "coarse table", "network"
 

@@ -56,7 +56,7 @@ def regret_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
         agent = MultiAdvisor(task, aggregation=config["heard"], seed=config["seed"], **settings)
-        agent.learn(TURNS, progress=False)
+        agent.learn(config["turns"], progress=False)
     mdp = enumerate_task(task)
     policy = np.eye(ACTIONS)[[agent.act(np.array([state])) for state in range(STATES)]]  # [S, A]
     alone = solve(mdp, "egocentric", GAMMA).values.max(axis=-1) @ mdp.start  # [n]
@@ -66,7 +66,7 @@ def regret_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
 
 def job(heard: str, minds: str, constant: float, seed: int) -> Job:
     """A run."""
-    return Job("regret", {"heard": heard, "minds": minds, "constant": constant, "seed": seed})
+    return Job("regret", {"heard": heard, "minds": minds, "constant": constant, "turns": TURNS, "seed": seed})
 
 
 def cases() -> list[tuple[str, str, float]]:

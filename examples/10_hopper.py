@@ -1,0 +1,17 @@
+"""Hopper with an advisor for each term of its reward: who wants what of the next push, and other weights on the way.
+
+Needs multiadvisor[deep,mujoco]. Some 20 seconds; a hopper that runs takes a million transitions and 256 x 256 units.
+"""
+
+import gymnasium
+
+import multiadvisor as mad
+
+task = mad.Task.from_gymnasium("Hopper-v5", "info:reward_*")
+agent = mad.MultiAdvisor(task, gamma=0.99, seed=0, continuous={"hidden": (64, 64), "starts": 1_000})
+agent.learn(8_000)
+print(task.names, agent.evaluate(games=3))
+state, _ = gymnasium.make("Hopper-v5").reset(seed=0)
+print(agent.explain(state))
+agent.reweight(ctrl=10.0).learn(1_000)
+print("with effort ten times as dear:", agent.evaluate(games=3))

@@ -1,0 +1,85 @@
+"""A council: advisors that learn each in a way of its own, one with a table, another with a network, heard together.
+
+Inside a MultiAdvisor all advisors are tables, or all are outputs of networks. In a council every member is an agent
+with a task of its own, on the same environment: its own reward, its own view, its own learner and settings. All of them
+learn from every transition, and the aggregation is one of the registered ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.aggregations import epsilon_greedy, greedy
+from multiadvisor.committee import Team, voices_of
+from multiadvisor.errors import BadInput
+from multiadvisor.settings import finite_number, whole_number
+from multiadvisor.task import Focus
+
+
+class Council:
+    """Agents that are heard together: `act` and `observe` are those of a MultiAdvisor.
+
+    A member that plans egocentrically learns as if it were in control; with sarsa, from what the council does next.
+
+    >>> import gymnasium
+    >>> import multiadvisor as mad
+    >>> env = gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0)
+    >>> def alone(j, **how):
+    ...     task = mad.Task.from_gymnasium(env, [mad.Focus(f"goal {j + 1}", reward=j)])
+    ...     return mad.MultiAdvisor(task, planning="egocentric", gamma=0.3, **how)
+    >>> council = Council({"first": alone(0, alpha=0.5), "second": alone(1, alpha=0.1)})
+    >>> for action in (1, 2) * 50:
+    ...     council.observe(0, action, np.eye(3)[action][1:] * [1.0, 2.0], 0, terminated=True)
+    >>> council.preferences(0).round(2).tolist(), council.act(0)
+    ([0.0, 1.0, 1.99], 2)
+    """
+
+    def __init__(
+        self, members: Mapping[str, MultiAdvisor], *, aggregation: str = "sum",
+        weights: Mapping[str, float] | None = None, epsilon: float = 0.05, seed: int = 0,
+    ) -> None:  # fmt: skip
+        if not members:
+            raise BadInput("a council without members hears nobody: give at least one")
+        self.names, self.members = tuple(members), tuple(members.values())
+        for name, member in members.items():
+            if member.task.actions != self.members[0].task.actions:
+                raise BadInput(f"member {name!r} has other actions than {self.names[0]!r}: give both one environment")
+        given = dict(weights or {})
+        for name in given:
+            if name not in members:
+                raise BadInput(f"no member of the council is called {name!r}: its members are {', '.join(members)}")
+        self.weights = np.array([finite_number(f"the weight of {name!r}", given.get(name, 1.0)) for name in members])
+        self.aggregation = aggregation
+        self.voices = voices_of(Team("council", tuple(Focus(name) for name in self.names)), aggregation)
+        self.epsilon = finite_number("epsilon", epsilon)
+        self._generator = np.random.default_rng(whole_number("seed", seed))
+
+    def advice(self, state: Any) -> tuple[tuple[str, ...], np.ndarray]:
+        """The members' names [m], and what each of them prefers [m, A]."""
+        return self.names, np.stack([np.asarray(member.preferences(state), float) for member in self.members])
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """What comes of it [A]."""
+        found: np.ndarray = self.voices.prefer(self.advice(state)[1], self.weights)
+        return found
+
+    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> int:
+        """The greedy action; with `explore`, with probability epsilon any other."""
+        preferences, first = self.preferences(state), self.members[0].task.first_action
+        if explore:
+            return first + int(epsilon_greedy(preferences, self.epsilon, *self._generator.random(2)))
+        return first + int(greedy(preferences, draw))
+
+    def observe(
+        self, observation: Any, action: int, reward: Any, next_observation: Any, terminated: bool,
+        truncated: bool = False, info: dict[str, Any] | None = None, *, next_action: int | None = None,
+    ) -> None:  # fmt: skip
+        """All of them learn from the transition, each for its own reward."""
+        for member in self.members:
+            member.observe(
+                observation, action, reward, next_observation, terminated, truncated, info, next_action=next_action
+            )

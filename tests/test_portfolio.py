@@ -1,0 +1,139 @@
+"""A portfolio chooses who plays and lets everybody learn at the end of an epoch; a council hears everybody at once."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.council import Council
+from multiadvisor.errors import BadInput
+from multiadvisor.portfolio import UCB1, Portfolio, fading
+
+
+class Lever(gymnasium.Env):
+    """One turn: pulling lever a pays a."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(action), True, False, {}
+
+
+class Stubborn:
+    """Always the same action; remembers what it was told, and when it was asked."""
+
+    def __init__(self, action):
+        self.action, self.told, self.asked_after = action, [], []
+
+    def act(self, state):
+        self.asked_after.append(len(self.told))
+        return self.action
+
+    def observe(self, *transition, next_action=None):
+        self.told.append((transition[1], next_action))
+
+
+def never(epoch):
+    return 0.0
+
+
+def test_the_better_one_is_chosen_and_all_learn_from_all_games():
+    members = {"bad": Stubborn(0), "good": Stubborn(1)}
+    portfolio = Portfolio(members, exploration=never)
+    games = portfolio.play(Lever(), 8)
+    assert [game.epoch for game in games] == [e for e in range(8) for _ in range(1 << e)]
+    last = [game.member for game in games if game.epoch == 7]
+    assert np.mean(last) > 0.85
+    assert members["bad"].told == members["good"].told
+    assert len(members["bad"].told) == portfolio.turns == 255
+    assert all(game.value == game.member for game in games)
+
+
+def test_policies_are_frozen_within_an_epoch_and_the_bandit_begins_anew():
+    member = Stubborn(1)
+    portfolio = Portfolio({"one": member}, exploration=never)
+    portfolio.play(Lever(), 4)
+    assert member.asked_after == [0] + [1] * 2 + [3] * 4 + [7] * 8
+    both = Portfolio({"a": Stubborn(0), "b": Stubborn(1)}, exploration=never).play(Lever(), 5)
+    firsts = [[game.member for game in both if game.epoch == epoch][:2] for epoch in range(1, 5)]
+    assert firsts == [[0, 1]] * 4, "in every epoch each is tried once before anything else"
+
+
+def test_it_goes_on_in_pieces_as_in_one():
+    def values(*pieces):
+        portfolio = Portfolio({"a": Stubborn(0), "b": Stubborn(1)}, seed=3)
+        return [game for piece in pieces for game in portfolio.play(Lever(), piece)]
+
+    assert values(6) == values(2, 3, 1)
+
+
+def test_exploration_passes_and_the_action_that_follows():
+    member = Stubborn(1)
+    games = Portfolio({"one": member}, passes=2, exploration=lambda epoch: 1.0).play(Lever(), 6)
+    assert 0.3 < np.mean([game.value for game in games]) < 0.7
+    assert len(member.told) == 2 * 63
+    env, walker = gymnasium.make("FrozenLake-v1", is_slippery=False), Stubborn(2)
+    Portfolio({"one": walker}, exploration=never).play(env, 1)
+    assert walker.told == [(2, 2)] * (len(walker.told) - 1) + [(2, None)]
+    assert fading(2) == pytest.approx(0.36)
+
+
+def test_ucb_prefers_who_was_hardly_tried():
+    bandit = UCB1(2, 2.0)
+    bandit.times, bandit.totals = [1000, 1], [500.0, 0.4]
+    assert bandit.choose() == 1
+    bandit.confidence = 0.0
+    assert bandit.choose() == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "message"), [({"low": 1.0, "high": 1.0}, "smaller one"), ({"passes": 0}, "passes is 0")]
+)
+def test_what_is_refused(how, message):
+    with pytest.raises(BadInput, match=message):
+        Portfolio({"one": Stubborn(0)}, **how)
+    with pytest.raises(BadInput, match="nobody to choose"):
+        Portfolio({})
+
+
+# ---- a council -------------------------------------------------------------------------------------------------------
+def alone(j, **how):
+    env = gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0)
+    task = mad.Task.from_gymnasium(env, [mad.Focus(f"goal {j + 1}", reward=j)])
+    return mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, alpha=0.5, **how)
+
+
+def test_a_council_of_tables_is_a_committee_of_them():
+    """The same tables as one agent with both advisors, from the same transitions."""
+    council = Council({"goal 1": alone(0), "goal 2": alone(1)}, weights={"goal 1": 3.0})
+    task = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0))
+    agent = mad.MultiAdvisor(task.with_weights(**{"goal 1": 3.0}), planning="egocentric", gamma=0.9, alpha=0.5)
+    for who in (council, agent):
+        for action, following in ((0, 1), (1, None), (0, 2), (2, None)) * 3:
+            reward = np.eye(3)[action][1:] * [1.0, 2.0]
+            who.observe(0, action, reward, 0, terminated=action > 0, next_action=following)
+    assert np.array_equal(council.preferences(0), agent.preferences(0))
+    assert council.act(0) == agent.act(0)
+    votes = Council({"goal 1": alone(0), "goal 2": alone(1)}, aggregation="majority")
+    assert votes.preferences(0) == pytest.approx([2 / 3] * 3), "both are undecided"
+
+
+def test_a_council_explores_as_its_seed_has_it():
+    first, second = (Council({"goal 1": alone(0)}, epsilon=1.0, seed=seed) for seed in (1, 1))
+    actions = [[council.act(0, explore=True) for _ in range(20)] for council in (first, second)]
+    assert actions[0] == actions[1]
+    assert len(set(actions[0])) == 3
+
+
+def test_councils_that_cannot_be():
+    with pytest.raises(BadInput, match="hears nobody"):
+        Council({})
+    with pytest.raises(BadInput, match="no member of the council is called 'x'"):
+        Council({"goal 1": alone(0)}, weights={"x": 1.0})
+    other = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"))
+    with pytest.raises(BadInput, match="other actions"):
+        Council({"goal 1": alone(0), "lake": other})
