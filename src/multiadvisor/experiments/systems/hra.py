@@ -17,19 +17,22 @@ from multiadvisor.worlds.builtin import make
 from multiadvisor.worlds.fruit_goals import ON_BOARD
 from multiadvisor.worlds.maze import maze_of
 
-EPISODES = sorted({round(1.15**k) for k in range(56)})  # after which the greedy policy is looked at: 1 to about 2,200
-GAMES = 500  # greedy ones, each time
+EPISODES = sorted({round(1.25**k) for k in range(35)})  # after which the greedy policy is looked at: 1 to about 2,000
+GAMES = 300  # greedy ones, each time
 REACHED, NEAR = 0.95, 0.90  # of the optimal number of steps
 # Samples come from a random policy, as in the paper; nothing else is random here, so that a step size of 1 is sound.
-RANDOM = {"epsilon": 1.0, "alpha": 1.0}
+RANDOM = {"epsilon": 1.0, "alpha": 1.0, "planning": "agnostic", "gamma": 0.99}
+# Or from the agent itself, which explores a little. Here a sum of far-sighted heads gets stuck, and max does not.
+PLAYING = {"epsilon": 0.1, "alpha": 1.0, "planning": "egocentric", "gamma": 0.9, "aggregation": "max"}
 LEARNERS: dict[str, dict[str, Any]] = {
     "one head": {"heads": "fruits", "learner": "linear", "gamma": 0.85, "epsilon": 1.0, "alpha": 0.2},
-    "heads, whole state": {"heads": "whole", "planning": "agnostic", "gamma": 0.99, **RANDOM},
-    "heads, own cell": {"heads": "fruits", "planning": "agnostic", "gamma": 0.99, **RANDOM},
-    "general value functions": {"heads": "goals", "planning": "agnostic", "gamma": 0.99, **RANDOM},
-    "the same, greedy": {"heads": "goals", "planning": "egocentric", "gamma": 0.9, "aggregation": "max", **RANDOM},
+    "heads, whole state": {"heads": "whole", **RANDOM},
+    "heads, own cell": {"heads": "fruits", **RANDOM},
+    "general value functions": {"heads": "goals", **RANDOM},
+    "heads, own cell, playing": {"heads": "fruits", **PLAYING},
+    "general value functions, playing": {"heads": "goals", **PLAYING},
 }
-ONE, WHOLE, CELL, GVF, GREEDY = LEARNERS
+ONE, WHOLE, CELL, GVF, CELL_PLAYING, GVF_PLAYING = LEARNERS
 
 
 def job(learner: str, seed: int) -> Job:
@@ -45,8 +48,8 @@ def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None =
     agent = MultiAdvisor(make("hra-fruits", heads=config["heads"]), **config["settings"])
     turns, finished = [], []
     for k, episodes in enumerate(config["episodes"]):
-        while agent.games < episodes:
-            agent.learn(100, progress=False)
+        while (missing := episodes - agent.games) > 0:  # a little less than they should take: few calls, hardly beyond
+            agent.learn(max(100, int(0.9 * missing * agent.turns / max(agent.games, 1))), progress=False)
         seen = agent.evaluate(config["games"])
         turns.append(seen.turns)
         finished.append(seen.finished)
@@ -102,14 +105,13 @@ def statistics(results: Results, seeds: int) -> list[Found]:
     """Who needs how many episodes, and who comes near the optimum at all."""
     near = f"{NEAR:.0%} of the optimal number of steps"
     heads, one = (shares(results, name, seeds)[:, -1] for name in (CELL, ONE))
-    best = estimate(shares(results, GVF, seeds).max(axis=1))
+    best = estimate(np.maximum(*(shares(results, name, seeds).max(axis=1) for name in (GVF, GVF_PLAYING))))
     return [
         Found.above("episodes-whole", f"Plain heads on the whole state need more than five times the episodes of "
                     f"general value functions to {near}.", ratio(results, GVF, WHOLE, seeds, NEAR), 5.0),
-        Found.above("episodes-cell", f"Plain heads on the cell need more than five times the episodes of general value "
-                    f"functions to {near}.", ratio(results, GVF, CELL, seeds, NEAR), 5.0),
-        Found.above("fewer-episodes-cell", "They need more episodes, at least.", ratio(results, GVF, CELL, seeds, NEAR),
-                    1.0),
+        Found.above("episodes-cell", "So do plain heads on the cell.", ratio(results, GVF, CELL, seeds, NEAR), 5.0),
+        Found.above("episodes-playing", "So do plain heads on the cell where the agent itself plays, both with max.",
+                    ratio(results, GVF_PLAYING, CELL_PLAYING, seeds, NEAR), 5.0),
         Found.above("heads-beat-one", "Plain heads on the cell come nearer to the optimum than one head, at the end.",
                     paired(heads, one)),
         Found.above("optimum", f"General value functions come to {REACHED:.0%} of the optimal number of steps.", best,
@@ -122,7 +124,7 @@ def draw(results: Results, seeds: int) -> Any:
     from multiadvisor import plots
 
     curves = {name: shares(results, name, seeds) for name in LEARNERS}
-    words = ("episodes of random behaviour", "optimal number of steps / steps of the greedy policy")
+    words = ("episodes", "optimal number of steps / steps of the greedy policy")
     figure = plots.one_axis(plots.bands, curves, np.array(EPISODES), words)
     figure.axes[0].set_xscale("log")
     return figure
@@ -136,7 +138,7 @@ SYSTEM = System(
     "Heads that are general value functions learn in far fewer episodes than plain ones, which beat one head.",
     focus="a fruit each; or a place each, towards which a general value function goes",
     view="the cell",
-    planning="agnostic; the greedy one is egocentric",
+    planning="agnostic; egocentric with max",
     aggregator="sum, over the places that hold fruit; max",
     guarantee="each head's own values, learned off-policy from all transitions",
     jobs=jobs,
@@ -145,6 +147,8 @@ SYSTEM = System(
     choices=(
         "tables in the place of networks: what the paper calls HRA is here plain heads on the whole state, HRA+2 plain "
         "heads on the cell, HRA+3 general value functions",
+        "samples of a random policy, as in the paper; and of the agent itself, with epsilon 0.1",
+        "a learner that does not get there in all episodes counts with the last one: such ratios are at least so large",
         "the one head is linear in the same features, in the place of DQN",
     ),
 )  # fmt: skip
