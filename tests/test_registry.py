@@ -61,7 +61,8 @@ def filled(name, parameter, advice, weights):
 def ahead_for(advice, action, seed):
     generator = np.random.default_rng(seed)
     counts = generator.integers(1, 9, advice.shape).astype(float)
-    return Ahead(action, action, generator.dirichlet(np.ones(advice.shape[1])), counts)
+    behaviour, *targets = generator.dirichlet(np.ones(advice.shape[1]), 1 + len(advice))
+    return Ahead(action, action, behaviour, counts, np.array(targets))
 
 
 # ---- the two forms ---------------------------------------------------------------------------------------------------
@@ -72,7 +73,8 @@ def test_a_planning_and_its_twin_agree(name, advice, data, seed):
     planning, action = PLANNINGS[name], data.draw(st.integers(0, advice.shape[1] - 1))
     ahead, scale = ahead_for(advice, action, seed), np.abs(advice).max()
     wanted = bootstrap(planning, advice, ahead)
-    got = [twin(planning.value)(q, ahead._replace(counts=row)) for q, row in zip(advice, ahead.counts, strict=True)]
+    rows = zip(advice, ahead.counts, ahead.target, strict=True)
+    got = [twin(planning.value)(q, ahead._replace(counts=times, target=policy)) for q, times, policy in rows]
     close(got, wanted, name, scale)
     policy = np.asarray(planning(advice, ahead))
     assert (policy >= 0).all()
@@ -94,7 +96,7 @@ def test_a_planning_on_jax_arrays(name):
     advice = np.random.default_rng(1).normal(size=(5, 4))
     ahead = ahead_for(advice, 2, 1)
     with jax.enable_x64(True):
-        there = Ahead(2, 2, jnp.asarray(ahead.behaviour), jnp.asarray(ahead.counts))
+        there = Ahead(2, 2, *(jnp.asarray(each) for each in (ahead.behaviour, ahead.counts, ahead.target)))
         got = jax.jit(lambda a, b: bootstrap(PLANNINGS[name], a, b))(jnp.asarray(advice), there)
         np.testing.assert_allclose(got, bootstrap(PLANNINGS[name], advice, ahead), rtol=1e-12, atol=1e-12)
 
@@ -288,7 +290,7 @@ def test_where_nobody_is_there_or_everybody_is_silent_nothing_is_preferred(name)
         ("summ", "unknown aggregation 'summ': did you mean 'sum'?"),
         (
             "mine",
-            "majority, max, max_plus, normalised, p_norm, ranks, sum, or import the file that registers it ",
+            "majority, max, max_plus, normalised, p_norm, ranks, sum, w_learning, or import the file that registers it ",
         ),
         ("p_norm:0.5", "the exponent of 'p_norm' is '0.5': give a number of at least 1, as in p_norm:5"),
         ("p_norm:", "the exponent of 'p_norm' is '': give a number of at least 1"),

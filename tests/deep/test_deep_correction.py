@@ -79,7 +79,7 @@ def test_refused_in_one_line():
         mad.MultiAdvisor(named, deep=TABLE, **CORRECTED)
     with pytest.raises(BadInput, match="is learned beside tables, and there are none here"):
         mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=gpi", deep=TABLE)
-    with pytest.raises(BadInput, match="give 'correction' alone"):
+    with pytest.raises(BadInput, match="is of all advisors: give it alone"):
         mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=correction", deep=TABLE)
 
 

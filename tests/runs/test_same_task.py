@@ -278,6 +278,9 @@ def test_other_weights_are_taken_where_values_do_not_depend_on_them(tmp_path, pl
     refused(tmp_path / "c", "whose weights are in the values it learned, and the given task has others: give", other)
 
 
+PAIR = ("egocentric", "empathic")
+
+
 def test_values_that_depend_on_the_weights_ask_for_a_word(tmp_path):
     task = mad.make("two-goal")
     saved(task, tmp_path / "a", 500)
@@ -288,9 +291,17 @@ def test_values_that_depend_on_the_weights_ask_for_a_word(tmp_path):
     refused(tmp_path / "a", "other advisors", mad.make("two-goal", r1=2.0), reweight=True)
 
 
-def test_a_run_goes_on_with_its_own_weights_only(tmp_path, capsys):
-    line = ["train", "two-goal", "--planning", "egocentric", "--epochs", "1", "--transitions", "50", "--games", "1"]
-    line += ["--out", str(tmp_path / "a")]
-    assert cli.main(line) == 0
-    assert cli.main([*line, "--resume", "--weights", "goal 1=3"]) == 2
+def test_a_run_goes_on_with_other_weights_only_where_it_can_and_where_it_is_told_to(tmp_path, capsys):
+    line = ["train", "two-goal", "--epochs", "1", "--transitions", "50", "--games", "1"]
+    own, asks = ([*line, "--planning", planning, "--out", str(tmp_path / planning)] for planning in PAIR)
+    for each in (own, asks):
+        assert cli.main(each) == 0
+    capsys.readouterr()
+    assert cli.main([*asks, "--resume", "--weights", "goal 1=3"]) == 2
+    assert "whose empathic values depend on the weights" in capsys.readouterr().err
+    assert cli.main([*own, "--resume", "--weights", "goal 1=3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reweighted"] == [
+        {"turns": 50, "weights": {"goal 1": 3.0, "goal 2": 1.0}}
+    ]
+    assert cli.main([*own, "--resume"]) == 2
     assert "with other advisors, weights or options" in capsys.readouterr().err

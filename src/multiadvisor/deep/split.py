@@ -65,10 +65,12 @@ def with_correction(split: Split, task: Task, gamma: float) -> Split:
             f"the correction of task {task.name!r} names features, which are for tables: a network sees the whole "
             "observation, leave Task.correction out"
         )
-    if any(focus.speaks is not None for focus in task.foci) or (task.world is not None and task.world.speaks):
+    if any(focus.speaks is not None for focus in task.foci) or (
+        task.world is not None and (task.world.speaks or task.world.joins)
+    ):
         raise BadInput(
-            f"some advisors of task {task.name!r} fall silent, and the correction is of a sum of the same advisors "
-            "throughout: let everybody speak, or choose another aggregation"
+            f"some advisors of task {task.name!r} fall silent or join, and the correction is of a sum of the same "
+            "advisors throughout: let everybody speak, or choose another aggregation"
         )
     merge = split.merge
     return replace(

@@ -15,7 +15,6 @@ from multiadvisor.errors import BadInput, unknown
 from multiadvisor.grid import Grid, Sprite
 from multiadvisor.task import Task
 from multiadvisor.worlds.gadgets import finite_task
-from multiadvisor.worlds.registry import register_task
 
 GROWTH, MOST, FIRST, LEAST = 0.5, 200_000, 150_000, 200
 CAUGHT, COST, UNIT = 0.98, 1000.0, 1000.0  # rewards are in thousands of fish
@@ -42,15 +41,8 @@ def _grid(boats: int) -> Grid:
     )  # fmt: skip
 
 
-@register_task("fishery")
-def fishery(boats: int = 10, heard: str = "fleet", start: str = "paper", years: int = 100) -> Task:
-    """Boats share a stock of fish and decide one after the other how hard to fish; they can fish it to extinction.
-
-    boats: how many, each with an advisor.
-    heard: "fleet", all advisors judge every boat's decision, or "boat", only that of the boat that decides.
-    start: "paper", 150,000 fish, or "anywhere", any level.
-    years: games are cut off after this many.
-    """
+def make_task(boats: int, heard: str, start: str, years: int) -> Task:
+    """`fishery`; its options are explained in `compiled_tasks`."""
     for what, given, known in (("heard", heard, HEARD), ("start", start, STARTS)):
         if given not in known:
             raise unknown(f"option {what} of task 'fishery'", given, known)

@@ -16,7 +16,6 @@ from multiadvisor.errors import BadInput, unknown
 from multiadvisor.task import Task
 from multiadvisor.worlds.board import parse_maze
 from multiadvisor.worlds.pac_boy import maze_task
-from multiadvisor.worlds.registry import register_task
 
 PLACES = """\
 .________.
@@ -109,14 +108,8 @@ def whole_state(world, x, advisors, m, local):
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
-@register_task("hra-fruits")
-def hra_fruits(heads: str = GOALS, limit: int = 300) -> Task:
-    """Ten places on an open 10 x 10 grid, fruit on five of them, any start (van Seijen and others 2017).
-
-    heads: "goals", a general value function for each place; "fruits", an advisor while its fruit is there, which sees
-        Pac-Boy's cell; "whole", one that sees the whole state.
-    limit: games are cut off after this many turns.
-    """
+def make_task(heads: str, limit: int) -> Task:
+    """`hra-fruits`; its options are explained in `compiled_tasks`."""
     if heads not in HEADS:
         raise unknown("heads", heads, HEADS)
     if limit < 1:

@@ -17,7 +17,6 @@ from multiadvisor.draws import WORLD, draw, uniform
 from multiadvisor.errors import BadInput
 from multiadvisor.grid import Grid, Sprite, Tile
 from multiadvisor.task import Focus, Task, World
-from multiadvisor.worlds.registry import register_task
 
 FINE = float(1 << 40)
 LEFT, RIGHT, GOAL, FASTEST = -1.2, 0.6, 0.5, 0.07
@@ -124,14 +123,8 @@ def _grid() -> Grid:
     )  # fmt: skip
 
 
-@register_task("mountain-car")
-def mountain_car(scale: float = 50.0, discount: float = 0.99, limit: int = 200) -> Task:
-    """MountainCar-v0 in cells of position and speed: an advisor without shaping, three shaped by a potential.
-
-    scale: the largest difference of potential, in turns.
-    discount: that of the shaping; learn with the same gamma, so that it does not change the best policy.
-    limit: games are cut off after this many turns.
-    """
+def make_task(scale: float, discount: float, limit: int) -> Task:
+    """`mountain-car`; its options are explained in `compiled_tasks`."""
     if limit < 1:
         raise BadInput(f"limit is {limit}: a game has at least 1 turn")
     if not (0.0 <= scale < math.inf and 0.0 <= discount <= 1.0):

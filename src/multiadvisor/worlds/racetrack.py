@@ -17,7 +17,6 @@ from multiadvisor.draws import WORLD, below, draw, uniform
 from multiadvisor.errors import BadInput
 from multiadvisor.grid import Grid, Sprite, Tile
 from multiadvisor.task import Focus, Outcome, Task, World
-from multiadvisor.worlds.registry import register_task
 
 INFIELD, WIDTH = (15, 20), 10
 FASTEST = 3  # cells a turn, each way
@@ -178,12 +177,8 @@ def _grid(world: RacetrackConstants) -> Grid:
     )  # fmt: skip
 
 
-@register_task("racetrack")
-def racetrack(limit: int = 1000) -> Task:
-    """A lap on a track 10 wide around an infield of 15 x 20: an advisor for progress, one for the walls.
-
-    limit: games are cut off after this many turns.
-    """
+def make_task(limit: int) -> Task:
+    """`racetrack`; its options are explained in `compiled_tasks`."""
     if limit < 1:
         raise BadInput(f"limit is {limit}: a game has at least 1 turn")
     height, width = (side + 2 * WIDTH for side in INFIELD)

@@ -14,7 +14,6 @@ from multiadvisor.compiling import compiled
 from multiadvisor.draws import WORLD, below, draw
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Focus, Task, World
-from multiadvisor.worlds.registry import register_task
 
 
 class ChainConstants(NamedTuple):
@@ -55,15 +54,8 @@ def step(world, x, action, key, advisors, m, reward, ended):
     return False
 
 
-@register_task("tile-chain")
-def tile_chain(length: int = 50, width: int = 2, mapping: str | None = None, mapped_alpha: float = 1.0) -> Task:
-    """A chain of places, any of them the first; beyond its right end is 1. Seen through overlapping tiles.
-
-    length: how many places.
-    width: how many of them a tile covers, and how many tilings there are: an advisor for each.
-    mapping: the scale on which values are moved, as in log:100.
-    mapped_alpha: the step size on that scale.
-    """
+def make_task(length: int, width: int, mapping: str | None, mapped_alpha: float) -> Task:
+    """`tile-chain`; its options are explained in `compiled_tasks`."""
     if not (1 <= width <= 20 and 2 <= length <= 10_000):
         raise BadInput(f"a chain of {length} places and tiles of {width} cannot be: choose 2 to 10,000, and 1 to 20")
     foci = tuple(
