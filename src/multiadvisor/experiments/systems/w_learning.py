@@ -142,5 +142,6 @@ SYSTEM = System(
         "W and Q are learned at the same time, with one step size; W is not learned from a turn in which the "
         "aggregator explored, as nobody was obeyed then.",
         "Among equal W the first advisor decides.",
+        "The crowd of one mind was chosen after independent interests had shown no gain over the sum; both are kept.",
     ),
 )
