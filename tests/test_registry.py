@@ -290,7 +290,7 @@ def test_where_nobody_is_there_or_everybody_is_silent_nothing_is_preferred(name)
         ("summ", "unknown aggregation 'summ': did you mean 'sum'?"),
         (
             "mine",
-            "majority, max, max_plus, normalised, p_norm, ranks, sum, w_learning, or import the file that registers it ",
+            "max, max_plus, normalised, p_norm, ranks, sum, w_learning, or import the file that registers it ",
         ),
         ("p_norm:0.5", "the exponent of 'p_norm' is '0.5': give a number of at least 1, as in p_norm:5"),
         ("p_norm:", "the exponent of 'p_norm' is '': give a number of at least 1"),
