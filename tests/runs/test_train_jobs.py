@@ -151,9 +151,7 @@ def test_planted_modules_are_never_imported(tmp_path, monkeypatch):
     """Gymnasium imports what stands before a colon in a name: no config and no checkpoint may use that."""
     from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
-    (tmp_path / "planted_here.py").write_text(
-        f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
-    )
+    (tmp_path / "planted_here.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
     monkeypatch.syspath_prepend(tmp_path)
     name = "gymnasium:planted_here:Thing-v0"
     with pytest.raises(mad.BadInput, match="module to import"):
