@@ -35,7 +35,8 @@ def machine() -> str:
         return platform.processor() or platform.machine()
 
 
-def _seconds(work: Callable[..., Any], *arguments: Any) -> float:
+def seconds_of(work: Callable[..., Any], *arguments: Any) -> float:
+    """The CPU time of a call."""
     start = time.process_time()
     work(*arguments)
     return time.process_time() - start
@@ -116,7 +117,7 @@ def kernel(rounds: int = 9) -> dict[str, Any]:
             pairs = []
             for _ in range(rounds + 1):
                 agent = MultiAdvisor(task, planning=planning, gamma=gamma, noise=noise, seed=0).prepare()
-                pairs.append((_seconds(native.run, _BLOCK), _seconds(agent._learner.run, _BLOCK)))
+                pairs.append((seconds_of(native.run, _BLOCK), seconds_of(agent._learner.run, _BLOCK)))
             if noise == 0 and not np.array_equal(native.table, tables_of(agent).table):
                 raise BadInput(f"the C loop and the kernel differ for {name}: their speeds cannot be compared")
             c, own = np.array(pairs[1:]).T  # the first round only warms up
@@ -176,9 +177,9 @@ def gymnasium(rounds: int = 9) -> dict[str, Any]:
         for _ in range(rounds + 1):
             for key, (world, work) in runs.items():
                 recorded[key].clear()
-                whole = _seconds(work)
+                whole = seconds_of(work)
                 actions = list(recorded[key])
-                alone = _seconds(_replay, world, actions)
+                alone = seconds_of(_replay, world, actions)
                 if key == "multiadvisor":
                     agent.evaluate(1)  # whereupon it goes back to its own game, outside the clock
                     agent.learn(1, progress=False)
@@ -263,7 +264,7 @@ def advisors(rounds: int = 9) -> dict[str, Any]:
     for _ in range(rounds + 1):
         for (n, active), agent in cases.items():
             turns = max(15_000_000 // active // 10, 300)
-            times[n, active].append(_seconds(agent._learner.run, turns) / turns * 1e9)
+            times[n, active].append(seconds_of(agent._learner.run, turns) / turns * 1e9)
     rows = [
         {"n": n, "active": active, "ns_per_turn": float(np.median(values[1:])),
          "ns_per_turn_and_active_advisor": float(np.median(values[1:])) / active}

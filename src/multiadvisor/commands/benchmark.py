@@ -11,6 +11,7 @@ from multiadvisor.errors import BadInput
 # what can be measured: the module that does it (each has BENCHMARKS and describe), and a line of help
 KINDS = {
     "kernel": ("tables", "the general learner against a C loop written for Pac-Boy alone (needs a C compiler)"),
+    "aggregations": ("hearing", "what an aggregation costs beside the sum"),
     "gymnasium": ("tables", "what learning adds to a step of an environment, beside MORL-Baselines if installed"),
     "advisors": ("tables", "the cost of a turn against the number of advisors, active and not"),
     "theory": ("tables", "how long the exact solver takes on large tasks"),
