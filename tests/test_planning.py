@@ -80,7 +80,8 @@ def test_epsilon_greedy_explores_below_epsilon_only():
 
 @pytest.mark.parametrize("name", PLANNINGS)
 def test_same_on_jax(name):
-    ahead = Ahead(2, 1, np.array([0.1, 0.2, 0.7]), np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 4.0]]))
+    counts, given = np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 4.0]]), np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    ahead = Ahead(2, 1, np.array([0.1, 0.2, 0.7]), counts, given)
     expected = bootstrap(PLANNINGS[name], ADVICE, ahead)
     got = jax.jit(lambda advice, then: bootstrap(PLANNINGS[name], advice, then))(jnp.asarray(ADVICE), ahead)
     assert np.asarray(got) == pytest.approx(expected, rel=1e-6)
