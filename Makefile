@@ -48,7 +48,7 @@ browser:
 test: lint browser
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# What a change breaks most often, in about a minute: everything but the tests marked slow. `make test` is complete.
+# What a change breaks most often, in a few minutes: everything but the tests marked slow. `make test` is complete.
 quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not slow'
