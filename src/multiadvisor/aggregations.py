@@ -155,15 +155,16 @@ def fill_max(table: Any, rows: Any, weights: Any, m: int, parameter: float, pref
         for action in range(actions):
             preferences[action] = 0.0
         return
+    silent = False
+    for i in range(m):
+        silent |= weights[i] == 0.0
     first, loud = np.uintp(rows[heard]), weights[heard]
     action = 0
-    while action + 4 <= actions:
+    while not silent and action + 4 <= actions:  # nobody is left out, so that nothing has to be asked on the way
         b0, b1 = loud * table[first, action], loud * table[first, action + 1]
         b2, b3 = loud * table[first, action + 2], loud * table[first, action + 3]
-        for i in range(heard + 1, m):
+        for i in range(m):
             row, w = np.uintp(rows[i]), weights[i]
-            if w == 0.0:  # seldom, so that the branch costs nothing
-                continue
             q0, q1 = w * table[row, action], w * table[row, action + 1]
             q2, q3 = w * table[row, action + 2], w * table[row, action + 3]
             b0 = q0 if q0 > b0 else b0

@@ -22,6 +22,7 @@ from multiadvisor.plannings import COUNTS, PLANNINGS, TARGET, Ahead, Planning, b
 SHIPPED_PLANNINGS = tuple(one for one in PLANNINGS.values() if one.policy.__module__ == plannings.__name__)
 SHIPPED_AGGREGATIONS = tuple(one for one in AGGREGATIONS.values() if one.prefer.__module__ == aggregations.__name__)
 PAPER_PLANNINGS, PAPER_AGGREGATIONS = SHIPPED_PLANNINGS[:3], SHIPPED_AGGREGATIONS[:1]
+WISHES = SHIPPED_AGGREGATIONS[:2]  # the sum and the strongest wish
 
 
 def known_to(
@@ -29,11 +30,13 @@ def known_to(
 ) -> tuple[tuple[Planning, ...], tuple[Aggregation, ...]]:
     """What the loop of such an agent knows; the place of each is its code.
 
-    Compiling takes time, so that there are two loops: one for what the paper has, one for all that is shipped. An
-    agent with functions of its own gets a loop of its own.
+    Compiling takes time, so that there are three loops: one for what the paper has, one for that and the strongest
+    wish, one for all that is shipped. An agent with functions of its own gets a loop of its own.
     """
     if set(plannings) <= set(PAPER_PLANNINGS) and set(aggregations) <= set(PAPER_AGGREGATIONS):
         return PAPER_PLANNINGS, PAPER_AGGREGATIONS
+    if set(plannings) <= set(PAPER_PLANNINGS) and set(aggregations) <= set(WISHES):
+        return PAPER_PLANNINGS, WISHES
     return (
         tuple(dict.fromkeys((*SHIPPED_PLANNINGS, *plannings))),
         tuple(dict.fromkeys((*SHIPPED_AGGREGATIONS, *aggregations))),
@@ -164,7 +167,7 @@ def combine_switch(known: tuple[Aggregation, ...]) -> Any:
     combine = _silence
     for code, aggregation in reversed(list(enumerate(known))):
         combine = _or(code, _fill(aggregation), combine)
-    return combine if len(known) == 1 else called(combine.py_func)
+    return combine if len(known) <= len(WISHES) else called(combine.py_func)
 
 
 @lru_cache(maxsize=256)
