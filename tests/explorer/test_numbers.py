@@ -90,11 +90,11 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def check_sentences(served: Site, page: Any, run: int) -> list[str]:
-    """Every turn of a game, against the next best action and against another one: the library's sentence each time."""
+def check_sentences(served: Site, page: Any, run: int, every: int = 1) -> list[str]:
+    """One of so many turns of a game, against the next best action and another one: the library's sentence each time."""
     agent = entry(served, run).agent
     trace, game = served.explorer.library.recorded(entry(served, run).id, 0)
-    asked = [(turn, against) for turn in range(1, int(trace.turns[game])) for against in (-1, turn % 4)]
+    asked = [(turn, against) for turn in range(1, int(trace.turns[game]), every) for against in (-1, turn % 4)]
     asked = [(t, a) for t, a in asked if a != trace.action[t] and a < len(agent.task.actions)]
     shown = visit(page, [f"run={run}&turn={t}&against={a}" for t, a in asked], SENTENCE)
     for (turn, against), text in zip(asked, shown, strict=True):
