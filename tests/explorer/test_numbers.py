@@ -91,7 +91,7 @@ def sentence(text: str) -> str:
 
 
 def check_sentences(served: Site, page: Any, run: int, every: int = 1) -> list[str]:
-    """One of so many turns of a game, against the next best action and another one: the library's sentence each time."""
+    """Turns of a game, against the next best action and another one: the library's sentence each time."""
     agent = entry(served, run).agent
     trace, game = served.explorer.library.recorded(entry(served, run).id, 0)
     asked = [(turn, against) for turn in range(1, int(trace.turns[game]), every) for against in (-1, turn % 4)]
