@@ -474,7 +474,9 @@ def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
     if settings.deep is not None:
         raise BadInput(f"deep is for a finite choice of actions, and those of {name!r} are real numbers: leave it out")
     if settings.learner != "advisors":
-        raise BadInput(f"learner {settings.learner!r} is a table, and actions of {name!r} are real numbers: leave it out")
+        raise BadInput(
+            f"learner is {settings.learner!r}, which is a table, and actions of {name!r} are real numbers: leave it out"
+        )
     if settings.planned != "empathic" or any(focus.planning not in (None, "empathic") for focus in task.foci):
         raise BadInput(
             f"planning is {settings.planned!r}, and with continuous actions every advisor expects what the actor will "
