@@ -229,21 +229,11 @@ class ContinuousLearner(Staged):
         self.state = self.state._replace(critic=fresh.critic, target=fresh.target)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
-    def prepare(self) -> None:
-        """Begin the games, unless somebody else plays; the update is compiled when it is first needed."""
-        if not self._watching:
-            self._open()
+    def _times(self) -> np.ndarray:
+        return self._clock
 
-    def _open(self) -> None:
-        if self._opened:
-            return
-        if self._watching:
-            self.source.forget(self._clock)
-        with self._stage() as stage:
-            stage.user = self
-            self.source.open()
+    def _begin(self) -> None:
         self._tally[:, 0] = 0.0
-        self._opened, self._watching = True, False
 
     def _drawn(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Of one step: standard normal noise, and actions by chance; [S, games, d] each."""
@@ -272,13 +262,6 @@ class ContinuousLearner(Staged):
                 "observation that is not finite"
             )
         return action
-
-    def run(self, turns: int) -> None:
-        """Play and learn for this many turns, rounded up to whole turns of all games."""
-        self._open()
-        with self._stage():
-            self._find_back()
-            self._run(turns)
 
     def _run(self, turns: int) -> None:
         source, runs = self.source, len(self.seeds)

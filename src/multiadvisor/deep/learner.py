@@ -223,34 +223,17 @@ class DeepLearner(Staged):
         raise BadInput("a network has no table of values: ask for the advice in a state")
 
     # ---- learning ----------------------------------------------------------------------------------------------------
-    def prepare(self) -> None:
-        """Begin the games, unless somebody else plays; the update is compiled when it is first needed."""
-        if not self._watching:
-            self._open()
+    def _times(self) -> np.ndarray:
+        return self.replay.clock[:, TURNS]
 
-    def _open(self) -> None:
-        if self._opened:
-            return
-        if self._watching:
-            self.source.forget(self.replay.clock[:, TURNS])
-        with self._stage() as stage:
-            stage.user = self
-            self.source.open()
+    def _begin(self) -> None:
         begin = self.replay.begin_again if self._watching else self.replay.open
         begin(self.source.current, self._active(self.source.active, self._nothing))
-        self._opened, self._watching = True, False
 
     def _epsilon(self) -> float:
         deep, last = self.deep, self.settings.epsilon
         part = min(self.turns / deep.epsilon_turns, 1.0) if deep.epsilon_turns else 1.0
         return deep.epsilon_start + (last - deep.epsilon_start) * part
-
-    def run(self, turns: int) -> None:
-        """Play and learn for this many turns, rounded up to whole turns of all games."""
-        self._open()
-        with self._stage():
-            self._find_back()
-            self._run(turns)
 
     def _run(self, turns: int) -> None:
         source, replay, runs = self.source, self.replay, len(self.seeds)

@@ -22,6 +22,44 @@ class Staged:
 
     task: Task
     source: Any
+    _opened: bool
+    """Whether its games have begun."""
+    _watching: bool
+    """Whether somebody else plays, and it observes."""
+
+    def prepare(self) -> None:
+        """Begin the games, unless somebody else plays; the update is compiled when it is first needed."""
+        if not self._watching:
+            self._open()
+
+    def _open(self) -> None:
+        if self._opened:
+            return
+        if self._watching:
+            self.source.forget(self._times())
+        with self._stage() as stage:
+            stage.user = self
+            self.source.open()
+        self._begin()
+        self._opened, self._watching = True, False
+
+    def _times(self) -> np.ndarray:
+        """How many turns each game has seen; the learner's."""
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        """What a learner has to do where its games have just begun."""
+        raise NotImplementedError
+
+    def run(self, turns: int) -> None:
+        """Play and learn for this many turns, rounded up to whole turns of all games."""
+        self._open()
+        with self._stage():
+            self._find_back()
+            self._run(turns)
+
+    def _run(self, turns: int) -> None:
+        raise NotImplementedError
 
     @property
     def _alone(self) -> bool:
