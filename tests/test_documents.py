@@ -17,7 +17,8 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+AT_THE_ROOT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+DOCUMENTS = [*(ROOT / name for name in AT_THE_ROOT), *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = {
     "01_pac_boy.py": ["77 advisors", "bit for bit? True"],
     "02_own_environment.py": ["no defect found in task 'courier'", "100% finished", "121"],
@@ -189,6 +190,27 @@ def test_every_planning_and_aggregation_is_explained() -> None:
     for heading, known in (("The plannings", SHIPPED_PLANNINGS), ("The aggregations", SHIPPED_AGGREGATIONS)):
         listed = re.findall(r"^\| `(\w+)(?::\w)?` \|", section(text, heading), re.MULTILINE)
         assert listed == [one.name for one in known]
+
+
+def test_what_contributors_are_shown_is_what_the_tests_train_save_and_sweep() -> None:
+    """Everything but what a block imports in front and prints at its end stands in own_extension.py."""
+    text, own = (ROOT / "CONTRIBUTING.md").read_text("utf-8"), (ROOT / "tests" / "own_extension.py").read_text("utf-8")
+    for heading in ("A planning", "An aggregation", "A world", "An experiment"):
+        [block] = blocks(text.partition(f"\n### {heading}\n")[2].partition("\n### ")[0])
+        shown = re.sub(r"^(?:(?:from|import) .*\n|\n)+", "", block.code)
+        parts = [part for part in shown.split("\n\n\n") if not part.startswith(("print(", "advice = "))]
+        assert parts
+        for part in parts:
+            assert re.sub(r"\nprint\(.*\n", "", part).strip() in own, f"{heading}: not in own_extension.py:\n{part}"
+
+
+def test_citation_names_this_version_and_the_paper() -> None:
+    from multiadvisor.version import VERSION
+
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {VERSION}\n" in text
+    assert re.findall(r"family-names: (.+)", text) == ["Laroche", "Fatemi", "Romoff", "van Seijen"]
+    assert 'title: "Multi-Advisor Reinforcement Learning"' in text
 
 
 def test_every_command_is_explained() -> None:
