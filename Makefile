@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup reproduce test quick lint browser chaos clean
+.PHONY: setup reproduce test quick lint browser docs chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.
 $(VENV)/installed: pyproject.toml
@@ -53,9 +53,17 @@ quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not slow'
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+# The site, in site/: open site/index.html. A broken link or a missing reference ends it.
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 # Kills, flipped bits, mutated inputs and forged checkpoints in full; half an hour. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test
 	$(BIN)/python tests/runs/chaos.py $(SEED)
 
 clean:
-	rm -rf $(VENV) build dist report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site report .pytest_cache .mypy_cache .ruff_cache .hypothesis

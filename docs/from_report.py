@@ -1,7 +1,7 @@
 """Puts a finished report into the documents: `python docs/from_report.py report`, or a report of `beyond`.
 
-The tables between the marks in README.md, docs/the-paper-checked.md and docs/beyond-the-paper.md, and their pictures,
-are all made here from the report's own files; nobody types a result.
+The tables between the marks in README.md, docs/results.md, docs/the-paper-checked.md and docs/beyond-the-paper.md, and
+their pictures, are all made here from the report's own files; nobody types a result.
 """
 
 from __future__ import annotations
@@ -87,8 +87,9 @@ def main(folder: Path) -> None:
     if plan.what == "beyond":
         return beyond(folder, evidence, judged)
     length = f"{plan.seeds} seeds of each setting, {plan.epochs} epochs of {plan.transitions:,} transitions"
-    put(DOCS.parent / "README.md", "results", settings_table(evidence))
-    put(DOCS.parent / "README.md", "verdicts", counted(judged) + ".")
+    put(DOCS / "results.md", "results", settings_table(evidence))
+    for page in (DOCS / "results.md", DOCS.parent / "README.md"):
+        put(page, "verdicts", counted(judged) + ".")
     put(DOCS / "the-paper-checked.md", "claims", f"{counted(judged)} ({length}).\n\n{claims_markdown(judged)}")
     pair = side_by_side(folder / "figures" / "pac-boy-score.png", folder / "figures" / "noise-score.png")
     matplotlib.image.imsave(IMAGES / "reproduce.png", pair, metadata={"Software": None})

@@ -144,12 +144,24 @@ def test_what_is_set_up_runs_every_section_of_the_readme_or_the_section_names_th
     for heading in re.findall(r"^## (.+)$", text, re.MULTILINE):
         body = section(text, heading)
         for sign, extra in needs.items():
-            if sign in body and heading not in ("Installing", "Documents"):
+            if sign in body and heading != "Where to go on":
                 assert extra in installed[1].split(",") or f"extra `{extra}`" in body, f"{heading} needs {extra}"
 
 
-def test_the_grid_of_the_readme_is_the_example_and_gives_what_is_shown(tmp_path: Path) -> None:
-    body = section((ROOT / "README.md").read_text("utf-8"), "Many runs")
+def test_the_readme_fits_on_three_screens() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 3 * 45
+
+
+def test_marks_for_figures_stand_where_the_report_puts_them() -> None:
+    places = {"README.md": ["verdicts"], "docs/results.md": ["verdicts", "results"], "docs/the-paper-checked.md": ["claims"]}
+    for path, names in places.items():
+        text = (ROOT / path).read_text("utf-8")
+        for name in names:
+            assert len(re.findall(rf"<!-- {name}: .*? -->\n.*?<!-- end of {name} -->", text, re.DOTALL)) == 1
+
+
+def test_the_grid_of_the_documents_is_the_example_and_gives_what_is_shown(tmp_path: Path) -> None:
+    body = section((ROOT / "docs" / "from-one-machine-to-many.md").read_text("utf-8"), "A grid of Pac-Boy")
     [grid] = [text for language, text in _FENCE.findall(body) if language == "toml"]
     [shown] = [text for language, text in _FENCE.findall(body) if language == "console"]
     assert grid == (ROOT / "examples" / "grid.toml").read_text("utf-8")

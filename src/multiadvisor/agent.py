@@ -37,7 +37,15 @@ _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Greedy games without learning: means with 95% bootstrap intervals, and each advisor's mean return by name."""
+    """Greedy games without learning: means with 95% bootstrap intervals, and each advisor's mean return by name.
+
+    >>> import multiadvisor as mad
+    >>> seen = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9).learn(2_000, progress=False).evaluate(games=5)
+    >>> print(seen)
+    5 games: score 1.00 [1.00, 1.00], 1.0 turns, 100% finished
+    >>> sorted(seen.advisors.values())
+    [0.0, 1.0]
+    """
 
     games: int
     score: float
@@ -406,6 +414,13 @@ def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | N
 
     A task with other weights is taken where the values do not depend on them, as with egocentric and agnostic planning;
     with `reweight=True` in any case, with False in none.
+
+    >>> import tempfile
+    >>> import multiadvisor as mad
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mad.MultiAdvisor(mad.make("two-goal")).learn(100, progress=False).save(folder)
+    ...     load(folder).turns
+    100
     """
     return load_with_record(path, task, reweight)[0]
 

@@ -15,6 +15,13 @@ class BadInput(ValueError):
     """Something the caller gave cannot be used; the message says what and what to do instead.
 
     The command line prints it as one line and exits with code 2.
+
+    >>> import multiadvisor as mad
+    >>> try:
+    ...     mad.make("pac-man")
+    ... except mad.BadInput as error:
+    ...     print(str(error).partition(":")[0])
+    unknown task 'pac-man'
     """
 
 

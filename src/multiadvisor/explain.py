@@ -2,6 +2,11 @@
 
 Pure functions on advice [m, A], weights [m] and how these m advisors are heard; `explain` asks them of any agent that
 has `task`, `settings`, `advice(state)` and `act(state)`.
+
+>>> import multiadvisor as mad
+>>> advice, weights = [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0]
+>>> mad.explain.explain_advice(["near", "far"], advice, weights, ["left", "right"]).sentence
+'chooses left rather than right: near, 1.00, outweighs far, -0.20'
 """
 
 from __future__ import annotations
@@ -106,7 +111,13 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why the aggregator prefers one action to another in one state."""
+    """Why the aggregator prefers one action to another in one state.
+
+    >>> import multiadvisor as mad
+    >>> agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9, seed=0).learn(2_000, progress=False)
+    >>> print(agent.explain([0], against="a_0").sentence)
+    chooses a_1 rather than a_0: goal 1, 0.14, and nobody objects
+    """
 
     task: str
     action: str

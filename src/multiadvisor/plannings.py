@@ -23,7 +23,11 @@ TEMPERATURE = 0.1  # of `tempered`, in units of reward
 
 
 class Ahead(NamedTuple):
-    """What follows in the next state x'. A planning names what it needs of it; the rest may be missing."""
+    """What follows in the next state x'. A planning names what it needs of it; the rest may be missing.
+
+    >>> Ahead(greedy=2).greedy
+    2
+    """
 
     greedy: Any = 0
     """f_Sigma(x'): the aggregator's greedy action, ties broken as when it acts."""
@@ -219,19 +223,31 @@ def target_value(q: Any, ahead: Any) -> Any:
 
 @planning("egocentric", compiled=egocentric_value)
 def egocentric(advice: Array, ahead: Ahead) -> Array:
-    """Each advisor expects its own best action, as if it were in control: overestimates, creates attractors."""
+    """Each advisor expects its own best action, as if it were in control: overestimates, creates attractors.
+
+    >>> egocentric(np.array([[1.0, 0.0, 0.4], [0.0, 1.0, 0.7]])).astype(int).tolist()
+    [[1, 0, 0], [0, 1, 0]]
+    """
     return one_hot(advice.argmax(axis=1), advice)
 
 
 @planning("agnostic", compiled=agnostic_value)
 def agnostic(advice: Array, ahead: Ahead) -> Array:
-    """Each advisor expects any action, as if it knew nothing of the others: fearful near danger."""
+    """Each advisor expects any action, as if it knew nothing of the others: fearful near danger.
+
+    >>> agnostic(np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
     return np.full(advice.shape, 1.0 / advice.shape[1])
 
 
 @planning("empathic", compiled=empathic_value, needs=(GREEDY,))
 def empathic(advice: Array, ahead: Ahead) -> Array:
-    """Each advisor expects the action the aggregator would take, f_Sigma(x'): near optimal, robust to noise."""
+    """Each advisor expects the action the aggregator would take, f_Sigma(x'): near optimal, robust to noise.
+
+    >>> empathic(np.array([[1.0, 0.0, 0.4], [0.0, 1.0, 0.7]]), Ahead(greedy=2)).astype(int).tolist()
+    [[0, 0, 1], [0, 0, 1]]
+    """
     return one_hot(ahead.greedy, advice)
 
 

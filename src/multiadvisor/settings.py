@@ -157,7 +157,11 @@ NETWORKS: dict[str, Any] = {"deep": DeepSettings, "continuous": ContinuousSettin
 
 @dataclass(frozen=True)
 class Settings:
-    """How a multi-advisor agent learns."""
+    """How a multi-advisor agent learns; each field is a keyword of `MultiAdvisor` and a flag of the command.
+
+    >>> Settings(planning="egocentric", gamma=0.4).aggregation
+    'sum'
+    """
 
     planning: str = option("empathic", "how advisors plan, all of them or by name: fruits=egocentric,ghosts=empathic")
     aggregation: str = option("sum", "how they are heard, all or by group: max, or fruits=max; the others are summed")

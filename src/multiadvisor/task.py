@@ -33,7 +33,13 @@ BY_ADVISOR = {"weights": "weight", "gammas": "gamma", "alphas": "alpha"}
 
 
 class Transition(NamedTuple):
-    """What a focus' reward and end may look at: one step of a Gymnasium environment."""
+    """What a focus' reward and end may look at: one step of a Gymnasium environment.
+
+    >>> cliff = Focus("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0)
+    >>> cliff.reward(Transition(observation=24, action=1, reward=-100, next_observation=36, terminated=False,
+    ...                         truncated=False, info={}))
+    -99.0
+    """
 
     observation: Any
     action: Any
@@ -138,6 +144,11 @@ class World:
     into reward [m] and ended [m], which are given as zeros.
 
     All that follows these is optional: a world that answers it is also checked, listed, solved and bounded.
+
+    >>> import multiadvisor as mad
+    >>> world = mad.make("three-fruits").world
+    >>> world.size
+    4
     """
 
     constants: Any
@@ -204,7 +215,13 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem split among advisors; `multiadvisor.make(name)` and `Task.from_gymnasium` build one."""
+    """A problem split among advisors; `multiadvisor.make(name)` and `Task.from_gymnasium` build one.
+
+    >>> import multiadvisor as mad
+    >>> task = mad.make("two-goal")
+    >>> task.names, task.actions, task.limit
+    (('goal 1', 'goal 2'), ('a_0', 'a_1', 'a_2'), 50)
+    """
 
     name: str
     actions: tuple[str, ...]

@@ -1,0 +1,90 @@
+"""Makes the gallery, docs/gallery.md and its pictures, from the registered tasks and systems: `python docs/from_tasks.py`.
+
+A system's own figure is copied from a folder of `multiadvisor reproduce systems`, where one is named.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import matplotlib.image
+
+import multiadvisor as mad
+from multiadvisor.experiments.systems.system import System, systems
+from multiadvisor.worlds.builtin import TASKS
+from multiadvisor.worlds.render import picture
+
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
+HEIGHT = 240  # of a picture, in pixels, at most where its cells can be drawn smaller
+LARGEST = 48  # of a cell
+PAGES = {  # where more is said of a task
+    "bridge": "will-it-get-stuck.md#the-bridge-and-agnostic-fear", "dollars-and-euros": "will-it-get-stuck.md",
+    "dyna-maze": "systems/ensembles.md", "fishery": "systems/q-decomposition.md", "four-fruits": "never-stuck.md",
+    "fruit-grid": "results.md#values-that-are-easier-to-learn", "hra-fruits": "systems/hra.md",
+    "bunny": "systems/arbi-q.md", "mountain-car": "systems/shaping.md", "pac-boy": "mazes.md",
+    "racetrack": "systems/q-decomposition.md", "random-mdp": "systems/gm-sarsa.md",
+    "resource-scheduling": "will-it-get-stuck.md", "three-fruits": "concepts.md#egocentric-attractors",
+    "tile-chain": "systems/value-mapping.md", "two-goal": "concepts.md#egocentric-attractors",
+}  # fmt: skip
+HEAD = """# Gallery
+
+The tasks that are shipped, each as its first game begins, and the systems of the literature. `multiadvisor tasks` lists the
+tasks with their options, `multiadvisor explore` shows agents in them. This page is made by `python docs/from_tasks.py`.
+
+## Tasks
+"""
+
+
+def about(name: str) -> str:
+    """What a task is, in a line: the first of its maker's docstring."""
+    return (TASKS[name].__doc__ or "").strip().splitlines()[0]
+
+
+def task_entry(name: str) -> str:
+    """A task with its picture."""
+    task = mad.make(name)
+    advisors = f"{task.n} advisor{'s' * (task.n > 1)}"
+    more = f" [More]({PAGES[name]})." if name in PAGES else ""
+    shown = f"![The first game of {name} as it begins](images/task-{name}.png)"
+    return f"### {name}\n\n{shown}\n\n{about(name)} {advisors}.{more}\n\n    multiadvisor train {name}\n"
+
+
+def system_entry(system: System) -> str:
+    """A system, with its figure where there is one."""
+    file = f"images/system-{system.name}.png"
+    shown = f"![What was seen of {system.title}]({file})\n\n" if (DOCS / file).exists() else ""
+    link = f"[{system.title}](systems/{system.name}.md)"
+    command = f"    multiadvisor reproduce {system.name}\n"
+    return f"### {system.title}\n\n{shown}{system.behaviour} ({system.source}; {link})\n\n{command}"
+
+
+def page() -> str:
+    """The gallery."""
+    parts = [HEAD, *map(task_entry, sorted(TASKS)), "## Systems\n", *map(system_entry, systems().values())]
+    return "\n".join(parts)
+
+
+def draw(name: str) -> None:
+    """The first game of a task as it begins."""
+    task = mad.make(name)
+    image = picture(task, task.deal(), cell=24)  # [rows, columns, 3]
+    cell = min(max(24 * HEIGHT // image.shape[0], 8), LARGEST)
+    image = picture(task, task.deal(), cell=cell)
+    matplotlib.image.imsave(IMAGES / f"task-{name}.png", image, metadata={"Software": None})
+
+
+def main(folder: Path | None) -> None:
+    """The pictures, and the page."""
+    for name in TASKS:
+        draw(name)
+    for name in systems() if folder else ():
+        if (folder / f"{name}.png").exists():
+            shutil.copyfile(folder / f"{name}.png", IMAGES / f"system-{name}.png")
+    (DOCS / "gallery.md").write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -1,0 +1,69 @@
+"""What MkDocs is told beyond mkdocs.yml: pages and files from outside docs/, and notebooks as pages.
+
+Documents link to each other as files of the repository, so that they can be read there. In the site the pages of the
+root stand beside those of docs/, and links are changed to lead to them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+FILES = ("CITATION.cff", "LICENSE")
+
+
+def inside(text: str, depth: int) -> str:
+    """Links of a page that lies so many folders below docs/ (-1: in the root), as they are in the site.
+
+    >>> inside("[a](../examples/a.py) [b](docs/b.md#c) [d](e.md)", 0)
+    '[a](examples/a.py) [b](docs/b.md#c) [d](e.md)'
+    >>> inside("[b](docs/b.md#c) [n](notebooks/n.ipynb)", -1)
+    '[b](b.md#c) [n](notebooks/n.md)'
+    """
+    if depth < 0:
+        text = text.replace("](docs/", "](")
+    else:
+        up, names = "../" * (depth + 1), "|".join(["examples/", "notebooks/", *map(re.escape, (*PAGES, *FILES))])
+        text = re.sub(rf"\]\({re.escape(up)}({names})", rf"]({'../' * depth}\1", text)
+    return re.sub(r"\]\(([^)\s]*notebooks/[^)\s]+)\.ipynb\)", r"](\1.md)", text)
+
+
+def as_page(notebook: dict[str, Any]) -> str:
+    """A notebook's cells in order: its text as it is, its programs with what they print."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        printed = "".join(line for output in cell.get("outputs", ()) for line in output.get("text", ()))
+        if printed:
+            parts.append(f"```text\n{printed.rstrip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add what lies outside docs/."""
+    for name in PAGES:
+        text = inside((ROOT / name).read_text("utf-8"), -1)
+        files.append(File.generated(config, name, content=text))
+    for path in [*(ROOT / name for name in FILES), *sorted((ROOT / "examples").glob("*.*"))]:
+        files.append(File.generated(config, path.relative_to(ROOT).as_posix(), content=path.read_bytes()))
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        note = f"[This notebook as a file]({path.name}).\n\n"
+        title, _, rest = as_page(json.loads(path.read_text("utf-8"))).partition("\n")
+        text = title + "\n\n" + note + inside(rest, 0).replace("](../docs/", "](../")
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+        files.append(File.generated(config, f"notebooks/{path.name}", content=path.read_bytes()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Change the links of the pages of docs/."""
+    if page.file.generated_by:
+        return markdown
+    return inside(markdown, page.file.src_uri.count("/"))
