@@ -22,7 +22,7 @@ HEIGHT = 240  # of a picture, in pixels, at most where its cells can be drawn sm
 LARGEST = 48  # of a cell
 PAGES = {  # where more is said of a task
     "bridge": "will-it-get-stuck.md#the-bridge-and-agnostic-fear", "dollars-and-euros": "will-it-get-stuck.md",
-    "dyna-maze": "systems/ensembles.md", "fishery": "systems/q-decomposition.md", "four-fruits": "never-stuck.md",
+    "dyna-maze": "systems/ensembles.md", "fishery": "systems/q-decomposition.md", "four-fruits": "will-it-get-stuck.md",
     "fruit-grid": "results.md#values-that-are-easier-to-learn", "hra-fruits": "systems/hra.md",
     "bunny": "systems/arbi-q.md", "mountain-car": "systems/shaping.md", "pac-boy": "mazes.md",
     "racetrack": "systems/q-decomposition.md", "random-mdp": "systems/gm-sarsa.md",
