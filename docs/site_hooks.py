@@ -67,3 +67,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if page.file.generated_by:
         return markdown
     return inside(markdown, page.file.src_uri.count("/"))
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Names for screen readers that the theme leaves out; lists within a table of contents are no landmarks."""
+    search = 'data-md-component="search" role="dialog"'
+    output = output.replace(search, f'{search} aria-label="Search"')
+    numbered = r'<nav (class="md-nav" data-md-level="[1-9]") aria-labelledby="__nav_(\w+)_label"'
+    output = re.sub(numbered, r'<nav \1 aria-label="Pages of part \2"', output)
+    return re.sub(r'<nav class="md-nav" aria-label="[^"]+">', '<nav class="md-nav" role="none">', output)
