@@ -1,4 +1,4 @@
-"""Makes the gallery, docs/gallery.md and its pictures, from the registered tasks and systems: `python docs/from_tasks.py`.
+"""Makes docs/gallery.md and its pictures from the registered tasks and systems: `python docs/from_tasks.py`.
 
 A system's own figure is copied from a folder of `multiadvisor reproduce systems`, where one is named.
 """
@@ -31,8 +31,9 @@ PAGES = {  # where more is said of a task
 }  # fmt: skip
 HEAD = """# Gallery
 
-The tasks that are shipped, each as its first game begins, and the systems of the literature. `multiadvisor tasks` lists the
-tasks with their options, `multiadvisor explore` shows agents in them. This page is made by `python docs/from_tasks.py`.
+The tasks that are shipped, each as its first game begins, and the systems of the literature. `multiadvisor tasks` lists
+the tasks with their options, `multiadvisor explore` shows agents in them. This page is made by
+`python docs/from_tasks.py`.
 
 ## Tasks
 """

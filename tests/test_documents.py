@@ -153,7 +153,11 @@ def test_the_readme_fits_on_three_screens() -> None:
 
 
 def test_marks_for_figures_stand_where_the_report_puts_them() -> None:
-    places = {"README.md": ["verdicts"], "docs/results.md": ["verdicts", "results"], "docs/the-paper-checked.md": ["claims"]}
+    places = {
+        "README.md": ["verdicts"],
+        "docs/results.md": ["verdicts", "results"],
+        "docs/the-paper-checked.md": ["claims"],
+    }
     for path, names in places.items():
         text = (ROOT / path).read_text("utf-8")
         for name in names:

@@ -72,7 +72,9 @@ def test_a_missing_mo_is_named_and_nothing_else_is_meant(hidden, task, words):
 def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras.EXTRAS) == set(project) - {"test", "docs"}
-    documented = (ROOT / "docs" / "installing.md").read_text().partition("| extra | adds | for |")[2].partition("\n\n")[0]
+    documented = (
+        (ROOT / "docs" / "installing.md").read_text().partition("| extra | adds | for |")[2].partition("\n\n")[0]
+    )
     for extra in project:
         assert f"`{extra}`" in documented
 

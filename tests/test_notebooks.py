@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from test_documents import MARK, ROOT, run
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -1,4 +1,4 @@
-"""The site: every public name has an example and its place in the reference; the gallery is whole; the site builds."""
+"""The site builds, the gallery is whole, and every public name has an example and its place in the reference."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_documents import ROOT
 
 import multiadvisor as mad
+from test_documents import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
 MATERIAL = all(importlib.util.find_spec(name) for name in ("mkdocs", "material", "mkdocstrings"))

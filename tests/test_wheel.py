@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from test_documents import ROOT
 
 PROGRAM = """\
