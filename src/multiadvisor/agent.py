@@ -103,6 +103,18 @@ class MultiAdvisor:
         return self._learner.games
 
     @property
+    def exploring(self) -> float:
+        """The chance of an action at random in the next turn; 0 where actions are continuous."""
+        now = getattr(self._learner, "epsilon_now", None)
+        return 0.0 if self.task.continuous else float(self.settings.epsilon if now is None else now())
+
+    @property
+    def losses(self) -> dict[str, float] | None:
+        """A network's loss in its last updates, by advisor or as a whole; None where there is none."""
+        found = getattr(self._learner, "last_losses", None)
+        return None if found is None else dict(found())
+
+    @property
     def advisors(self) -> tuple[Focus, ...]:
         """Whose advice there is: the task's foci, or those a network was told to learn in their place."""
         return self._learner.advisors

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +66,17 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
     )
+    parser.add_argument(
+        "--watch", action="store_true", help="open the page on the training (needs --out and multiadvisor[explorer])"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     add_deep_fields(parser)
     given = parse(parser, arguments)
+    if given.watch:
+        if given.out is None:
+            raise BadInput("--watch looks at the run in --out: name a folder")
+        require("explorer")
     if given.deep:
         require("deep")
     if given.tensorboard is not None:
@@ -93,10 +102,12 @@ def run(arguments: Sequence[str]) -> int:
         total = schedule.epochs * schedule.transitions - training.agent.turns
         logs = _logs(given, training)
         try:
-            with LearningBar(total) as bar:
+            with _watched(given, training), LearningBar(total) as bar, _live(training) as live:
 
                 def tell(turns: int, epoch: dict[str, Any] | None) -> None:
                     bar.advance(turns, epoch["score"] if epoch else None)
+                    if live is not None:
+                        live.advance() if epoch is None else live.epoch(epoch)
                     for log in logs:
                         if epoch is not None:
                             log.epoch(epoch)
@@ -115,6 +126,40 @@ def run(arguments: Sequence[str]) -> int:
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
     show(result, given.json, text + (f"\nsaved in {given.out}" if given.out else ""))
     return 0
+
+
+def _live(training: Training) -> Any:
+    """The file in the run's folder that a page may follow."""
+    if training.out is None:
+        return nullcontext()
+    from multiadvisor.runs.live import LiveLog
+
+    return closing(LiveLog(training))
+
+
+@contextmanager
+def _watched(given: Any, training: Training) -> Iterator[None]:
+    """With --watch, a page on the run while it is trained: in a process of its own, which yields to the training."""
+    if not given.watch:
+        yield
+        return
+    training.save()  # so that there is something to look at
+    named = ["--task", given.task] if given.task.count(":") > 1 else []
+    page = subprocess.Popen(
+        [sys.executable, "-m", "multiadvisor", "explore", str(given.out), *named], stdout=sys.stderr.fileno(),
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        with suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, page.pid, 10)
+        yield
+        if sys.stdin.isatty() and page.poll() is None:
+            print("trained; the page stays until Ctrl-C", file=sys.stderr)
+            with suppress(KeyboardInterrupt):
+                page.wait()
+    finally:
+        page.terminate()
+        page.wait()
 
 
 def _logs(given: Any, training: Training) -> list[Log]:

@@ -76,6 +76,7 @@ class ContinuousLearner(Staged):
         self.weighed = self._weigh(task)
         self.memory = Memory(self.columns, runs, own.replay)
         self.updates = 0
+        self._loss: tuple[Any, int] | None = None  # of the last updates, summed, and how many these were
         self.steps = 0  # of all games together: which noise is next
         self._noise: tuple[int, np.ndarray, np.ndarray] = (-1, np.zeros(0), np.zeros(0))
         self._clock = np.zeros(runs * games, np.int64)  # turns of each game
@@ -124,6 +125,10 @@ class ContinuousLearner(Staged):
         return PythonSource(task, envs, [(seed, game) for seed in self.seeds for game in range(own.envs)], False)
 
     # ---- what was learned --------------------------------------------------------------------------------------------
+    def last_losses(self) -> dict[str, float]:
+        """The mean loss of critics and actor in the first run's last updates; empty before the first."""
+        return {} if self._loss is None else {"critics and actor": float(np.ravel(self._loss[0])[0]) / self._loss[1]}
+
     @property
     def turns(self) -> int:
         """Transitions learned from, in each run."""
@@ -329,6 +334,7 @@ class ContinuousLearner(Staged):
             rows, drawn = rows[0], drawn[0]
         self.state, loss = self._program.update(self.state, self.weighed, rows, drawn)
         losses = [loss, *self._value(rows, drawn)]
+        self._loss = losses[0], count
         self.updates += count
         self._see()
         if not all(np.isfinite(np.asarray(loss)).all() for loss in losses):

@@ -92,6 +92,7 @@ class DeepLearner(Staged):
         start, self._update = make_update(deep, rules)
         self.state = start(initial(self.plan, self.seeds))
         self.updates = 0
+        self._loss: np.ndarray | None = None  # [n] of the last updates of the first run
         run_keys = np.array([stream_key(seed, TRAINING, 1 << 32) for seed in self.seeds], np.uint64)
         k = len(self.split.names)
         self.replay = Replay(
@@ -230,6 +231,14 @@ class DeepLearner(Staged):
         begin = self.replay.begin_again if self._watching else self.replay.open
         begin(self.source.current, self._active(self.source.active, self._nothing))
 
+    def epsilon_now(self) -> float:
+        """The chance of an action at random."""
+        return self._epsilon()
+
+    def last_losses(self) -> dict[str, float]:
+        """The mean loss of the first run's last updates, by advisor; empty before the first."""
+        return {} if self._loss is None else dict(zip(self.split.names, self._loss.tolist(), strict=True))
+
     def _epsilon(self) -> float:
         deep, last = self.deep, self.settings.epsilon
         part = min(self.turns / deep.epsilon_turns, 1.0) if deep.epsilon_turns else 1.0
@@ -315,6 +324,7 @@ class DeepLearner(Staged):
         self.updates += count
         self._see()
         loss = np.asarray(loss)
+        self._loss = loss[0] / count
         if not np.isfinite(loss).all():
             run, advisor = np.argwhere(~np.isfinite(loss))[0]
             raise Diverged(

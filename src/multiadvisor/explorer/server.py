@@ -28,6 +28,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer import answers, gallery, onefile
 from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guarded, Keys
 from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
@@ -43,6 +44,7 @@ class Explorer:
 
     def __init__(self, library: Library, *, guards: frozenset[str] = GUARDS) -> None:
         self.library, self.keys, self.guards = library, Keys(), guards
+        self.more = More(library)
         self.reached: deque[str] = deque(maxlen=1000)
         """The paths that reached a handler, the last ones."""
         self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
@@ -76,6 +78,7 @@ class Explorer:
             Route("/api/runs/{id}/games/{game}", self._game),
             Route("/api/gallery/{id}", self._exhibit),
             Route("/api/export", self._export),
+            Route("/api/more/{path:path}", self._more),
             WebSocketRoute("/api/socket", self._socket),
         ]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
@@ -134,6 +137,9 @@ class Explorer:
     async def _game(self, request: Request) -> Response:
         number = _whole(request.path_params["game"])
         return await self._answer(request, lambda: self.library.game(request.path_params["id"], number))
+
+    async def _more(self, request: Request) -> Response:
+        return await self._answer(request, lambda: self.more.answer(request.path_params["path"]))
 
     async def _exhibit(self, request: Request) -> Response:
         given = request.query_params

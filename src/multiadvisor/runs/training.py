@@ -27,7 +27,8 @@ from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
-_OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
+LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
+_OURS = (LOCK, LIVE, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
 
 
 def _save_seconds() -> float:

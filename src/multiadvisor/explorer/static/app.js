@@ -13,8 +13,11 @@ import { Curves } from "./curves.js";
 import { isDark, paletteOf } from "./colours.js";
 import { exportCsv, exportHtml, exportPng } from "./exporting.js";
 import { weightsNow } from "./weights.js";
+import { Insights } from "./insight.js";
+import { Agents } from "./table.js";
+import { Live, Watch } from "./live.js";
 
-const VIEWS = { game: "Game", compare: "Compare", gallery: "Gallery", learning: "Learning" };
+const VIEWS = { game: "Game", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
 
 class App {
   constructor(source, listing) {
@@ -24,6 +27,10 @@ class App {
     this.store = new Store();
     this.redraw = () => this.schedule();
     this.loader = new Loader(source, this.redraw);
+    this.watch = new Watch(source, this.redraw, (id) => this.loader.drop(id));
+    this.insights = new Insights(source, this.redraw);
+    this.agents = new Agents(this.store, this.insights, this.redraw);
+    this.training = new Live(this.store, this.watch, this.redraw, () => this.latest());
     this.player = new Player(this.store, this.redraw);
     this.player.place = () => el("div", { class: "playerbox" });
     this.runPick = this.picker("run", "Run");
@@ -35,6 +42,9 @@ class App {
       source,
       player: this.player,
       redraw: this.redraw,
+      loader: this.loader,
+      insights: this.insights,
+      watch: this.watch,
       retrain: () => this.retrain(),
     });
     this.compare = new CompareView({
@@ -49,6 +59,7 @@ class App {
       { class: "toolbar" },
       el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
       el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick),
+      (this.fresh = el("button", { type: "button", hidden: true, onclick: () => this.latest() }, "It was trained further: show it")),
       this.game.facts,
     );
     this.main = byId("view");
@@ -58,7 +69,10 @@ class App {
     this.live = byId("live");
     this.buildHeader();
     this.store.listen((state, before) => {
-      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.forget();
+      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) {
+        this.watch.adopt();
+        this.forget();
+      }
       this.schedule();
     });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
@@ -225,9 +239,15 @@ class App {
     this.schedule();
   }
 
+  // The first game of the newest checkpoint.
+  latest() {
+    this.watch.adopt();
+    this.store.set({ view: "game", game: 0, turn: 0 });
+  }
+
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.gallery, this.curves, this.game.attractors]) part.forget();
+    for (const part of [this.loader, this.insights, this.gallery, this.curves, this.game.attractors]) part.forget();
     this.schedule();
   }
 
@@ -272,7 +292,8 @@ class App {
         game: [this.bar, this.game.root],
         compare: [this.compare.root],
         gallery: [this.gallery.root],
-        learning: [this.curves.root],
+        agents: [this.agents.root],
+        learning: [this.training.root, this.curves.root],
       };
       this.main.replaceChildren(...roots[state.view]);
     }
@@ -281,6 +302,7 @@ class App {
       game: () => this.drawGame(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
+      agents: () => this.drawAgents(),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
     if (!this.player.playing) setText(this.live, sentence);
@@ -306,6 +328,8 @@ class App {
       return "";
     }
     const entry = this.listing.runs[state.run];
+    if (state.turn === 0 && !this.player.playing) this.watch.adopt();
+    this.fresh.hidden = !entry || !this.watch.stale(entry.id);
     const shown = this.loader.get(entry, state.game);
     const problem = entry
       ? this.loader.problem(entry, state.game)
@@ -355,7 +379,15 @@ class App {
     return this.gallery.render(state, palette);
   }
 
+  drawAgents() {
+    this.main.hidden = false;
+    this.say("");
+    this.agents.render(this.listing.runs, this.watch.versions);
+    return "";
+  }
+
   drawLearning(state, palette) {
+    this.training.render(this.listing.runs[state.run], palette);
     this.main.hidden = false;
     this.say("");
     this.curves.load(this.listing.runs.length);

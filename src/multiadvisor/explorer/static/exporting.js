@@ -1,6 +1,6 @@
 // Taking something away: the board as PNG, the game as CSV, everything as one HTML file.
 
-function download(name, content, type) {
+export function download(name, content, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;
@@ -24,7 +24,7 @@ export function exportPng(canvas, run, turn) {
 }
 
 // Quoted, and never a formula to a spreadsheet.
-function csvCell(value) {
+export function csvCell(value) {
   const text = String(value);
   const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

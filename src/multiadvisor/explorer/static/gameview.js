@@ -11,6 +11,7 @@ import { Timeline, seriesOf } from "./timeline.js";
 import { Weights, weightsChanged, weightsNow } from "./weights.js";
 import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
+import { Beside } from "./beside.js";
 
 const LEADING = -2; // the map of whoever has the strongest wish in this turn
 
@@ -26,7 +27,7 @@ export function card(title, ...content) {
 }
 
 export class GameView {
-  constructor({ store, source, player, redraw, retrain }) {
+  constructor({ store, source, player, redraw, retrain, ...others }) {
     Object.assign(this, { store, source, player, redraw });
     this.hovered = -1;
     this.board = new BoardView("Board", {
@@ -68,16 +69,17 @@ export class GameView {
       el("label", { class: "field" }, el("span", {}, "Attractors"), this.layer),
     );
     this.box = el("div", { class: "boardbox" }, this.board.root);
+    this.beside = new Beside({ store, source, redraw, ...others });
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
-    this.boardCard = card("Board", this.layers, this.box, this.state, this.board.legend, this.layerText);
+    this.boardCard = card("Board", this.layers, this.box, ...this.beside.pictures, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
     this.reasonCard = card("The shortest reason", this.reason.root);
     this.root = el(
       "div",
       { class: "columns" },
-      el("div", { class: "stack" }, this.boardCard, this.timeCard, card(null, this.inspector.root)),
+      el("div", { class: "stack" }, this.boardCard, this.timeCard, this.beside.rewards.root, card(null, this.inspector.root), this.beside.moments.root),
       el(
         "div",
         { class: "stack" },
@@ -90,6 +92,7 @@ export class GameView {
           this.weights.root,
         ),
         card("What if", this.whatIf.root),
+        this.beside.drives.root,
       ),
     );
     this.memo = {};
@@ -120,6 +123,7 @@ export class GameView {
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
+    this.beside.render({ run, game, id, number }, turn, palette, this.boardCard.firstChild);
     this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
@@ -149,7 +153,7 @@ export class GameView {
       const label = place >= 0 ? run.labels[place] || `state ${place}` : "";
       setText(
         this.state,
-        `This task has no board.${label ? ` Turn ${turn} is in ${label}.` : ""} The bars show what its advisors want.`,
+        label ? `Turn ${turn} is in ${label}.` : "",
       );
       setText(this.layerText, "");
       return;

@@ -37,6 +37,13 @@ export class Loader {
     this.redraw();
   }
 
+  // A run was trained further: what is known of it is out of date.
+  drop(id) {
+    this.runs.delete(id);
+    for (const key of [...this.games.keys()])
+      if (key.startsWith(`${id} `) && this.games.get(key)) this.games.delete(key);
+  }
+
   // Why a game did not come.
   problem(entry, number) {
     return this.problems.get(`${entry.id} ${number}`);
