@@ -118,5 +118,3 @@ class Following:
         if followed.entry.folder is not None:
             followed.tell(next(iter(self._library.entries.values())).settings["seed"])
         return followed.as_dict(max(since, 0))
-
-

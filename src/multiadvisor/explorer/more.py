@@ -77,7 +77,7 @@ class More:
 
     # ---- many games ------------------------------------------------------------------------------------------------
     def insight(self, name: str) -> dict[str, Any]:
-        """What the games on the page tell of a run: each advisor's part in it, where it is stuck, and when it counts."""
+        """What the games on the page tell of a run: each advisor's part in it, when it counted, where it is stuck."""
         entry = self._library.entry(name)
         agent = entry.agent
         with self._playing:
@@ -107,7 +107,7 @@ class More:
         }  # fmt: skip
 
     def _thumbnail(self, entry: Entry, agent: MultiAdvisor, number: int, turn: int) -> str | None:
-        """One picture as text: a data address, or the text itself; None where there is none, or the page has a board."""
+        """One picture as text: a data address, or the text itself; None where there is none, or a board."""
         if agent.task.world is not None:
             return None
         trace, game = self._library.recorded(entry.id, number)
@@ -134,7 +134,7 @@ def _kept_pack(trace: Trace, game: int, first: int, last: int) -> bytes:
 def _picture_pack(header: dict[str, Any], content: list[bytes], shown: list[int]) -> bytes:
     """Pictures, each once, where each ends, and which of them each turn shows."""
     place = {k: at for at, k in enumerate(dict.fromkeys(shown))}
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "content": np.frombuffer(b"".join(content), np.uint8),
         "ends": np.cumsum([len(one) for one in content], dtype=np.int64).astype(np.int32),
         "of": np.array([place[k] for k in shown], np.int32),

@@ -92,8 +92,8 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         if entry.agent.task.board is None:
             packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, game, 0, until=1 << 30))
         more[f"insight/{number}"] = _insight(library, beside, name, game)
-    return {"curves": library.curves(), "gallery": [], "plannings": [], "runs": runs, "packs": packs, "layers": layers,
-            "more": more}
+    found = {"curves": library.curves(), "gallery": [], "plannings": [], "runs": runs, "packs": packs}
+    return {**found, "layers": layers, "more": more}
 
 
 def _insight(library: Library, beside: More, name: str, game: int) -> dict[str, object]:

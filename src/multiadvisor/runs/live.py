@@ -23,7 +23,8 @@ _EVERY = 1.0  # seconds between lines, or ...
 _SHARE = 0.005  # ... this share of the time so far
 _TERMS = 12  # so many advisors have figures of their own; of more, their groups
 _LARGEST = 16 << 20  # bytes of the file that are read
-_NUMBERS = ("seconds", "turns", "rate", "epoch", "epsilon", *MEASURES)
+_KEYS = {"turns": "length"}  # `turns` of a line are transitions
+_NUMBERS = ("seconds", "turns", "rate", "epoch", "epsilon", *(_KEYS.get(name, name) for name in MEASURES))
 
 
 def terms_of(task: Task) -> list[str]:
@@ -52,7 +53,7 @@ class LiveLog:
         assert training.out is not None
         self._training, self._path = training, training.out / LIVE
         self._since, self._last, self._turns = time.monotonic(), 0.0, training.agent.turns
-        self._before = training.seconds
+        self._before = self._spent = training.seconds
         head = {
             "kind": "multiadvisor live", "task": training.agent.task.name, "terms": terms_of(training.agent.task),
             "epochs": training.schedule.epochs, "transitions": training.schedule.transitions,
@@ -77,7 +78,7 @@ class LiveLog:
 
     def epoch(self, epoch: dict[str, Any]) -> None:
         """An epoch is over, and was looked at."""
-        found = {name: epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
+        found = {_KEYS.get(name, name): epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
         if epoch.get("advisors"):
             found["returns"] = by_term(self._training.agent.task, epoch["advisors"])
         self._tell(time.monotonic() - self._since, found)
@@ -85,12 +86,14 @@ class LiveLog:
     def _tell(self, now: float, more: dict[str, Any]) -> None:
         agent = self._training.agent
         line = {"seconds": round(self._before + now, 3), "turns": agent.turns, **more}
-        if now > self._last:
-            line["rate"] = round((agent.turns - self._turns) / (now - self._last), 1)
+        spent = self._training.seconds - self._spent  # in learning, and not in looking at it
+        if agent.turns > self._turns and spent > 0:
+            line["rate"] = round((agent.turns - self._turns) / spent, 1)
+            self._turns, self._spent = agent.turns, self._training.seconds
         line["epsilon"] = float(agent.exploring)
         if (losses := agent.losses) is not None:
             line["losses"] = {name: float(f"{value:.4g}") for name, value in losses.items() if np.isfinite(value)}
-        self._last, self._turns = now, agent.turns
+        self._last = now
         self._write(line)
 
     def close(self) -> None:

@@ -210,7 +210,7 @@ class Painting:
         yield _drawn(env)
 
     def _add(self, drawn: np.ndarray | str) -> None:
-        raw = drawn.encode("utf-8", "replace") if isinstance(drawn, str) else np.ascontiguousarray(drawn)
+        raw: Any = drawn.encode("utf-8", "replace") if isinstance(drawn, str) else np.ascontiguousarray(drawn)
         seen = hashlib.blake2b(raw, digest_size=16).digest()
         if seen in self._seen:
             self.of.append(self._seen[seen])

@@ -79,7 +79,7 @@ export class GameView {
     this.root = el(
       "div",
       { class: "columns" },
-      el("div", { class: "stack" }, this.boardCard, this.timeCard, this.beside.rewards.root, card(null, this.inspector.root), this.beside.moments.root),
+      el("div", { class: "stack" }, this.boardCard, this.timeCard, this.beside.rewards.root, card(null, this.inspector.root)),
       el(
         "div",
         { class: "stack" },
@@ -94,6 +94,7 @@ export class GameView {
         card("What if", this.whatIf.root),
         this.beside.drives.root,
       ),
+      this.beside.moments.root,
     );
     this.memo = {};
   }
@@ -146,7 +147,8 @@ export class GameView {
     this.box.hidden = run.grid === null;
     this.layers.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
-    this.state.hidden = run.grid !== null;
+    this.state.hidden = run.grid !== null || !run.labels.length;
+    this.layerText.hidden = run.grid === null;
     setText(this.boardCard.firstChild, run.grid === null ? "State" : "Board");
     if (run.grid === null) {
       const place = game.place(turn);

@@ -30,8 +30,8 @@ export function axisText(value) {
   return text.replace("-", "\u2212");
 }
 
-function ticksOf(low, high, most) {
-  const raw = (high - low) / most || 1;
+function ticksOf(low, high, most, least = 0) {
+  const raw = Math.max((high - low) / most || 1, least);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw * 0.999);
   const found = [];
@@ -58,7 +58,7 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
   context.textAlign = "right";
-  for (const value of ticksOf(low, high, Math.max(2, Math.floor(height / 44)))) {
+  for (const value of ticksOf(low, high, Math.max(2, Math.floor(height / 32)))) {
     context.strokeStyle = value === 0 ? palette.soft : palette.line;
     context.lineWidth = value === 0 ? 0.75 : 1;
     context.beginPath();
@@ -70,7 +70,7 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
   }
   context.textAlign = "center";
   context.textBaseline = "top";
-  for (const value of ticksOf(first, last, Math.max(2, Math.floor(width / 90))))
+  for (const value of ticksOf(first, last, Math.max(2, Math.floor(width / 90)), 1))
     context.fillText(axisText(value), x(value), height - FOOT + 8);
   context.textAlign = "left";
   context.fillText(xName, 0, height - FOOT + 8);

@@ -35,7 +35,7 @@ export class Moments {
     Object.assign(this, { store, loader, redraw, seen: false });
     this.strip = el("ol", { class: "strip-of-moments" });
     this.hint = el("p", { class: "hint" });
-    this.root = el("section", { class: "card", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
+    this.root = el("section", { class: "card across", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
     whenSeen(this.root, () => {
       this.seen = true;
       redraw();
@@ -82,7 +82,7 @@ export class Moments {
         { type: "button", class: "moment", onclick: () => this.go(one) },
         el("span", { class: "thumb" }, view),
         el("strong", {}, `Game ${one.game + 1}, turn ${one.turn}: ${actionText(one.action)}`),
-        el("span", { class: "reason" }, one.reason),
+        el("span", { class: "reason" }, `${sentenceStart(one.reason)}.`),
       ),
     );
   }

@@ -106,9 +106,9 @@ export class PictureView {
 
   // Whether there is, or will be, a picture.
   render({ run, game, id, number, version = 0 }, turn) {
-    if (run.grid) {
+    if (run.grid || run.compiled) {
       this.root.hidden = true;
-      return true;
+      return run.grid !== null;
     }
     this.root.hidden = false;
     const album = this.album.of(id, number, version);
