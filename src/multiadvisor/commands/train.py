@@ -158,7 +158,7 @@ def _watched(given: Any, training: Training) -> Iterator[None]:
             with suppress(KeyboardInterrupt):
                 page.wait()
     finally:
-        page.terminate()
+        page.kill()  # it has nothing to save
         page.wait()
 
 

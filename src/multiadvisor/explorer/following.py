@@ -109,7 +109,7 @@ class Following:
             one.look()
             busy = entry.folder is not None and holder_of(entry.folder / LOCK) is not None
             found.append({"id": entry.id, "training": busy, "version": one.version})
-        return {"runs": found}
+        return {"runs": found, "followed": any(one.entry.folder is not None for one in self._runs.values())}
 
     def one(self, name: str, since: int) -> dict[str, Any]:
         """All that there is to draw of one run."""

@@ -19,7 +19,8 @@ export class Watch {
   async turn() {
     let wait = EVERY;
     try {
-      const { runs } = await this.source.more("live");
+      const { runs, followed } = await this.source.more("live");
+      if (!followed) return; // agents without folders: nobody else trains them
       let redraw = this.problem !== "";
       this.problem = "";
       for (const { id, training, version } of runs) {
@@ -111,7 +112,7 @@ export class Live {
     this.root = el(
       "section",
       { class: "card wide", id: "training", hidden: true },
-      el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Show"), this.kind), this.game),
+      el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Curve"), this.kind), this.game),
       this.state,
       this.facts,
       this.legend.root,

@@ -53,14 +53,14 @@ export class Rewards {
     this.head = el("tr");
     this.table = el(
       "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Returns by game" },
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term was paid" },
       el("table", { class: "numbers" }, el("thead", {}, this.head), this.body),
     );
     this.hint = el("p", { class: "hint" });
     this.root = el(
       "section",
       { class: "card", id: "rewards" },
-      el("div", { class: "line" }, el("h2", {}, "Rewards"), el("label", { class: "field" }, el("span", {}, "Show"), this.kind)),
+      el("div", { class: "line" }, el("h2", {}, "Rewards"), el("label", { class: "field" }, el("span", {}, "Lines"), this.kind)),
       this.legend.root,
       this.plot,
       this.table,
