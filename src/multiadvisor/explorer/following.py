@@ -62,6 +62,11 @@ class Followed:
         self.stamp = stamp
         self.version += 1
 
+    @property
+    def due(self) -> bool:
+        """Whether the newest checkpoint was not asked for its influence yet, and nobody is about to."""
+        return self._told != self.version and not self._lock.locked()
+
     def tell(self, draws: int) -> None:
         """The influence of each term in one game of the newest checkpoint, once for each of these."""
         with self._lock:
@@ -115,6 +120,8 @@ class Following:
         """All that there is to draw of one run."""
         followed = self._of(self._library.entry(name))
         followed.look()
-        if followed.entry.folder is not None:
-            followed.tell(next(iter(self._library.entries.values())).settings["seed"])
+        if followed.entry.folder is not None and followed.due:
+            # in a thread of its own: the curves need not wait for it
+            draws = next(iter(self._library.entries.values())).settings["seed"]
+            threading.Thread(target=followed.tell, args=(draws,), daemon=True).start()
         return followed.as_dict(max(since, 0))

@@ -28,6 +28,7 @@ class App {
     this.redraw = () => this.schedule();
     this.loader = new Loader(source, this.redraw);
     this.watch = new Watch(source, this.redraw, (id) => this.loader.drop(id));
+    this.loader.versionOf = (id) => this.watch.versions[id] ?? 0;
     this.insights = new Insights(source, this.redraw);
     this.agents = new Agents(this.store, this.insights, this.redraw);
     this.training = new Live(this.store, this.watch, this.redraw, () => this.latest());
@@ -44,7 +45,6 @@ class App {
       redraw: this.redraw,
       loader: this.loader,
       insights: this.insights,
-      watch: this.watch,
       retrain: () => this.retrain(),
     });
     this.compare = new CompareView({

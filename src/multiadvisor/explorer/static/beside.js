@@ -6,8 +6,8 @@ import { Rewards } from "./rewards.js";
 import { Drives, Moments } from "./moments.js";
 
 export class Beside {
-  constructor({ store, source, redraw, loader, insights, watch }) {
-    Object.assign(this, { loader, insights, watch });
+  constructor({ store, source, redraw, loader, insights }) {
+    Object.assign(this, { loader, insights });
     this.picture = new PictureView(source, redraw);
     this.observed = new Observed(store);
     this.rewards = new Rewards(store, redraw);
@@ -18,9 +18,8 @@ export class Beside {
   }
 
   render(shown, turn, palette, title) {
-    const { run, game, id, number } = shown;
-    const version = this.watch.versions[id] ?? 0;
-    const drawn = this.picture.render({ ...shown, version }, turn);
+    const { run, game, id, number, version } = shown;
+    const drawn = this.picture.render(shown, turn);
     this.observed.render(shown, turn, palette, !drawn);
     if (!run.grid) setText(title, drawn ? "Picture" : "State");
     const answer = this.insights.of(id, version, this.moments.seen);

@@ -108,7 +108,7 @@ export class GameView {
     return value;
   }
 
-  render({ run, game, id, number }, state, palette) {
+  render({ run, game, id, number, version }, state, palette) {
     const weights = this.remember("weights", [run, state.weights, state.muted, state.solo], () =>
       weightsNow(run, state),
     );
@@ -124,7 +124,7 @@ export class GameView {
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
-    this.beside.render({ run, game, id, number }, turn, palette, this.boardCard.firstChild);
+    this.beside.render({ run, game, id, number, version }, turn, palette, this.boardCard.firstChild);
     this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
