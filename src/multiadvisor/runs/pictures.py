@@ -199,13 +199,18 @@ class Painting:
         trace, header = self.trace, self.trace.header
         source: Any = games_of(self.task, header["draws"], header["seed"], env=env)
         state = source.deal(self.game)
-        paid = trace.rewards(self.game)  # [turns, n]
-        for turn, action in enumerate(trace.choice[trace.span(self.game)].tolist()):
+        paid, span = trace.rewards(self.game), trace.span(self.game)  # [turns, n]
+        # [turns + 1, d]
+        seen = None if trace.observed is None else trace.observed[span.start + self.game : span.stop + self.game + 1]
+        for turn, action in enumerate(trace.choice[span].tolist()):
             yield _drawn(env) if only in (None, turn) else ""
             step = source.step(state, action)
             state, reward = step.after, np.zeros(self.task.n)
             reward[step.advisors] = step.reward
-            if not np.array_equal(reward, paid[turn]):
+            same = np.array_equal(reward, paid[turn])
+            if seen is not None:
+                same = same and np.array_equal(numbers_of(state), seen[turn + 1], equal_nan=True)
+            if not same:
                 raise BadInput(f"task {self.task.name!r} did not repeat itself from turn {turn} on: run check_task")
         yield _drawn(env)
 
@@ -237,6 +242,12 @@ class Painting:
     def facts(self) -> dict[str, Any]:
         """How many there are, and how large."""
         return facts_of(self.content, len(self.of), self.repeated)
+
+
+def numbers_of(observation: Any) -> np.ndarray:
+    """An observation as a row of numbers."""
+    parts = list(observation.values()) if isinstance(observation, dict) else observation
+    return np.ravel(np.asarray(parts, float)).astype(np.float32)
 
 
 def _drawn(env: Any) -> np.ndarray | str:

@@ -40,13 +40,13 @@ def _palette(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     there = np.flatnonzero(count)
     example = np.zeros(size, np.int64)
     example[keys] = np.arange(len(keys))
-    colours = flat[example[there]].astype(np.int64)  # [colours there, 3]
+    colours = flat[example[there]].astype(np.float32)  # [colours there, 3]
     order = np.argsort(-count[there], kind="stable")
     kept, rest = order[:_COLOURS], order[_COLOURS:]
     place = np.zeros(len(there), np.uint8)
     place[kept] = np.arange(len(kept), dtype=np.uint8)
-    for at in rest.tolist():
-        place[at] = np.argmin(((colours[kept] - colours[at]) ** 2).sum(axis=1))
+    near = (colours[kept] ** 2).sum(axis=1) - 2 * colours[rest] @ colours[kept].T  # [rest, kept] but for a constant
+    place[rest] = near.argmin(axis=1)
     look = np.zeros(size, np.uint8)
     look[there] = place
     return look[keys].reshape(image.shape[:2]), colours[kept].astype(np.uint8)

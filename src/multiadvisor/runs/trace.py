@@ -27,7 +27,7 @@ from multiadvisor.explain import Explanation, explain, explain_advised
 from multiadvisor.insight.games import CELLS
 from multiadvisor.insight.stuck import ends_of_parts, resting
 from multiadvisor.learner import Played
-from multiadvisor.runs.pictures import Pictures
+from multiadvisor.runs.pictures import Pictures, numbers_of
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.task import Task
@@ -298,8 +298,7 @@ def record(
 def _observed(observations: list[Any]) -> np.ndarray | None:
     """Observations as rows of numbers [T + G, d]; None where they are none, or long as pictures are."""
     try:
-        rows = [list(one.values()) if isinstance(one, dict) else one for one in observations]
-        found = np.array([np.ravel(np.asarray(row, float)) for row in rows], np.float32)
+        found = np.array([numbers_of(one) for one in observations])
     except (TypeError, ValueError):
         return None
     return found if found.ndim == 2 and 1 <= found.shape[1] <= _LONGEST_OBSERVATION else None
