@@ -32,7 +32,13 @@ def test_a_line_for_every_epoch_with_each_advisors_return(tmp_path, capsys):
 def test_what_was_lost_or_torn_is_left_out(tmp_path):
     assert read_live(tmp_path) is None
     head = {"kind": "multiadvisor live", "turns": 0, "terms": []}
-    rows = [head, {"turns": 10, "score": 1}, {"turns": 20, "score": 2}, {**head, "turns": 10}, {"turns": 20, "score": 3}]
+    rows = [
+        head,
+        {"turns": 10, "score": 1},
+        {"turns": 20, "score": 2},
+        {**head, "turns": 10},
+        {"turns": 20, "score": 3},
+    ]
     odd = ['{"turns": "many"}', "[]", "{", '{"turns": 30, "score": "high"}', '{"turns": 30, "returns": {"a": null}}']
     text = "\n".join([*map(json.dumps, rows), *odd, '{"turns": 40, "sco'])
     (tmp_path / LIVE).write_text(text)

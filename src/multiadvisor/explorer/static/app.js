@@ -13,9 +13,7 @@ import { Curves } from "./curves.js";
 import { isDark, paletteOf } from "./colours.js";
 import { exportCsv, exportHtml, exportPng } from "./exporting.js";
 import { weightsNow } from "./weights.js";
-import { Insights } from "./insight.js";
-import { Agents } from "./table.js";
-import { Live, Watch } from "./live.js";
+import { Extras } from "./extras.js";
 
 const VIEWS = { game: "Game", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
 
@@ -27,11 +25,7 @@ class App {
     this.store = new Store();
     this.redraw = () => this.schedule();
     this.loader = new Loader(source, this.redraw);
-    this.watch = new Watch(source, this.redraw, (id) => this.loader.drop(id));
-    this.loader.versionOf = (id) => this.watch.versions[id] ?? 0;
-    this.insights = new Insights(source, this.redraw);
-    this.agents = new Agents(this.store, this.insights, this.redraw);
-    this.training = new Live(this.store, this.watch, this.redraw, () => this.latest());
+    this.extras = new Extras(this);
     this.player = new Player(this.store, this.redraw);
     this.player.place = () => el("div", { class: "playerbox" });
     this.runPick = this.picker("run", "Run");
@@ -43,8 +37,7 @@ class App {
       source,
       player: this.player,
       redraw: this.redraw,
-      loader: this.loader,
-      insights: this.insights,
+      ...this.extras.given,
       retrain: () => this.retrain(),
     });
     this.compare = new CompareView({
@@ -59,7 +52,7 @@ class App {
       { class: "toolbar" },
       el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
       el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick),
-      (this.fresh = el("button", { type: "button", hidden: true, onclick: () => this.latest() }, "It was trained further: show it")),
+      this.extras.fresh,
       this.game.facts,
     );
     this.main = byId("view");
@@ -69,10 +62,7 @@ class App {
     this.live = byId("live");
     this.buildHeader();
     this.store.listen((state, before) => {
-      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) {
-        this.watch.adopt();
-        this.forget();
-      }
+      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.forget();
       this.schedule();
     });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
@@ -239,15 +229,9 @@ class App {
     this.schedule();
   }
 
-  // The first game of the newest checkpoint.
-  latest() {
-    this.watch.adopt();
-    this.store.set({ view: "game", game: 0, turn: 0 });
-  }
-
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.insights, this.gallery, this.curves, this.game.attractors]) part.forget();
+    for (const part of [this.loader, this.extras, this.gallery, this.curves, this.game.attractors]) part.forget();
     this.schedule();
   }
 
@@ -292,8 +276,8 @@ class App {
         game: [this.bar, this.game.root],
         compare: [this.compare.root],
         gallery: [this.gallery.root],
-        agents: [this.agents.root],
-        learning: [this.training.root, this.curves.root],
+        agents: [this.extras.agents.root],
+        learning: [this.extras.training.root, this.curves.root],
       };
       this.main.replaceChildren(...roots[state.view]);
     }
@@ -302,7 +286,7 @@ class App {
       game: () => this.drawGame(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
-      agents: () => this.drawAgents(),
+      agents: () => this.extras.drawAgents(),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
     if (!this.player.playing) setText(this.live, sentence);
@@ -328,8 +312,7 @@ class App {
       return "";
     }
     const entry = this.listing.runs[state.run];
-    if (state.turn === 0 && !this.player.playing) this.watch.adopt();
-    this.fresh.hidden = !entry || !this.watch.stale(entry.id);
+    this.extras.follow(state);
     const shown = this.loader.get(entry, state.game);
     const problem = entry
       ? this.loader.problem(entry, state.game)
@@ -379,15 +362,8 @@ class App {
     return this.gallery.render(state, palette);
   }
 
-  drawAgents() {
-    this.main.hidden = false;
-    this.say("");
-    this.agents.render(this.listing.runs, this.watch.versions);
-    return "";
-  }
-
   drawLearning(state, palette) {
-    this.training.render(this.listing.runs[state.run], palette);
+    this.extras.training.render(this.listing.runs[state.run], palette);
     this.main.hidden = false;
     this.say("");
     this.curves.load(this.listing.runs.length);

@@ -147,7 +147,7 @@ export class GameView {
     this.box.hidden = run.grid === null;
     this.layers.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
-    this.state.hidden = run.grid !== null || !run.labels.length;
+    this.state.hidden = run.grid !== null || !run.compiled;
     this.layerText.hidden = run.grid === null;
     setText(this.boardCard.firstChild, run.grid === null ? "State" : "Board");
     if (run.grid === null) {
@@ -155,7 +155,7 @@ export class GameView {
       const label = place >= 0 ? run.labels[place] || `state ${place}` : "";
       setText(
         this.state,
-        label ? `Turn ${turn} is in ${label}.` : "",
+        `This task has no board.${label ? ` Turn ${turn} is in ${label}.` : ""} The bars show what its advisors want.`,
       );
       setText(this.layerText, "");
       return;

@@ -112,6 +112,7 @@ export class Legend {
     this.redraw = redraw;
     this.root = el("div", { class: "switches", role: "group", "aria-label": label });
     this.names = [];
+    this.buttons = [];
   }
 
   // `values` stand beside the names.
