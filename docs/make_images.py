@@ -1,10 +1,11 @@
-"""Makes the pictures of the documents: `python docs/make_images.py`, about a minute.
+"""Makes the pictures of the documents: `python docs/make_images.py`, a few minutes.
 
 Everything comes from a seed, so that a second run writes the same pictures.
 """
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import gymnasium
 import matplotlib.image
 import numpy as np
+from PIL import Image
 
 import multiadvisor as mad
 from multiadvisor.cli import main
@@ -119,6 +121,64 @@ def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
         browser.close()
 
 
+ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, turn
+    "lunar-lander": ("gymnasium:mo-lunar-lander-v3", {}, 40_000, {"deep": True}, 60),
+    "cart-pole": ("gymnasium:CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
+    "mountain-car": ("gymnasium:mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
+    "frozen-lake": ("gymnasium:FrozenLake-v1", {}, 60_000, {}, 6),
+    "taxi": ("gymnasium:Taxi-v4", {}, 200_000, {"gamma": 0.95}, 5),
+    "deep-sea-treasure": ("gymnasium:deep-sea-treasure-v0", {}, 40_000, {"gamma": 0.98}, 2),
+    "minecart": ("gymnasium:minecart-deterministic-v0", {"bins": "5,5,3,3,3,2,2", "max_episode_steps": 200}, 60_000,
+                 {}, 12),
+}  # fmt: skip
+
+
+def environments() -> None:
+    """The page on environments that draw themselves, on a laptop; one of them on a phone, and all in one table."""
+    from playwright.sync_api import expect, sync_playwright
+
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer, address, serving
+
+    library = Library(games=3)
+    for name, (task, options, transitions, settings, _) in ENVIRONMENTS.items():
+        given = {**settings, "deep": mad.DeepSettings()} if settings.get("deep") else settings
+        agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **given})
+        library.add_agent(agent.learn(transitions, progress=False), f"runs/{name}")
+    explorer = Explorer(library)
+    shots = {f"explorer-{name}": (f"run={k}&turn={turn}", 1200, 760, "") for k, (name, (*_, turn)) in
+             enumerate(ENVIRONMENTS.items())}  # fmt: skip
+    shots["explorer-phone"] = (shots["explorer-lunar-lander"][0], 390, 844, "")
+    shots["explorer-rewards"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#rewards")
+    shots["explorer-moments"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#moments")
+    shots["explorer-agents"] = ("view=agents", 1200, 520, "#agents")
+    with serving(explorer) as port, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, (state, width, height, part) in shots.items():
+            page = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light").new_page()
+            page.goto(f"{address(port, explorer.keys.ticket())}&{state}")
+            page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
+            if part:
+                page.locator(part).scroll_into_view_if_needed()
+                expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
+            else:
+                page.wait_for_selector(f".picturebox canvas[data-turn='{state.partition('turn=')[2]}']")
+            page.wait_for_timeout(500)
+            small(name, page.locator(part).screenshot() if part else page.screenshot())
+            page.context.close()
+        browser.close()
+
+
+def small(name: str, picture: bytes) -> None:
+    """A photograph of the page as WebP, below 60 KB."""
+    for quality in (85, 75, 60, 40):
+        Image.open(io.BytesIO(picture)).convert("RGB").save(IMAGES / f"{name}.webp", quality=quality, method=6)
+        size = (IMAGES / f"{name}.webp").stat().st_size
+        if size < 60_000:
+            break
+    print(f"{name}.webp: {size / 1000:.0f} KB")
+
+
 def trained(planning: str) -> mad.MultiAdvisor:
     """The agent of the pictures."""
     return mad.MultiAdvisor(mad.make("pac-boy"), planning=planning, gamma=0.9, seed=0).learn(1_000_000, progress=False)
@@ -126,6 +186,9 @@ def trained(planning: str) -> mad.MultiAdvisor:
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    environments()
+    if "--environments" in sys.argv:  # only these
+        sys.exit()
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))
     save("attractor.png", side_by_side(pac_boy("egocentric", 0.9, 100), pac_boy("empathic", 0.9, 100)))
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))

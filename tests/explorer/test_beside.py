@@ -1,4 +1,4 @@
-"""Beside the bars: pictures, rewards, decisive moments, who drives, the table of agents, and a training that goes on."""
+"""Beside the bars: pictures, rewards, decisive moments, who drives, the table of agents, a training that goes on."""
 
 from __future__ import annotations
 

@@ -79,12 +79,13 @@ export class GameView {
     this.root = el(
       "div",
       { class: "columns" },
-      el("div", { class: "stack" }, this.boardCard, this.timeCard, this.beside.rewards.root, card(null, this.inspector.root)),
+      el("div", { class: "stack" }, this.boardCard, this.timeCard, card(null, this.inspector.root)),
       el(
         "div",
         { class: "stack" },
         card("Why this action", this.bars.root),
         this.reasonCard,
+        this.beside.rewards.root,
         el(
           "section",
           { class: "card" },
@@ -92,9 +93,9 @@ export class GameView {
           this.weights.root,
         ),
         card("What if", this.whatIf.root),
-        this.beside.drives.root,
       ),
       this.beside.moments.root,
+      this.beside.drives.root,
     );
     this.memo = {};
   }

@@ -129,7 +129,7 @@ export class Drives {
     this.calm = el("p", { class: "hint" });
     this.root = el(
       "section",
-      { class: "card", id: "drives" },
+      { class: "card across", id: "drives" },
       el("h2", {}, "Which term drives it"),
       this.hint,
       this.table,
