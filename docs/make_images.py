@@ -169,6 +169,45 @@ def environments() -> None:
         browser.close()
 
 
+def in_training() -> None:
+    """The page in the middle of a training."""
+    from playwright.sync_api import sync_playwright
+
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer, address, serving
+    from multiadvisor.runs.live import LiveLog
+    from multiadvisor.runs.training import LOCK, Training
+    from multiadvisor.settings import Schedule
+    from multiadvisor.storage.lock import locked
+
+    agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, deep=mad.DeepSettings())
+    with tempfile.TemporaryDirectory() as home, locked(folder := Path(home) / "lander", LOCK):
+        training = Training(agent, Schedule(100, 1_000, 3), out=folder, by_advisor=True)
+        training.save()
+        library, log = Library(games=1), LiveLog(training)
+        library.add_folder(folder, "runs/lander")
+        explorer = Explorer(library)
+        (run,) = library.entries
+        training.schedule = Schedule(40, 1_000, 3)
+
+        def tell(turns: int, epoch: dict[str, object] | None) -> None:
+            log.advance() if epoch is None else log.epoch(epoch)
+            if epoch is not None and epoch["epoch"] % 4 == 0:
+                training.save()
+                explorer.more.answer(f"live/{run}/0")
+
+        training.run(tell)
+        with serving(explorer) as port, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = browser.new_context(viewport={"width": 1200, "height": 620}, color_scheme="light").new_page()
+            page.goto(f"{address(port, explorer.keys.ticket())}&view=learning")
+            page.locator("#live-kind").select_option("returns")
+            page.wait_for_timeout(500)
+            small("explorer-training", page.locator("#training").screenshot())
+            browser.close()
+        log.close()
+
+
 def small(name: str, picture: bytes) -> None:
     """A photograph of the page as WebP, below 60 KB."""
     for quality in (85, 75, 60, 40):
@@ -187,6 +226,7 @@ def trained(planning: str) -> mad.MultiAdvisor:
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     environments()
+    in_training()
     if "--environments" in sys.argv:  # only these
         sys.exit()
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))

@@ -88,3 +88,30 @@ def test_watch_needs_a_folder(capsys):
 def test_flags_of_evaluate_that_cannot_be(tmp_path, capsys, flags, said):
     assert main(["evaluate", str(tmp_path), *flags]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_watch_opens_the_page_in_a_process_of_its_own_and_ends_it(tmp_path, capsys, monkeypatch):
+    made = []
+
+    class Page:
+        pid = 0
+
+        def __init__(self, command, **given):
+            made.append(command)
+            assert (tmp_path / "run" / "agent.json").exists()  # there is something to look at
+
+        def kill(self):
+            made.append("killed")
+
+        def wait(self):
+            return 0
+
+    monkeypatch.setattr("multiadvisor.commands.train.subprocess.Popen", Page)
+    monkeypatch.setattr("multiadvisor.commands.train.os.setpriority", lambda *which: None)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    capsys.readouterr()
+    assert main(["train", "two-goal", "--epochs", "1", *FLAGS, "--out", str(tmp_path / "run"), "--watch"]) == 0
+    assert json.loads(capsys.readouterr().out)["epochs"]
+    command, ended = made
+    assert command[1:] == ["-m", "multiadvisor", "explore", str(tmp_path / "run")]
+    assert ended == "killed"
