@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gymnasium
 import matplotlib.image
@@ -20,6 +21,9 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.explorer import export
 from multiadvisor.worlds.render import picture
+
+if TYPE_CHECKING:
+    from multiadvisor.explorer.server import Explorer
 
 IMAGES = Path(__file__).parent / "images"
 SOLVED = {  # the figures of docs/will-it-get-stuck.md, each from one command
@@ -135,10 +139,8 @@ ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, opti
 
 def environments() -> None:
     """The page on environments that draw themselves, on a laptop; one of them on a phone, and all in one table."""
-    from playwright.sync_api import expect, sync_playwright
-
     from multiadvisor.explorer.library import Library
-    from multiadvisor.explorer.server import Explorer, address, serving
+    from multiadvisor.explorer.server import Explorer
 
     library = Library(games=3)
     for name, (task, options, transitions, settings, _) in ENVIRONMENTS.items():
@@ -146,12 +148,30 @@ def environments() -> None:
         agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **given})
         library.add_agent(agent.learn(transitions, progress=False), f"runs/{name}")
     explorer = Explorer(library)
+    photographs(explorer, _shots())
+    library = Library(games=5)
+    for planning in ("egocentric", "agnostic", "empathic"):
+        agent = mad.MultiAdvisor(mad.make("gymnasium:deep-sea-treasure-v0"), planning=planning, gamma=0.98, epsilon=0.3)
+        library.add_agent(agent.learn(40_000, progress=False), f"runs/{planning}")
+    photographs(Explorer(library), {"explorer-agents": ("view=agents", 1200, 520, "#agents")})
+
+
+def _shots() -> dict[str, tuple[str, int, int, str]]:
+    """State of the page, its size, and which part of it."""
     shots = {f"explorer-{name}": (f"run={k}&turn={turn}", 1200, 760, "") for k, (name, (*_, turn)) in
              enumerate(ENVIRONMENTS.items())}  # fmt: skip
     shots["explorer-phone"] = (shots["explorer-lunar-lander"][0], 390, 844, "")
     shots["explorer-rewards"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#rewards")
     shots["explorer-moments"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#moments")
-    shots["explorer-agents"] = ("view=agents", 1200, 520, "#agents")
+    return shots
+
+
+def photographs(explorer: Explorer, shots: dict[str, tuple[str, int, int, str]]) -> None:
+    """These states of the page as pictures."""
+    from playwright.sync_api import expect, sync_playwright
+
+    from multiadvisor.explorer.server import address, serving
+
     with serving(explorer) as port, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (state, width, height, part) in shots.items():

@@ -34,7 +34,8 @@ PIXEL = """() => {
 @pytest.fixture(scope="module")
 def served(browser: Any) -> Iterator[Site]:
     stuck = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.6)
-    with site(browser, {"walker": drawn.walker(), "stuck": stuck}, games=2) as one:
+    novice = mad.MultiAdvisor(drawn.line(), gamma=0.9)
+    with site(browser, {"walker": drawn.walker(), "stuck": stuck, "novice": novice}, games=2) as one:
         yield one
 
 
@@ -103,19 +104,22 @@ def test_one_click_leads_to_a_decisive_moment_and_to_where_it_is_stuck(calm: Sit
 def test_agents_in_one_table_sorted_and_as_csv(calm: Site) -> None:
     with calm.tab("view=agents") as page:
         rows = page.locator("#agents tbody tr")
-        expect(rows).to_have_count(2)
-        expect(page.locator("#agents tbody")).to_contain_text("100%")
+        expect(rows).to_have_count(3)
+        expect(page.locator("#agents table")).to_have_count(2)  # one for each task
+        expect(page.locator("#agents")).not_to_contain_text("Playing")
         names = "[...document.querySelectorAll('#agents tbody th')].map((one) => one.textContent)"
-        page.locator("#agents th[data-key=stuck] button").click()
-        until(page, names, ["stuck", "walker"])
-        expect(page.locator("#agents th[data-key=stuck]")).to_have_attribute("aria-sort", "descending")
-        page.locator("#agents th[data-key=stuck] button").click()
-        until(page, names, ["walker", "stuck"])
+        until(page, names, ["walker", "novice", "stuck"])
+        length = page.locator("#agents th[data-key=turns]").first
+        length.get_by_role("button").click()
+        until(page, names, ["novice", "walker", "stuck"])
+        expect(length).to_have_attribute("aria-sort", "descending")
+        length.get_by_role("button").click()
+        until(page, names, ["walker", "novice", "stuck"])
         with page.expect_download() as waiting:
             page.get_by_role("button", name="Table as CSV").click()
         table = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
     insight = calm.explorer.more.insight(entry(calm, 0).id)
-    assert [row["run"] for row in table] == ["walker", "stuck"]
+    assert [row["run"] for row in table] == ["walker", "stuck", "novice"]
     for name, one in insight["advisors"].items():
         assert float(table[0][f"return/{name}"]) == pytest.approx(one["return"])
         assert float(table[0][f"changed/{name}"]) == pytest.approx(one["influence"]["changed"])

@@ -41,114 +41,88 @@ function figuresOf(found) {
   return { ...found, stuck: found.stuck.length / found.games.length };
 }
 
-export class Agents {
-  constructor(store, insights, redraw) {
-    Object.assign(this, { store, insights, redraw, order: { key: "", down: true } });
+// The runs of one task: only they have the same terms.
+class TaskTable {
+  constructor(task, redraw) {
+    Object.assign(this, { task, redraw, order: { key: "", down: true }, drawn: null });
     this.head = el("tr");
     this.groups = el("tr");
     this.body = el("tbody");
-    this.csv = el("button", { type: "button", onclick: () => this.export() }, "Table as CSV");
-    this.hint = el("p", { class: "hint" });
-    this.table = el(
-      "div",
-      { class: "scroll wide-table", tabIndex: 0, role: "region", "aria-label": "Agents" },
-      el("table", { class: "numbers" }, el("thead", {}, this.groups, this.head), this.body),
-    );
     this.root = el(
-      "section",
-      { class: "card wide", id: "agents" },
-      el("div", { class: "line" }, el("h2", {}, "Agents"), this.csv),
-      this.hint,
-      this.table,
+      "div",
+      { class: "stack" },
+      el("h3", {}, task),
+      el(
+        "div",
+        { class: "scroll wide-table", tabIndex: 0, role: "region", "aria-label": `Agents of ${task}` },
+        el("table", { class: "numbers" }, el("thead", {}, this.groups, this.head), this.body),
+      ),
     );
   }
 
-  // One run after the other is asked for, so that the others can be looked at meanwhile.
-  render(runs, versions) {
-    const rows = [];
-    let waiting = false;
-    for (const run of runs) {
-      const version = versions[run.id] ?? 0;
-      const answer = this.insights.of(run.id, version, !waiting);
-      if (!answer) waiting = true;
-      rows.push({ run, answer, found: answer?.found ? figuresOf(answer.found) : null });
-    }
-    this.rows = rows;
-    const games = rows.find(({ found }) => found)?.found.games.length;
-    setText(
-      this.hint,
-      runs.length
-        ? `${waiting ? "Playing \u2026 " : ""}${games ? `The same ${plural(games, "game")} for each. ` : ""}drives: in how many turns another action would be taken without it. bias: what it expects less what follows. Click on a heading to sort.`
-        : "No run was given: `multiadvisor explore RUN RUN` shows several.",
-    );
-    this.csv.disabled = !rows.some(({ found }) => found);
-    const key = [this.order, ...rows.map(({ answer }) => answer), ...runs];
+  render(rows) {
+    const key = [this.order, ...rows.flatMap(({ answer, run }) => [answer, run])];
     if (this.drawn && key.length === this.drawn.length && key.every((part, k) => part === this.drawn[k])) return;
     this.drawn = key;
-    this.fill(rows);
+    const columns = this.columns(rows);
+    this.fillHead(columns);
+    this.body.replaceChildren(...this.sorted(rows, columns).map((row) => this.row(row, columns)));
   }
 
-  fill(rows) {
+  columns(rows) {
     const terms = [...new Set(rows.flatMap(({ found }) => (found ? Object.keys(byTerm(found)) : [])))];
-    const columns = [
-      ...PLAIN.map(([name, field, text]) => ({ key: name, name, text, value: (found) => found[field] })),
-      ...terms.flatMap((term) =>
-        OF_TERM.map(([name, of, text]) => ({
-          key: `${name}/${term}`,
-          name,
-          term,
-          text,
-          value: (found) => {
-            const one = byTerm(found)[term];
-            return one ? of(one) : null;
-          },
-        })),
-      ),
-    ];
+    const plain = PLAIN.map(([name, field, text]) => ({ key: name, name, text, value: (found) => found[field] }));
+    const own = terms.flatMap((term) =>
+      OF_TERM.map(([name, of, text], k) => ({
+        key: `${name}/${term}`,
+        name,
+        term,
+        text,
+        first: k === 0,
+        value: (found) => (byTerm(found)[term] ? of(byTerm(found)[term]) : null),
+      })),
+    );
+    return [...plain, ...own];
+  }
+
+  fillHead(columns) {
+    const terms = columns.filter(({ first }) => first).map(({ term }) => term);
     this.groups.hidden = !terms.length;
     this.groups.replaceChildren(
       el("td", { colSpan: 2 + PLAIN.length }),
       ...terms.map((term) => el("th", { scope: "colgroup", colSpan: OF_TERM.length, class: "term" }, term)),
     );
-    const sorter = (key, name, term) => {
-      const { order } = this;
-      const button = el(
-        "button",
-        {
-          type: "button",
-          class: "sorter",
-          onclick: () => {
-            this.order = { key, down: order.key === key ? !order.down : true };
-            this.redraw();
-          },
-        },
-        `${name}${order.key === key ? (order.down ? " \u25be" : " \u25b4") : ""}`,
-      );
-      const sort = order.key === key ? (order.down ? "descending" : "ascending") : "none";
-      return el("th", { scope: "col", "aria-sort": sort, "data-key": key, title: term ? `${name} of ${term}` : name }, button);
-    };
     this.head.replaceChildren(
-      sorter("", "run", ""),
-      el("th", { scope: "col" }, "setting"),
-      ...columns.map(({ key, name, term }) => sorter(key, name, term)),
+      this.sorter({ key: "", name: "run" }),
+      el("th", { scope: "col", class: "words" }, "setting"),
+      ...columns.map((column) => this.sorter(column)),
     );
-    this.body.replaceChildren(
-      ...this.sorted(rows, columns).map(({ run, answer, found }) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, run.name),
-          el("td", { class: "words" }, `${run.task}: ${run.label}`),
-          ...(found
-            ? columns.map(({ value, text, term }, k) => {
-                const number = value(found);
-                const first = term && k > 0 && columns[k - 1].term !== term;
-                return el("td", { class: first ? "first" : "" }, number === null || number === undefined ? "" : text(number));
-              })
-            : [el("td", { class: "words", colSpan: Math.max(1, columns.length) }, answer ? answer.problem : "\u2026")]),
-        ),
-      ),
-    );
+  }
+
+  sorter({ key, name, term = "", first = false }) {
+    const { order } = this;
+    const now = order.key === key;
+    const act = () => {
+      this.order = { key, down: now ? !order.down : true };
+      this.redraw();
+    };
+    const mark = now ? (order.down ? " \u25be" : " \u25b4") : "";
+    const sort = now ? (order.down ? "descending" : "ascending") : "none";
+    const title = term ? `${name} of ${term}` : name;
+    const button = el("button", { type: "button", class: "sorter", onclick: act }, name + mark);
+    const shown = { scope: "col", "aria-sort": sort, "data-key": key, title, class: first ? "first" : "" };
+    return el("th", shown, button);
+  }
+
+  row({ run, answer, found }, columns) {
+    const cells = found
+      ? columns.map(({ value, text, first }) => {
+          const number = value(found);
+          const known = number !== null && number !== undefined;
+          return el("td", { class: first ? "first" : "" }, known ? text(number) : "");
+        })
+      : [el("td", { class: "words", colSpan: Math.max(1, columns.length) }, answer ? answer.problem : "\u2026")];
+    return el("tr", {}, el("th", { scope: "row" }, run.name), el("td", { class: "words" }, run.label), ...cells);
   }
 
   sorted(rows, columns) {
@@ -158,6 +132,46 @@ export class Agents {
     const known = rows.filter(({ found }) => found && Number.isFinite(column.value(found)));
     const sorted = [...known].sort((p, q) => (column.value(q.found) - column.value(p.found)) * (down ? 1 : -1));
     return [...sorted, ...rows.filter((row) => !known.includes(row))];
+  }
+}
+
+export class Agents {
+  constructor(store, insights, redraw) {
+    Object.assign(this, { store, insights, redraw, tables: new Map(), rows: [] });
+    this.csv = el("button", { type: "button", onclick: () => this.export() }, "Table as CSV");
+    this.hint = el("p", { class: "hint" });
+    this.body = el("div", { class: "stack" });
+    this.root = el(
+      "section",
+      { class: "card wide", id: "agents" },
+      el("div", { class: "line" }, el("h2", {}, "Agents"), this.csv),
+      this.hint,
+      this.body,
+    );
+  }
+
+  // One run after the other is asked for, so that the others can be looked at meanwhile.
+  render(runs, versions) {
+    let waiting = false;
+    this.rows = runs.map((run) => {
+      const answer = this.insights.of(run.id, versions[run.id] ?? 0, !waiting);
+      if (!answer) waiting = true;
+      return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
+    });
+    const games = this.rows.find(({ found }) => found)?.found.games.length;
+    const same = games ? `The same ${plural(games, "game")} for each. ` : "";
+    setText(
+      this.hint,
+      runs.length
+        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it. bias: what it expects less what follows. Click on a heading to sort.`
+        : "No run was given: `multiadvisor explore RUN RUN` shows several.",
+    );
+    this.csv.disabled = !this.rows.some(({ found }) => found);
+    const tasks = [...new Set(runs.map((run) => run.task))];
+    for (const task of tasks) if (!this.tables.has(task)) this.tables.set(task, new TaskTable(task, this.redraw));
+    const shown = tasks.map((task) => this.tables.get(task));
+    if (shown.length !== this.body.children.length) this.body.replaceChildren(...shown.map((table) => table.root));
+    for (const table of shown) table.render(this.rows.filter(({ run }) => run.task === table.task));
   }
 
   // The columns of `multiadvisor evaluate --report --csv`, every advisor by itself.
