@@ -86,7 +86,8 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
         packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
         layers[str(number)] = _layers(library, name, game)
-    return {"curves": library.curves(), "gallery": [], "plannings": [], "runs": runs, "packs": packs, "layers": layers}
+    shown = library.curves(names)  # what else is open is nobody's business either
+    return {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs, "layers": layers}
 
 
 def _layers(library: Library, name: str, game: int) -> dict[str, object]:
