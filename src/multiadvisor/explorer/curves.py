@@ -181,8 +181,8 @@ def _facts(record: Record) -> dict[str, Any]:
 def _phrase(name: str, value: Any) -> str:
     """One of them in words.
 
-    >>> _phrase("deep learning_rate", 0.001), _phrase("epochs", 1), _phrase("maze", None), _phrase("deep hidden", [8, 8])
-    ('learning rate 0.001', '1 epoch', 'no maze', 'hidden 8 8')
+    >>> _phrase("deep learning_rate", 0.001), _phrase("epochs", 1), _phrase("maze", None), _phrase("deep hidden", [8])
+    ('learning rate 0.001', '1 epoch', 'no maze', 'hidden 8')
     """
     words = name.removeprefix("deep ").removeprefix("continuous ").replace("_", " ")
     if name == "epochs":

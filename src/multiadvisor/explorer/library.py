@@ -168,7 +168,9 @@ class Library:
         """The learning curves of all runs and of the sweeps; with `names`, of these runs alone."""
         shown = self.entries.values() if names is None else [self.entry(name) for name in names]
         own = [
-            Record(entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs, entry.transitions)
+            Record(
+                entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs, entry.transitions
+            )
             for entry in shown
         ]
         return curves([*own, *(self.records if names is None else ())])

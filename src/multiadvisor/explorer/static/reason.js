@@ -82,7 +82,7 @@ export class Reason {
     if (run !== this.run) {
       this.run = run;
       this.open.hidden = !run.known;
-      this.chips.classList.toggle("many", run.plain && run.n > 8);
+      this.root.classList.toggle("many", run.plain && run.n > 8);
       this.pick.replaceChildren(
         option(-1, "the next best"),
         ...run.actions.map((name, a) => option(a, actionText(name))),
