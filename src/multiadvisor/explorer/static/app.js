@@ -110,17 +110,20 @@ class App {
       if (pick.children.length !== runs.length)
         pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
-    this.runPick.value = String(state.run);
-    this.firstPick.value = String(state.run);
-    this.otherPick.value = String(state.other);
+    const choose = (pick, value) => {
+      if (pick.value !== String(value)) pick.value = String(value);
+    };
+    choose(this.runPick, state.run);
+    choose(this.firstPick, state.run);
+    choose(this.otherPick, state.other);
     const games = runs[state.run]?.games || [];
     if (this.gamesShown !== games) {
       this.gamesShown = games;
       for (const pick of [this.gamePick, this.pairGamePick])
         pick.replaceChildren(...games.map((name, k) => option(k, name)));
     }
-    this.gamePick.value = String(state.game);
-    this.pairGamePick.value = String(state.game);
+    choose(this.gamePick, state.game);
+    choose(this.pairGamePick, state.game);
   }
 
   buildHeader() {

@@ -5,6 +5,7 @@ import { el, gapText, setText, signed, widthOf } from "./dom.js";
 import { bestActions, hearPart } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
+const LISTED_PLAYING = 40; // advisors that are listed while it plays
 const HUES = 8; // colours of parts, as in the style sheet
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
 
@@ -141,7 +142,8 @@ export class Bars {
     this.table = null;
   }
 
-  render(frame) {
+  // `playing`: only the strongest advisors are listed, as a list of hundreds would take longer than a frame.
+  render(frame, playing = false) {
     const { run, total, advisors, action } = frame;
     if (run !== this.run) this.build(run);
     const sums = valuesOf(frame, this.parts);
@@ -208,10 +210,10 @@ export class Bars {
       this.key,
       advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
     );
-    if (this.open.open) this.renderAll(frame);
+    if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }
 
-  renderAll({ run, advisors, advice }) {
+  renderAll({ run, advisors, advice }, most) {
     if (!this.table) {
       const head = el(
         "tr",
@@ -224,7 +226,7 @@ export class Bars {
       this.all.replaceChildren(this.table);
     }
     const size = advice.map((own) => Math.max(...own.map(Math.abs)));
-    const most = Math.max(...size, 1e-300);
+    const largest = Math.max(...size, 1e-300);
     const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]);
     while (this.lines.children.length < order.length)
       this.lines.append(
@@ -238,12 +240,14 @@ export class Bars {
     while (this.lines.children.length > order.length) this.lines.lastChild.remove();
     order.forEach((i, k) => {
       const line = this.lines.children[k];
+      if (line.hidden !== k >= most) line.hidden = k >= most;
+      if (k >= most) return;
       setText(line.children[0], run.names[advisors[i]]);
       for (let a = 0; a < run.A; a += 1) {
         const cell = line.children[a + 1];
         setText(cell, signed(advice[i][a], 4));
         cell.classList.toggle("negative", advice[i][a] < 0);
-        cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / most)}%`);
+        cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / largest)}%`);
       }
     });
   }

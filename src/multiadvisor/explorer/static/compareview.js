@@ -35,7 +35,7 @@ class Side {
     this.memo = null;
   }
 
-  render({ run, game }, turn, state, palette, fraction) {
+  render({ run, game }, turn, state, palette, { between: fraction, playing }) {
     const now = Math.min(turn, game.turns);
     if (!this.memo || this.memo.game !== game || this.memo.turn !== now) {
       const landscape = run.grid ? game.landscape(now, run.weights) : null;
@@ -69,7 +69,7 @@ class Side {
         { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) },
       );
     }
-    this.bars.render(frame);
+    this.bars.render(frame, playing);
     setText(this.sentence, reasonText(frame));
     return frame;
   }
@@ -126,7 +126,7 @@ export class CompareView {
     const longest = Math.max(one.game.turns, two.game.turns);
     this.player.render(longest);
     const turn = Math.min(state.turn, longest);
-    const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player.between));
+    const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player));
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
     const scores = pair.map(({ run, game }, k) => {
       const score = scoreText(series[k].score[game.turns]);

@@ -118,7 +118,7 @@ export class GameView {
     this.player.render(game.turns);
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
     this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
-    this.bars.render(frame);
+    this.bars.render(frame, this.player.playing);
     if (this.settled !== game) settle([this.bars.key, this.reason.sentence, this.reason.chips, this.inspector.table.parentNode]);
     this.settled = game;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
