@@ -285,3 +285,16 @@ def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm: Site) 
         until(page, "explorer.store.state.turn", fork)
         chosen = "[...document.querySelectorAll('.bar.chosen')].map((bar) => Number(bar.dataset.action))"
         until(page, chosen, [int(trace.action[fork]) for trace in traces])
+
+
+def test_another_game_is_compared_and_both_runs_have_their_numbers(calm: Site) -> None:
+    traces = [calm.explorer.library.recorded(entry(calm, k).id, 2)[0] for k in range(2)]
+    with calm.tab("view=compare") as page:
+        page.get_by_label("Game").select_option("2")
+        until(page, "[explorer.store.state.game, explorer.store.state.turn]", [2, 0])
+        ends = page.get_by_role("row", name="score at the end").get_by_role("cell")
+        expect(ends).to_have_text([f"{trace.score[0]:+.0f}".replace("-", "\u2212") for trace in traces])
+        turns = page.get_by_role("row", name="turns", exact=True).or_(
+            page.locator("tr", has_text=re.compile("^turns\\d"))
+        )
+        expect(turns.first.get_by_role("cell")).to_have_text([str(int(trace.turns[0])) for trace in traces])
