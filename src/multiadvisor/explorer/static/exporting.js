@@ -21,7 +21,7 @@ const GAP = 16;
 const TITLE = 28;
 
 // Canvases as one picture, beside each other or one below the other, each under its title; at the screen's resolution.
-function joined(canvases, titles, palette, below) {
+function onePicture(canvases, titles, palette, below) {
   const ratio = canvases[0].width / (canvases[0].clientWidth || canvases[0].width);
   const [gap, title] = [GAP * ratio, titles.some(Boolean) ? TITLE * ratio : 0];
   const [wide, high] = [canvases.map((one) => one.width), canvases.map((one) => one.height + title)];
@@ -60,12 +60,12 @@ export function exportBoards(boards, runs, turn, palette) {
   const canvases = boards.map((board) => board.canvas);
   const name = fileName([runs[0].task, ...runs.map((run) => run.label), "turn", turn], "png");
   if (canvases.length === 1) return savePng(canvases[0], name);
-  return savePng(joined(canvases, runs.map((run) => `${run.name} (${run.label})`), palette, false), name);
+  return savePng(onePicture(canvases, runs.map((run) => `${run.name} (${run.label})`), palette, false), name);
 }
 
 export function exportCharts(charts, measure, palette) {
   const canvases = charts.map((chart) => chart.canvas);
-  return savePng(joined(canvases, charts.map((chart) => chart.task), palette, true), fileName(["learning", measure], "png"));
+  return savePng(onePicture(canvases, charts.map((chart) => chart.task), palette, true), fileName(["learning", measure], "png"));
 }
 
 // ---- tables ----------------------------------------------------------------------------------------------------------
