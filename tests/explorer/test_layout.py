@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from explorer.pages import Site, still, until
+from explorer.pages import Site, entry, still, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -57,7 +57,10 @@ def test_nothing_jumps_while_it_plays(calm: Site, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 320])
-def test_every_view_fits_a_phone(calm: Site, width: int) -> None:
+def test_every_view_fits_a_phone(calm: Site, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    epochs = [{"epoch": e + 1, "score": 1000.0 + e} for e in range(3)]
+    for k in range(3):
+        monkeypatch.setattr(entry(calm, k), "epochs", epochs)
     with calm.tab(viewport={"width": width, "height": 844}) as page:
         for fragment in (
             "turn=60", "run=2&turn=1", "run=1&turn=9&weights=0~2&all=1", "view=compare&turn=20",
