@@ -72,6 +72,20 @@ def test_every_exhibit_has_its_verdict(calm: Site) -> None:
     assert "one of the exact ones" in told["noise"]
 
 
+def test_the_gallery_says_that_it_is_solving_and_keeps_to_the_cap(calm: Site) -> None:
+    held: list[Any] = []
+    with calm.tab("view=gallery&exhibit=two-goal&gamma=0.5") as page:
+        page.route("**/api/gallery/**", lambda route: held.append(route))
+        calm.go(page, "view=gallery&exhibit=two-goal&gamma=0.99999", loaded=False)
+        expect(page.get_by_text("Solving")).to_be_visible()
+        expect(page.get_by_label("Gamma, exactly")).to_have_value("0.999")
+        (route,) = held
+        assert "gamma=0.999&" in route.request.url
+        route.continue_()
+        expect(page.get_by_text("Solving")).to_be_hidden()
+        expect(page.locator('#verdict[data-gamma="0.999"]')).to_be_visible()
+
+
 # ---- playing ---------------------------------------------------------------------------------------------------------
 def test_a_journey_by_keyboard_alone(calm: Site) -> None:
     def is_now(**wanted: Any) -> None:

@@ -5,7 +5,7 @@ import { el, gapText, setText, signed, widthOf } from "./dom.js";
 import { bestActions, hearPart } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
-const LISTED_PLAYING = 40; // advisors that are listed while it plays
+const LISTED_PLAYING = 24; // advisors that are listed while it plays
 const HUES = 8; // colours of parts, as in the style sheet
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
 
