@@ -92,7 +92,8 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         if entry.agent.task.board is None:
             packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, game, 0, until=1 << 30))
         more[f"insight/{number}"] = _insight(library, beside, name, game)
-    found = {"curves": library.curves(), "gallery": [], "plannings": [], "runs": runs, "packs": packs}
+    shown = library.curves(names)  # what else is open is nobody's business either
+    found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs}
     return {**found, "layers": layers, "more": more}
 
 

@@ -11,7 +11,15 @@ import { CompareView } from "./compareview.js";
 import { Gallery } from "./gallery.js";
 import { Curves } from "./curves.js";
 import { isDark, paletteOf } from "./colours.js";
-import { exportCsv, exportHtml, exportPng } from "./exporting.js";
+import {
+  exportBoards,
+  exportCharts,
+  exportCsv,
+  exportCurves,
+  exportHtml,
+  exportMenu,
+  exportPair,
+} from "./exporting.js";
 import { weightsNow } from "./weights.js";
 import { Extras } from "./extras.js";
 
@@ -31,7 +39,10 @@ class App {
     this.runPick = this.picker("run", "Run");
     this.firstPick = this.picker("run", "First run");
     this.otherPick = this.picker("other", "Second run");
-    this.gamePick = el("select", { onchange: () => this.store.set({ game: Number(this.gamePick.value), turn: 0 }) });
+    [this.gamePick, this.pairGamePick] = [0, 1].map(() => {
+      const pick = el("select", { onchange: () => this.store.set({ game: Number(pick.value), turn: 0 }) });
+      return pick;
+    });
     this.game = new GameView({
       store: this.store,
       source,
@@ -44,6 +55,7 @@ class App {
       store: this.store,
       player: this.player,
       selects: [this.firstPick, this.otherPick],
+      game: this.pairGamePick,
     });
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
@@ -102,15 +114,20 @@ class App {
       if (pick.children.length !== runs.length)
         pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
-    this.runPick.value = String(state.run);
-    this.firstPick.value = String(state.run);
-    this.otherPick.value = String(state.other);
+    const choose = (pick, value) => {
+      if (pick.value !== String(value)) pick.value = String(value);
+    };
+    choose(this.runPick, state.run);
+    choose(this.firstPick, state.run);
+    choose(this.otherPick, state.other);
     const games = runs[state.run]?.games || [];
     if (this.gamesShown !== games) {
       this.gamesShown = games;
-      this.gamePick.replaceChildren(...games.map((name, k) => option(k, name)));
+      for (const pick of [this.gamePick, this.pairGamePick])
+        pick.replaceChildren(...games.map((name, k) => option(k, name)));
     }
-    this.gamePick.value = String(state.game);
+    choose(this.gamePick, state.game);
+    choose(this.pairGamePick, state.game);
   }
 
   buildHeader() {
@@ -157,52 +174,46 @@ class App {
       },
       "?",
     );
-    const item = (text, act) =>
-      el(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            menu.open = false;
-            act();
-          },
-        },
-        text,
-      );
-    const menu = el(
-      "details",
-      { class: "menu" },
-      el("summary", {}, "Export"),
-      el(
-        "div",
-        {},
-        item("Board as PNG", () => this.exportBoard()),
-        item(
-          "Game as CSV",
-          () => this.shown && exportCsv(this.shown.game, weightsNow(this.shown.run, this.store.state)),
-        ),
-        this.source.live ? item("Page as HTML", () => this.exportPage()) : null,
-      ),
+    this.menu = exportMenu(
+      () => this.offers(),
+      (text) => this.say(text),
     );
-    this.menu = menu;
-    byId("tools").replaceChildren(menu, this.theme, help);
+    byId("tools").replaceChildren(this.menu, this.theme, help);
   }
 
-  exportBoard() {
-    if (this.shown && this.shown.run.grid) exportPng(this.game.board.canvas, this.shown.run, this.store.state.turn);
-  }
-
-  async exportPage() {
-    if (!this.shown) return;
+  // What can be taken away from the view as it stands there.
+  offers() {
     const { state } = this.store;
-    const ids = [state.run, state.other]
-      .map((k) => this.listing.runs[k]?.id)
-      .filter((id, k, all) => id && all.indexOf(id) === k);
-    try {
-      await exportHtml(this.source, this.shown.run, ids, state.game);
-    } catch (error) {
-      this.say(error.message);
+    const palette = paletteOf(state.theme);
+    const found = [];
+    const boards = (shown, views, turn) => {
+      const runs = shown.map((one) => one.run);
+      if (runs.every((run) => run.grid))
+        found.push([views.length > 1 ? "Boards as PNG" : "Board as PNG", () => exportBoards(views, runs, turn, palette)]);
+    };
+    if (state.view === "game" && this.shown) {
+      boards([this.shown], [this.game.board], state.turn);
+      found.push(["Game as CSV", () => exportCsv(this.shown.game, weightsNow(this.shown.run, state))]);
     }
+    if (state.view === "compare" && this.shown) {
+      boards(this.pair, this.compare.boards, state.turn);
+      found.push(["Games as CSV", () => exportPair(this.pair)]);
+    }
+    if (state.view === "gallery" && this.gallery.shown) {
+      const { shown } = this.gallery;
+      boards([shown], [this.gallery.board], state.step);
+      found.push(["Game as CSV", () => exportCsv(shown.game, shown.run.weights)]);
+    }
+    if (state.view === "learning" && this.curves.drawn.length) {
+      found.push(["Curves as PNG", () => exportCharts(this.curves.drawn, state.measure, palette)]);
+      found.push(["Curves as CSV", () => exportCurves(this.curves.curves, state.measure)]);
+    }
+    const [one, two] = [this.listing.runs[state.run], this.listing.runs[state.other]];
+    if (this.source.live && one && state.view !== "gallery") {
+      const beside = two && two !== one && two.task === one.task;
+      found.push(["Page as HTML", () => exportHtml(this.source, beside ? [one, two] : [one], state.game)]);
+    }
+    return found;
   }
 
   async retrain() {
@@ -344,14 +355,19 @@ class App {
       return this.compare.say(
         `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
       );
-    const pair = [one, two].map((entry) => this.loader.get(entry, state.game));
+    // the same game has another number where one of them has games of a trace before it
+    const name = one.games[state.game];
+    const numbers = [state.game, name === undefined ? state.game : two.games.indexOf(name)];
+    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another game.`, true);
+    const pair = [one, two].map((entry, k) => this.loader.get(entry, numbers[k]));
     if (!pair[0] || !pair[1]) {
-      const problem = [one, two].map((entry) => this.loader.problem(entry, state.game)).find(Boolean);
+      const problem = [one, two].map((entry, k) => this.loader.problem(entry, numbers[k])).find(Boolean);
       this.again.hidden = !problem || !this.source.live;
       return this.compare.say(problem || "Loading \u2026");
     }
     this.compare.say("");
     [this.shown] = pair;
+    this.pair = pair;
     return this.compare.render(pair, state, palette);
   }
 

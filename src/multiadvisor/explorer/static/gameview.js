@@ -1,6 +1,6 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
+import { el, option, scoreText, setText, settle, signed, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionText } from "./bars.js";
@@ -13,6 +13,7 @@ import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
 import { Beside } from "./beside.js";
 
+const AROUND = 290; // pixels above and below the board that are not its own
 const LEADING = -2; // the map of whoever has the strongest wish in this turn
 
 function leadText(run, { lead, advisors }) {
@@ -76,28 +77,29 @@ export class GameView {
     this.boardCard = card("Board", this.layers, this.box, ...this.beside.pictures, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
     this.reasonCard = card("The shortest reason", this.reason.root);
+    this.detailCard = card(null, this.inspector.root);
+    this.toolCards = [
+      el(
+        "section",
+        { class: "card" },
+        el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
+        this.weights.root,
+      ),
+      card("What if", this.whatIf.root),
+    ];
+    // the clock stands beside the board, so that both are seen at once; on a narrow page it comes right after it
+    for (const one of [this.boardCard, this.timeCard]) one.classList.add("first");
+    for (const one of [this.beside.rewards.root, this.detailCard, ...this.toolCards]) one.classList.add("later");
     this.root = el(
       "div",
-      { class: "columns" },
-      el("div", { class: "stack" }, this.boardCard, this.timeCard, card(null, this.inspector.root)),
-      el(
-        "div",
-        { class: "stack" },
-        card("Why this action", this.bars.root),
-        this.reasonCard,
-        this.beside.rewards.root,
-        el(
-          "section",
-          { class: "card" },
-          el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
-          this.weights.root,
-        ),
-        card("What if", this.whatIf.root),
-      ),
+      { class: "columns game" },
+      el("div", { class: "stack" }, this.boardCard, this.beside.rewards.root, this.detailCard),
+      el("div", { class: "stack" }, this.timeCard, card("Why this action", this.bars.root), this.reasonCard, ...this.toolCards),
       this.beside.moments.root,
       this.beside.drives.root,
     );
     this.memo = {};
+    this.settled = null; // the game whose texts have the room they need
   }
 
   // The landscape and the series are kept until something they depend on changes.
@@ -120,7 +122,9 @@ export class GameView {
     this.player.render(game.turns);
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
     this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
-    this.bars.render(frame);
+    this.bars.render(frame, this.player.playing);
+    if (this.settled !== game) settle([this.bars.key, this.reason.sentence, this.reason.chips, this.inspector.table.parentNode]);
+    this.settled = game;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
@@ -129,9 +133,9 @@ export class GameView {
     this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
-    const { planning, learner, gamma } = run.settings;
+    const { planning, learner, gamma, deep } = run.settings;
     const heard = run.plain ? "" : `, heard by ${run.aggregation}`;
-    const how = (learner === "linear" ? "linear Q-learning" : planning) + heard;
+    const how = (learner === "linear" ? "linear Q-learning" : `${planning}${deep ? " network" : ""}`) + heard;
     const score = scoreText(series.score[game.turns]);
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
@@ -202,7 +206,7 @@ export class GameView {
         pinned: state.cell,
         palette,
       },
-      { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) },
+      { width, height: Math.max(220, Math.min(width, window.innerHeight - AROUND)) },
     );
     const led = frame.lead && turn < game.turns ? leadText(run, frame) : "";
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
