@@ -323,8 +323,7 @@ class App {
       return "";
     }
     const entry = this.listing.runs[state.run];
-    this.extras.follow(state);
-    const shown = this.loader.get(entry, state.game);
+    const shown = this.extras.get(entry, state);
     const problem = entry
       ? this.loader.problem(entry, state.game)
       : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;

@@ -28,11 +28,11 @@ export class Extras {
     this.app.store.set({ view: "game", game: 0, turn: 0 });
   }
 
-  // A newer checkpoint is shown by itself only where nobody is in the middle of a game.
-  follow(state) {
-    const entry = this.app.listing.runs[state.run];
+  // A run and a game; a newer checkpoint is taken up by itself only where nobody is in the middle of a game.
+  get(entry, state) {
     if (state.turn === 0 && !this.app.player.playing) this.watch.adopt();
     this.fresh.hidden = !entry || !this.watch.stale(entry.id);
+    return this.app.loader.get(entry, state.game);
   }
 
   drawAgents() {

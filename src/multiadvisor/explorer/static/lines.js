@@ -2,7 +2,7 @@
 
 import { el, fitCanvas, setText } from "./dom.js";
 
-const HUES = {
+const LINE_HUES = {
   light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"],
   dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"],
 };
@@ -14,7 +14,7 @@ const FOOT = 24;
 // Colour and dashes of line k: the dashes tell apart what has the same colour, and what colours do not tell to everyone.
 export function lineStyle(k) {
   const dark = document.documentElement.dataset.theme === "dark";
-  const hues = HUES[dark ? "dark" : "light"];
+  const hues = LINE_HUES[dark ? "dark" : "light"];
   return { colour: hues[k % hues.length], dash: STROKES[Math.floor(k / hues.length) % STROKES.length] };
 }
 

@@ -35,7 +35,7 @@ export class Moments {
     Object.assign(this, { store, loader, redraw, seen: false });
     this.strip = el("ol", { class: "strip-of-moments" });
     this.hint = el("p", { class: "hint" });
-    this.root = el("section", { class: "card across", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
+    this.root = el("section", { class: "card across later", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
     whenSeen(this.root, () => {
       this.seen = true;
       redraw();
@@ -129,7 +129,7 @@ export class Drives {
     this.calm = el("p", { class: "hint" });
     this.root = el(
       "section",
-      { class: "card across", id: "drives" },
+      { class: "card across later", id: "drives" },
       el("h2", {}, "Which term drives it"),
       this.hint,
       this.table,

@@ -59,7 +59,7 @@ export class Rewards {
     this.hint = el("p", { class: "hint" });
     this.root = el(
       "section",
-      { class: "card", id: "rewards" },
+      { class: "card later", id: "rewards" },
       el("div", { class: "line" }, el("h2", {}, "Rewards"), el("label", { class: "field" }, el("span", {}, "Lines"), this.kind)),
       this.legend.root,
       this.plot,
