@@ -89,7 +89,7 @@ export class GameView {
     ];
     // the clock stands beside the board, so that both are seen at once; on a narrow page it comes right after it
     for (const one of [this.boardCard, this.timeCard]) one.classList.add("first");
-    for (const one of [this.beside.rewards.root, this.detailCard, ...this.toolCards]) one.classList.add("later");
+    for (const one of [this.detailCard, ...this.toolCards]) one.classList.add("later");
     this.root = el(
       "div",
       { class: "columns game" },
