@@ -12,7 +12,7 @@ const RIGHT = 12;
 const FOOT = 24;
 
 // Colour and dashes of line k: the dashes tell apart what has the same colour, and what colours do not tell to everyone.
-export function lineStyle(k) {
+export function termStyle(k) {
   const dark = document.documentElement.dataset.theme === "dark";
   const hues = LINE_HUES[dark ? "dark" : "light"];
   return { colour: hues[k % hues.length], dash: STROKES[Math.floor(k / hues.length) % STROKES.length] };
@@ -141,7 +141,7 @@ export class Legend {
       this.root.replaceChildren(...this.buttons);
     }
     this.buttons.forEach((button, k) => {
-      const { colour, dash } = lineStyle(k);
+      const { colour, dash } = termStyle(k);
       const [swatch] = button.children;
       if (swatch.style.borderTopColor !== colour) swatch.style.borderTopColor = colour;
       swatch.style.borderTopStyle = dash.length ? "dashed" : "solid";

@@ -1,7 +1,7 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
 import { el, option, plural, setText, widthOf } from "./dom.js";
-import { Legend, axisText, drawLines, lineStyle } from "./lines.js";
+import { Legend, axisText, drawLines, termStyle } from "./lines.js";
 
 const EVERY = 2000; // milliseconds
 const RETRY = 3000;
@@ -143,7 +143,7 @@ export class Live {
       names,
       series.map(({ ys }) => axisText(ys.at(-1))),
     );
-    const lines = series.flatMap((one, k) => (this.legend.shows(one.name) ? [{ ...one, ...lineStyle(k) }] : []));
+    const lines = series.flatMap((one, k) => (this.legend.shows(one.name) ? [{ ...one, ...termStyle(k) }] : []));
     drawLines(this.canvas, {
       lines,
       width: widthOf(this.plot, 220),

@@ -1,7 +1,7 @@
 // What each term paid: turn by turn, so far, and in each game.
 
 import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
-import { Legend, drawLines, lineStyle } from "./lines.js";
+import { Legend, drawLines, termStyle } from "./lines.js";
 
 const MOST_TERMS = 12;
 
@@ -92,7 +92,7 @@ export class Rewards {
     const lines = [];
     values.forEach((ys, k) => {
       if (!this.legend.shows(names[k])) return;
-      lines.push({ xs: Array.from(ys, (_, t) => t), ys: Array.from(ys), steps: !own, ...lineStyle(k) });
+      lines.push({ xs: Array.from(ys, (_, t) => t), ys: Array.from(ys), steps: !own, ...termStyle(k) });
     });
     const width = widthOf(this.plot, 220);
     const key = [width, palette, turn, own, lines.length, [...this.legend.off].join(), game];
