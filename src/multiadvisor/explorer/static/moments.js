@@ -2,7 +2,7 @@
 
 import { el, fitCanvas, listed, plural, scoreText, setText, signed } from "./dom.js";
 import { actionText } from "./bars.js";
-import { drawBoard } from "./board.js";
+import { drawMoving, drawStill } from "./board.js";
 import { changesText, whenSeen } from "./insight.js";
 
 const THUMB = 168; // pixels
@@ -12,7 +12,8 @@ function boardThumb(canvas, { run, game }, turn, palette) {
   const { rows, columns, cells } = run.grid;
   const size = Math.max(3, Math.floor(Math.min(THUMB / columns, 130 / rows)));
   const nothing = new Float64Array(cells.length * run.A);
-  drawBoard(fitCanvas(canvas, columns * size, rows * size), size, {
+  const context = fitCanvas(canvas, columns * size, rows * size);
+  const what = {
     run,
     game,
     turn: Math.min(turn, game.turns),
@@ -27,7 +28,9 @@ function boardThumb(canvas, { run, game }, turn, palette) {
     cell: -1,
     pinned: -1,
     palette,
-  });
+  };
+  drawStill(context, size, what);
+  drawMoving(context, size, what);
 }
 
 export class Moments {
