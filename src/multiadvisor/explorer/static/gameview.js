@@ -126,8 +126,10 @@ export class GameView {
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
     this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
     this.bars.render(frame, this.player.playing);
-    if (this.settled !== game)
-      settle([this.bars.key, this.reason.sentence, this.reason.chips, this.inspector.table.parentNode]);
+    if (this.settled !== game) {
+      const { bars, reason, inspector } = this;
+      settle([this.layerText, bars.key, reason.sentence, reason.chips, inspector.table.parentNode]);
+    }
     this.settled = game;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
