@@ -1,6 +1,6 @@
 // Two agents in the same game, their clocks locked: where do they part?
 
-import { el, scoreText, setText, widthOf } from "./dom.js";
+import { el, scoreText, setText, settle, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -115,13 +115,15 @@ export class CompareView {
 
   render(pair, state, palette) {
     const [one, two] = pair;
-    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game)
+    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game) {
+      settle(this.sides.map((side) => side.sentence));
       this.memo = {
         one: one.game,
         two: two.game,
         series: pair.map(({ run, game }) => seriesOf(game, run.weights)),
         fork: firstDivergence(one.game, two.game),
       };
+    }
     const { series, fork } = this.memo;
     const longest = Math.max(one.game.turns, two.game.turns);
     this.player.render(longest);
