@@ -130,9 +130,10 @@ export class CompareView {
     const turn = Math.min(state.turn, longest);
     const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player));
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
+    const alike = one.run.label === two.run.label;
     const scores = pair.map(({ run, game }, k) => {
       const score = scoreText(series[k].score[game.turns]);
-      return `${run.label}: ${score} in ${game.turns} turns`;
+      return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${game.turns} turns`;
     });
     let text = "They never part.";
     if (fork >= 0) {
