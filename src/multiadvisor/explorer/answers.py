@@ -30,13 +30,7 @@ _LONGEST = 2000  # turns of a continuation of a task without a limit
 
 
 def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
-    """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one.
-
-    >>> import multiadvisor as mad
-    >>> deep = mad.DeepSettings(split="groups", hidden=(4,))
-    >>> own_weights(mad.MultiAdvisor(mad.make("pac-boy", ghosts=True), deep=deep), [3.0, 0.5])[:3]
-    [3.0, 3.0, 0.5]
-    """
+    """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
     task, advisors = agent.task, getattr(agent, "advisors", agent.task.foci)
     if weights is None or len(weights) != len(advisors):
         return weights  # and whoever uses them refuses what does not fit

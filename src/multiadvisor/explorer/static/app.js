@@ -188,8 +188,8 @@ class App {
     const found = [];
     const boards = (shown, views, turn) => {
       const runs = shown.map((one) => one.run);
-      if (runs.every((run) => run.grid))
-        found.push([views.length > 1 ? "Boards as PNG" : "Board as PNG", () => exportBoards(views, runs, turn, palette)]);
+      const text = views.length > 1 ? "Boards as PNG" : "Board as PNG";
+      if (runs.every((run) => run.grid)) found.push([text, () => exportBoards(views, runs, turn, palette)]);
     };
     if (state.view === "game" && this.shown) {
       boards([this.shown], [this.game.board], state.turn);

@@ -134,9 +134,10 @@ export class Bars {
     this.legend = el(
       "ul",
       { class: "parts", hidden: !this.several, "aria-label": "Parts of the bars" },
-      this.parts.map(({ label }, p) =>
-        el("li", { class: hueOf(p).trim() }, el("span", { class: "patch", "aria-hidden": "true" }, String(p + 1)), label),
-      ),
+      this.parts.map(({ label }, p) => {
+        const patch = el("span", { class: "patch", "aria-hidden": "true" }, String(p + 1));
+        return el("li", { class: hueOf(p).trim() }, patch, label);
+      }),
     );
     this.body.replaceChildren(...this.rows.map((row) => row.root), this.legend, this.key);
     this.table = null;
@@ -168,6 +169,8 @@ export class Bars {
       node.style.translate = `${((track * (value - low)) / width).toFixed(2)}px`;
     };
     const best = advisors.length ? bestActions(total) : [];
+    const shorter = (label, value, p) =>
+      this.several ? [label, String(p + 1)] : [signed(value), signed(value, 1)];
     this.rows.forEach((row, a) => {
       let right = 0;
       let left = 0;
@@ -184,10 +187,7 @@ export class Bars {
         const label = labelOf(frame, this.parts[p], a);
         setText(
           segment.firstChild,
-          fitting(
-            [`${label} ${signed(value)}`, ...(this.several ? [label, String(p + 1)] : [signed(value), signed(value, 1)])],
-            (share * track) / 100,
-          ),
+          fitting([`${label} ${signed(value)}`, ...shorter(label, value, p)], (share * track) / 100),
         );
         segment.title = `${label} ${signed(value, 4)}`;
       });

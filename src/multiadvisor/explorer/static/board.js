@@ -190,8 +190,8 @@ function angleOf(vector) {
   return vector && (vector[0] || vector[1]) ? Math.atan2(vector[0], vector[1]) : null;
 }
 
-// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned, palette }.
-// All of it that stays as it is during a turn; the scale of its colours.
+// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned,
+// palette }. All of it that stays as it is during a turn; the scale of its colours.
 export function drawStill(context, size, what) {
   const { run, game, turn, palette } = what;
   const { grid, A } = run;

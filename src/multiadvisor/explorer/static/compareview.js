@@ -1,6 +1,6 @@
 // Two agents in the same game, their clocks locked: where do they part?
 
-import { el, scoreText, setText, widthOf } from "./dom.js";
+import { el, scoreText, setText, settle, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -115,22 +115,25 @@ export class CompareView {
 
   render(pair, state, palette) {
     const [one, two] = pair;
-    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game)
+    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game) {
+      settle(this.sides.map((side) => side.sentence));
       this.memo = {
         one: one.game,
         two: two.game,
         series: pair.map(({ run, game }) => seriesOf(game, run.weights)),
         fork: firstDivergence(one.game, two.game),
       };
+    }
     const { series, fork } = this.memo;
     const longest = Math.max(one.game.turns, two.game.turns);
     this.player.render(longest);
     const turn = Math.min(state.turn, longest);
     const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player));
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
+    const alike = one.run.label === two.run.label;
     const scores = pair.map(({ run, game }, k) => {
       const score = scoreText(series[k].score[game.turns]);
-      return `${run.label}: ${score} in ${game.turns} turns`;
+      return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${game.turns} turns`;
     });
     let text = "They never part.";
     if (fork >= 0) {

@@ -1,5 +1,5 @@
-// Learning curves: one for each setting, with an interval over the runs that differ in their seed alone; a chart for each
-// task, as scores of different tasks have nothing to do with each other.
+// Learning curves: one for each setting, with an interval over the runs that differ in their seed alone; a chart for
+// each task, as scores of different tasks have nothing to do with each other.
 
 import { el, fitCanvas, option, setText, widthOf } from "./dom.js";
 import { drawChart, lineStyle, placesOf } from "./chart.js";

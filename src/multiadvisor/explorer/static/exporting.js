@@ -60,12 +60,13 @@ export function exportBoards(boards, runs, turn, palette) {
   const canvases = boards.map((board) => board.canvas);
   const name = fileName([runs[0].task, ...runs.map((run) => run.label), "turn", turn], "png");
   if (canvases.length === 1) return savePng(canvases[0], name);
-  return savePng(onePicture(canvases, runs.map((run) => `${run.name} (${run.label})`), palette, false), name);
+  const titles = runs.map((run) => `${run.name} (${run.label})`);
+  return savePng(onePicture(canvases, titles, palette, false), name);
 }
 
 export function exportCharts(charts, measure, palette) {
-  const canvases = charts.map((chart) => chart.canvas);
-  return savePng(onePicture(canvases, charts.map((chart) => chart.task), palette, true), fileName(["learning", measure], "png"));
+  const [canvases, titles] = [charts.map((chart) => chart.canvas), charts.map((chart) => chart.task)];
+  return savePng(onePicture(canvases, titles, palette, true), fileName(["learning", measure], "png"));
 }
 
 // ---- tables ----------------------------------------------------------------------------------------------------------
@@ -82,7 +83,8 @@ function csvText(lines) {
 
 function headOf(run) {
   const heard = run.plain ? "" : ` (${run.aggregation})`;
-  return ["turn", "place", "action", "explored", "earned", "speaking", ...run.actions.map((name) => `Q ${name}${heard}`)];
+  const worth = run.actions.map((name) => `Q ${name}${heard}`);
+  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth];
 }
 
 function linesOf(game, weights) {
@@ -170,8 +172,9 @@ export function exportMenu(offers, failed) {
     );
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
-    const found = offers();
-    list.replaceChildren(...(found.length ? found.map(button) : [el("p", { class: "hint" }, "There is nothing here yet to take away.")]));
+    const found = offers().map(button);
+    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing here yet to take away."));
+    list.replaceChildren(...found);
   });
   return menu;
 }

@@ -94,7 +94,14 @@ export class GameView {
       "div",
       { class: "columns game" },
       el("div", { class: "stack" }, this.boardCard, this.beside.rewards.root, this.detailCard),
-      el("div", { class: "stack" }, this.timeCard, card("Why this action", this.bars.root), this.reasonCard, ...this.toolCards),
+      el(
+        "div",
+        { class: "stack" },
+        this.timeCard,
+        card("Why this action", this.bars.root),
+        this.reasonCard,
+        ...this.toolCards,
+      ),
       this.beside.moments.root,
       this.beside.drives.root,
     );
@@ -123,7 +130,10 @@ export class GameView {
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
     this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
     this.bars.render(frame, this.player.playing);
-    if (this.settled !== game) settle([this.bars.key, this.reason.sentence, this.reason.chips, this.inspector.table.parentNode]);
+    if (this.settled !== game) {
+      const { bars, reason, inspector } = this;
+      settle([this.layerText, bars.key, reason.sentence, reason.chips, inspector.table.parentNode]);
+    }
     this.settled = game;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
