@@ -1,6 +1,7 @@
 """What games looked like: drawn in an environment of their own, within a limit, and never changing a game."""
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import multiadvisor as mad
 from explorer import drawn
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
 from multiadvisor.runs.pictures import Painting, with_pictures
 from multiadvisor.runs.png import pixels, png, shrunk
 from multiadvisor.runs.trace import read_trace, record
@@ -114,6 +117,28 @@ def test_each_advisors_reward_and_running_return(agent, tmp_path):
         assert trace.returns(game)[-1].tolist() == [-length, 10.0]
         assert np.array_equal(trace.returns(game)[-1], trace.played().returns[game])
         assert np.array_equal(np.diff(trace.returns(game), axis=0), trace.rewards(game))
+
+
+def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
+    trace = with_pictures(record(agent, games=2, seed=5), agent.task)
+    library = Library(games=1)
+    run = library.add_agent(agent, "walker")
+    library.add_trace(trace, "a trace")
+    drawn.drawn.clear()
+    packed, shown = More(library), []
+    while len(shown) < trace.turns[1] + 1:
+        body = packed.pictures(run.id, 1, len(shown))
+        size = int.from_bytes(body[:8], "little")
+        header = json.loads(body[8 : 8 + size])
+        parts = {one["name"]: body[8 + size + one["offset"] :] for one in header["arrays"]}
+        counts = {one["name"]: one["shape"][0] for one in header["arrays"]}
+        ends = np.frombuffer(parts["ends"], "<i4", counts["ends"]).tolist()
+        for k in np.frombuffer(parts["of"], "<i4", counts["of"]).tolist():
+            shown.append(parts["content"][ends[k - 1] if k else 0 : ends[k]])
+    assert header["done"]
+    first = int(trace.turns[0]) + 1
+    assert shown == [trace.pictures[first + turn] for turn in range(len(shown))]
+    assert not drawn.drawn
 
 
 def test_a_board_is_drawn_as_well():

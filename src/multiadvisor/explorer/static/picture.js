@@ -185,6 +185,9 @@ export class Observed {
         ? run.observation
         : Array.from({ length: size }, (_, k) => (size === 1 ? single : `${single}[${k}]`));
     const width = widthOf(this.plot, 220);
+    const key = [width, palette, turn, game];
+    if (this.drawn && key.every((part, k) => part === this.drawn[k])) return;
+    this.drawn = key;
     const context = fitCanvas(this.canvas, width, size * STRIP + 4);
     context.clearRect(0, 0, width, size * STRIP + 4);
     context.font = "12px system-ui, sans-serif";

@@ -89,15 +89,14 @@ export class Rewards {
       names,
       names.map((_, k) => scoreText(at(k)) || "0"),
     );
-    const lines = [];
-    values.forEach((ys, k) => {
-      if (!this.legend.shows(names[k])) return;
-      lines.push({ xs: Array.from(ys, (_, t) => t), ys: Array.from(ys), steps: !own, ...termStyle(k) });
-    });
     const width = widthOf(this.plot, 220);
-    const key = [width, palette, turn, own, lines.length, [...this.legend.off].join(), game];
+    const key = [width, palette, turn, own, [...this.legend.off].join(), game];
     if (!this.drawn || key.some((part, k) => part !== this.drawn[k])) {
       this.drawn = key;
+      const xs = Array.from({ length: game.turns + 1 }, (_, t) => t);
+      const lines = values.flatMap((ys, k) =>
+        this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, ...termStyle(k) }] : [],
+      );
       this.where = drawLines(this.canvas, {
         lines,
         width,
