@@ -156,6 +156,9 @@ def environments() -> None:
     photographs(Explorer(library), {"explorer-agents": ("view=agents", 1200, 520, "#agents")})
 
 
+THERE = {"#rewards": "tr.now", "#moments": "li img", "#agents": "td.first"}  # what to wait for
+
+
 def _shots() -> dict[str, tuple[str, int, int, str]]:
     """State of the page, its size, and which part of it."""
     shots = {f"explorer-{name}": (f"run={k}&turn={turn}", 1200, 760, "") for k, (name, (*_, turn)) in
@@ -180,6 +183,7 @@ def photographs(explorer: Explorer, shots: dict[str, tuple[str, int, int, str]])
             page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
             if part:
                 page.locator(part).scroll_into_view_if_needed()
+                page.wait_for_selector(f"{part} {THERE[part]}", timeout=300_000)
                 expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
             else:
                 page.wait_for_selector(f".picturebox canvas[data-turn='{state.partition('turn=')[2]}']")

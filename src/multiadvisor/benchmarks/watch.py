@@ -48,7 +48,7 @@ _CASES = {
 
 def _asked(page: str, path: str, token: str, body: bytes | None = None) -> bytes:
     headers = {"Authorization": f"Bearer {token}", "Origin": page}
-    with urlopen(Request(f"{page}/api/{path}", body, headers), timeout=30) as answer:
+    with urlopen(Request(f"{page}/api/{path}", body, headers), timeout=300) as answer:
         found: bytes = answer.read()
         return found
 
