@@ -26,6 +26,8 @@ export class BoardView {
       this.high,
       this.unknown,
     );
+    this.picture = document.createElement("canvas");
+    this.still = null;
     this.shape = "";
     this.what = null;
     this.focused = -1;
@@ -140,17 +142,22 @@ export class BoardView {
     );
   }
 
-  // What does not move is drawn once for a turn: a large board takes long.
-  drawnStill(what, size) {
+  // What does not move is kept as a picture from the second frame of a turn on: a large board takes long.
+  drawnStill(context, what, size) {
+    const { rows, columns } = what.run.grid;
     const parts = ["run", "game", "turn", "landscape", "heights", "heat", "arrows", "ways", "palette"];
     const key = [size, window.devicePixelRatio, ...parts.map((name) => what[name])];
     key.push(JSON.stringify([what.attractors || [], what.led || []]));
     if (!this.still || key.some((part, k) => part !== this.still.key[k])) {
-      const still = this.still?.still || document.createElement("canvas");
-      const { rows, columns } = what.run.grid;
-      this.still = { key, still, scale: drawStill(fitCanvas(still, columns * size, rows * size), size, what) };
+      this.still = { key, drawn: false, scale: drawStill(context, size, what) };
+      return this.still.scale;
     }
-    return this.still;
+    if (!this.still.drawn) {
+      drawStill(fitCanvas(this.picture, columns * size, rows * size), size, what);
+      this.still.drawn = true;
+    }
+    context.drawImage(this.picture, 0, 0, columns * size, rows * size);
+    return this.still.scale;
   }
 
   // Draws `what` of the board into the box, as large as it fits.
@@ -162,8 +169,7 @@ export class BoardView {
     const context = fitCanvas(this.canvas, columns * size, rows * size);
     this.root.style.width = `${columns * size}px`;
     this.root.style.height = `${rows * size}px`;
-    const { still, scale } = this.drawnStill(what, size);
-    context.drawImage(still, 0, 0, columns * size, rows * size);
+    const scale = this.drawnStill(context, what, size);
     drawMoving(context, size, what);
     this.legend.classList.toggle("mixed", scale.mixed);
     this.legend.classList.toggle("below", scale.high <= 0 && scale.low < 0);
