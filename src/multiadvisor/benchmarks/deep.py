@@ -116,7 +116,7 @@ def deep(rounds: int) -> dict[str, Any]:
     return result
 
 
-class _Case(NamedTuple):
+class Case(NamedTuple):
     """What a comparison of returns is made with."""
 
     turns: int
@@ -126,11 +126,11 @@ class _Case(NamedTuple):
 
 # What Stable-Baselines3's own collection of tuned settings has for its DQN, so that the peer is at its best. There the
 # target network of CartPole is copied every 10 transitions, that is once before each round of 128 updates.
-_RETURNS = {
-    "CartPole-v1": _Case(50_000, 0.04, DeepSettings(
+RETURNS = {
+    "CartPole-v1": Case(50_000, 0.04, DeepSettings(
         hidden=(256, 256), learning_rate=2.3e-3, batch=64, replay=100_000, starts=1_000, update_every=2,
         updates_at_once=128, target_every=128, epsilon_turns=8_000, double=False)),
-    "LunarLander-v3": _Case(100_000, 0.1, DeepSettings(
+    "LunarLander-v3": Case(100_000, 0.1, DeepSettings(
         hidden=(256, 256), learning_rate=6.3e-4, batch=128, replay=50_000, starts=0, update_every=1,
         updates_at_once=4, target_every=250, epsilon_turns=12_000, double=False)),
 }  # fmt: skip
@@ -138,7 +138,7 @@ _GAMES = 20  # in an evaluation
 _LOOKS = 10  # evaluations while it learns; the last one is the final return
 
 
-def _own_curve(environment: str, seed: int, case: _Case, double: bool) -> list[float]:
+def _own_curve(environment: str, seed: int, case: Case, double: bool) -> list[float]:
     agent = _own(environment, seed, replace(case.deep, double=double), case.epsilon)
     return [
         agent.learn(case.turns // _LOOKS, progress=False).evaluate(_GAMES, seeds=(look,)).score
@@ -146,7 +146,7 @@ def _own_curve(environment: str, seed: int, case: _Case, double: bool) -> list[f
     ]
 
 
-def _other_curve(kind: Any, environment: str, seed: int, case: _Case) -> list[float]:
+def _other_curve(kind: Any, environment: str, seed: int, case: Case) -> list[float]:
     from stable_baselines3.common.callbacks import BaseCallback
 
     scores: list[float] = []
@@ -197,8 +197,8 @@ def deep_returns(rounds: int) -> dict[str, Any]:
         "multiadvisor": partial(_own_curve, double=False), "multiadvisor_double": partial(_own_curve, double=True),
         **({} if other is None else {"sb3": partial(_other_curve, other)}),
     }  # fmt: skip
-    with JobsBar(len(_RETURNS) * len(learners) * rounds, 0, None, "deep-returns") as bar:
-        for environment, case in _RETURNS.items():
+    with JobsBar(len(RETURNS) * len(learners) * rounds, 0, None, "deep-returns") as bar:
+        for environment, case in RETURNS.items():
             if why := _missing(environment):
                 result["notes"].append(f"{environment} was left out: {why}")
                 continue

@@ -327,8 +327,9 @@ class ContinuousLearner(Staged):
         drawn = np.stack(noise)
         if len(self.seeds) == 1:
             rows, drawn = rows[0], drawn[0]
-        self.state, loss = self._program.update(self.state, self.weighed, rows, drawn)
-        losses = [loss, *self._value(rows, drawn)]
+        rates = np.array(own.rates(self.updates), np.float32)
+        self.state, loss = self._program.update(self.state, self.weighed, rows, drawn, rates)
+        losses = [loss, *self._value(rows, drawn, rates)]
         self.updates += count
         self._see()
         if not all(np.isfinite(np.asarray(loss)).all() for loss in losses):
@@ -337,7 +338,7 @@ class ContinuousLearner(Staged):
                 "for an observation that is not finite"
             )
 
-    def _value(self, rows: np.ndarray, drawn: np.ndarray) -> list[Any]:
+    def _value(self, rows: np.ndarray, drawn: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
         if self.beside is None:
             return []
@@ -345,7 +346,7 @@ class ContinuousLearner(Staged):
         if not len(due):
             return []
         axis = 0 if len(self.seeds) == 1 else 1
-        parts = (np.take(rows, due, axis=axis), np.take(drawn, due, axis=axis))
+        parts = (np.take(rows, due, axis=axis), np.take(drawn, due, axis=axis), rates[due])
         self.beside, loss = self._program.value(self.beside, self.state, self.weighed, *parts)
         return [loss]
 

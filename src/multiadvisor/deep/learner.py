@@ -231,9 +231,9 @@ class DeepLearner(Staged):
         begin(self.source.current, self._active(self.source.active, self._nothing))
 
     def _epsilon(self) -> float:
-        deep, last = self.deep, self.settings.epsilon
-        part = min(self.turns / deep.epsilon_turns, 1.0) if deep.epsilon_turns else 1.0
-        return deep.epsilon_start + (last - deep.epsilon_start) * part
+        if self.deep.random_start and not self.updates:
+            return 1.0
+        return self.deep.exploring(self.settings.epsilon, self.turns)
 
     def _run(self, turns: int) -> None:
         source, replay, runs = self.source, self.replay, len(self.seeds)
@@ -311,7 +311,7 @@ class DeepLearner(Staged):
         deep = self.deep
         count = deep.updates_at_once
         batch = self.replay.batches(self.updates, count, deep.batch, self.split.gammas, deep.n_step)
-        self.state, loss = self._update(self.state, batch)
+        self.state, loss = self._update(self.state, batch, np.array(deep.rates(self.updates), np.float32))
         self.updates += count
         self._see()
         loss = np.asarray(loss)
