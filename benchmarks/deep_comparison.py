@@ -25,6 +25,7 @@ from multiadvisor.settings import DeepSettings, Settings
 from multiadvisor.statistics import interval
 from multiadvisor.worlds.builtin import make
 
+
 def advisors(planning: str, split: str = "advisors") -> tuple[str, dict]:
     """A method that splits the task, or does not."""
     return planning, {"split": split}

@@ -1,8 +1,8 @@
 """How a setting changes while networks learn: the learning rate, and the probability of a random action.
 
-A schedule is a function of three numbers: the setting's own `value`, the `other` value that it has at the far end of the
-way, and how far along this way it is, from 0 (at its own value) to 1. A learning rate begins at its own value and walks
-away from it; epsilon comes from `epsilon_start` and arrives. So `constant` means the setting itself, all along, in both.
+A schedule is a function of three numbers: the setting's own `value`, the `other` value that it has at the far end of
+the way, and how far along this way it is, from 0 (at its own value) to 1. A learning rate begins at its own value and
+walks away from it; epsilon comes from `epsilon_start` and arrives. So `constant` means the setting itself, all along.
 """
 
 from __future__ import annotations

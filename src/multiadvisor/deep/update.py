@@ -111,7 +111,8 @@ Updater = Callable[[State, Batch, Array], tuple[State, Array]]
 def make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
     """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
 
-    `update` takes the learning rates [K] besides, so that those may change. It also returns the losses of the K updates summed, [S, n]. Agents that learn alike share it, compiled once.
+    `update` takes the learning rates [K] besides, so that those may change, and also returns the losses of the K
+    updates summed, [S, n]. Agents that learn alike share it, compiled once.
     """
     known = (
         rules.plannings, rules.voices.parts, tuple(rules.voices.of.tolist()), rules.weights, rules.epsilon,

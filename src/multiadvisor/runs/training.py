@@ -28,7 +28,8 @@ from multiadvisor.worlds.builtin import checked_options, make
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 BEST = "best"  # the folder within it where the best epoch is kept
-_OURS = (LOCK, BEST, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
+# what a process leaves that was killed before it had saved anything
+_OURS = (LOCK, BEST, "values-*.safetensors", ".*.part")
 
 
 def _save_seconds() -> float:
