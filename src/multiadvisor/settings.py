@@ -120,7 +120,7 @@ class DeepSettings(NetworkSettings):
     convolutions: tuple[int, ...] = option((), "filters of the 3 x 3 convolutions, for images; none: a flat input")
     strides: tuple[int, ...] = option((), "stride of each convolution; none: 1")
     target_every: int = option(1_000, "updates after which the target network is copied")
-    double: bool = option(True, "let the learning network choose and the target network value the next action")
+    double: bool = option(False, "let the learning network choose and the target network value the next action")
     loss: str = option("huber", "huber or squared")
     n_step: int = option(1, "rewards summed before bootstrapping")
     clip_norm: float = option(10.0, "largest norm of a gradient; 0: any")

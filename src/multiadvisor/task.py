@@ -298,6 +298,10 @@ class Task:
         """The number of the first action: that of the environment's own action space, else 0."""
         return 0 if self.adapter is None else self.adapter.first_action
 
+    def played(self, action: int) -> Any:
+        """The environment's own action of one that is counted from 0."""
+        return action if self.adapter is None else self.adapter.played(action)
+
     def gammas(self, gamma: float) -> np.ndarray:
         """gamma_j [n]: each advisor's own discount, or the given one."""
         return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
