@@ -439,7 +439,7 @@ class Task:
         arbitrator: Focus | None = None,
         **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with Discrete or Box actions, or from the name of one.
+        """A task from any Gymnasium or MO-Gymnasium environment or its name; actions are a finite choice, or Box.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to

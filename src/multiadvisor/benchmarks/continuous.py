@@ -60,8 +60,9 @@ def _other(kind: Any, environment: str, size: Size) -> Any:
     """The same figures."""
     own = size.settings
     return kind(
-        "MlpPolicy", bare(environment), learning_rate=own.learning_rate, buffer_size=own.replay, learning_starts=own.starts,
-        batch_size=own.batch, tau=own.tau, gamma=_GAMMA, train_freq=size.at_once, gradient_steps=size.at_once,
+        "MlpPolicy", bare(environment), learning_rate=own.learning_rate, buffer_size=own.replay,
+        learning_starts=own.starts, batch_size=own.batch, tau=own.tau, gamma=_GAMMA, train_freq=size.at_once,
+        gradient_steps=size.at_once,
         policy_kwargs={"net_arch": list(own.hidden)}, seed=0, device="cpu", verbose=0,
     )  # fmt: skip
 

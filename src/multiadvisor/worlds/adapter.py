@@ -19,9 +19,9 @@ from multiadvisor.errors import BadInput, short
 from multiadvisor.restored import require
 from multiadvisor.task import Focus, Transition, nothing
 from multiadvisor.worlds.box import BoxActions
-from multiadvisor.worlds.several import SeveralActions
 from multiadvisor.worlds.components import reward_components
 from multiadvisor.worlds.info import Terms
+from multiadvisor.worlds.several import SeveralActions
 from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
