@@ -15,6 +15,7 @@ MOST_WORKERS = 1024
 
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
+    from multiadvisor.experiments.continuous_report import NAME as CONTINUOUS
     from multiadvisor.experiments.parts import OWN, shipped
     from multiadvisor.experiments.systems.reproduce import ALL
     from multiadvisor.experiments.systems.system import systems
@@ -23,6 +24,7 @@ def run(arguments: Sequence[str]) -> int:
     listed |= {part.name: part.about or part.title for part in sorted(shipped(), key=lambda part: part.alone)}
     literature = {ALL: "all systems of the literature, each of which can be named alone:"}
     literature |= {system.name: f"{system.title} ({system.source})" for system in systems().values()}
+    listed |= {CONTINUOUS: "soft actor-critic with a critic for each advisor, beside SBX: hours; --from judges a study"}
     listed |= literature
     parser = Parser(
         "reproduce",
@@ -57,7 +59,11 @@ def run(arguments: Sequence[str]) -> int:
         "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
     )
     parser.add_argument(
-        "--from", type=Path, dest="given", metavar="FILE", help="beyond: results of benchmarks/beyond_runs.py to use"
+        "--from",
+        type=Path,
+        dest="given",
+        metavar="FILE",
+        help="beyond, continuous: results of benchmarks/beyond_runs.py or continuous_study.py to use",
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default report; systems: report-systems)")
@@ -67,6 +73,8 @@ def run(arguments: Sequence[str]) -> int:
         raise unknown("experiment", given.what, (*listed, *OWN))
     if given.what in literature:
         return _systems(given)
+    if given.what == CONTINUOUS:
+        return _continuous(given)
     alone = given.what == "value-function"
     given.out = given.out or Path("report")
     _check_amounts(given, alone)
@@ -98,15 +106,34 @@ def _check_amounts(given: argparse.Namespace, alone: bool) -> None:
 def _systems(given: argparse.Namespace) -> int:
     from multiadvisor.experiments.systems.reproduce import ALL, reproduce, told
 
-    for flag in ("epochs", "rules", "full", "first_seed", "reading", "given"):
-        if getattr(given, flag) not in (None, False):
-            flag = "from" if flag == "given" else flag.replace("_", "-")
-            raise BadInput(f"--{flag} is for the paper's experiments: leave it out")
+    _refuse(given, ("epochs", "rules", "full", "first_seed", "reading", "given"))
     _check_amounts(given, alone=False)
     out = given.out or Path("report-systems")
     verdicts = reproduce(given.what, out, given.seeds, given.workers)
     show({"systems": verdicts} if given.what == ALL else verdicts[0], given.json, told(verdicts, out))
     return 0
+
+
+def _continuous(given: argparse.Namespace) -> int:
+    from multiadvisor.experiments.continuous_report import reproduce
+    from multiadvisor.experiments.systems.reproduce import told
+
+    _refuse(given, ("epochs", "rules", "first_seed", "reading"))
+    if given.given is not None and (given.seeds or given.full):
+        raise BadInput("--seeds and --full are for new runs, and --from takes old ones: leave them out")
+    _check_amounts(given, alone=False)
+    out = given.out or Path("report-continuous")
+    found = reproduce(out, given.seeds, given.full, given.workers, given.given)
+    show(found, given.json, told([found], out))
+    return 0
+
+
+def _refuse(given: argparse.Namespace, flags: Sequence[str]) -> None:
+    """Flags that have no meaning for what was asked for."""
+    for flag in flags:
+        if getattr(given, flag) not in (None, False):
+            flag = "from" if flag == "given" else flag.replace("_", "-")
+            raise BadInput(f"--{flag} is for the paper's experiments: leave it out")
 
 
 def _value_function(given: argparse.Namespace) -> int:
