@@ -354,8 +354,7 @@ def _given_foci(env: Any, given: Any, rest: bool) -> list[Focus] | None:
 def _names(env: Any, adapter: Adapter) -> tuple[str, ...]:
     """Of the actions: the environment's own names of all of them, or those of several choices at once."""
     names = action_names(env, adapter.actions, adapter.first_action, adapter.box is not None)
-    numbered = adapter.several is not None and names[0] == "action 0"
-    return adapter.several.names if numbered else names
+    return names if adapter.several is None or names[0] != "action 0" else adapter.several.names
 
 
 def task_from_gymnasium(
