@@ -1,13 +1,14 @@
 """The study of continuous actions: what its statistics say of made-up runs, and a small run of its own."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from multiadvisor.cli import main
 from multiadvisor.experiments.continuous import Run, results, task_of
-from multiadvisor.experiments.continuous_report import judged, late
+from multiadvisor.experiments.continuous_report import given_runs, judged, late, page
 
 SEEDS = [0, 1, 2, 3, 4]
 
@@ -100,6 +101,13 @@ def test_a_small_run_and_its_report(tmp_path, capsys):
     assert {"name", "verdict", "statistics"} <= json.loads(capsys.readouterr().out).keys()
     assert (tmp_path / "o" / "continuous.png").is_file()
     assert "2 seeds, 96 transitions" in (tmp_path / "o" / "continuous.md").read_text()
+
+
+def test_the_documents_say_what_the_runs_say():
+    documents = Path(__file__).parents[2] / "docs"
+    runs = given_runs(documents / "continuous-study.json")
+    rows = [line for line in page(judged(runs), runs).splitlines() if line.startswith("|")]
+    assert "\n".join(rows) in (documents / "continuous-actions.md").read_text("utf-8")
 
 
 def test_bad_input_is_one_line(tmp_path, capsys):

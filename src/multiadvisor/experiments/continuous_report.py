@@ -138,7 +138,9 @@ def draw(found: Runs) -> Any:
         if curves:
             short = min(values.shape[1] for values in curves.values())
             curves = {kind: values[:, :short] for kind, values in curves.items()}
-            panels.append(partial(plots.bands, curves, across[:short], (f"transitions, {environment}", "return")))
+            panels.append(
+                partial(plots.bands, curves, across[:short] / 1000, (f"thousand transitions, {environment}", "return"))
+            )
     return plots.several(*panels, size=(4.2 * len(panels), 4.0))
 
 
