@@ -151,11 +151,8 @@ class MultiAdvisor:
         if self.task.continuous:
             actor = self._actor()
             return actor.actions.to_environment(actor.explore(state) if explore else actor.choose(state))
-        return self.task.played(self._learner.explore(state) if explore else self.best(state, draw))
-
-    def best(self, state: Any, draw: float = 0.0) -> int:
-        """The greedy action of a finite choice, counted from 0."""
-        return int(greedy(self.preferences(state), draw))
+        chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
+        return self.task.played(chosen)
 
     def explain(self, state: Any, action: Any = None, against: Any = None) -> Any:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).

@@ -302,6 +302,11 @@ class Task:
         """The environment's own action of one that is counted from 0."""
         return action if self.adapter is None else self.adapter.played(action)
 
+    def numbered(self, action: Any) -> int:
+        """One of the environment's own actions, of a finite choice, counted from 0."""
+        several = None if self.adapter is None else self.adapter.several
+        return int(action - self.first_action if several is None else several.number(action))
+
     def gammas(self, gamma: float) -> np.ndarray:
         """gamma_j [n]: each advisor's own discount, or the given one."""
         return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
