@@ -151,7 +151,7 @@ def _played(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longe
         if len(advice) * values.size > _LARGEST:
             count = len(seeds) * games
             raise BadInput(f"{count} games of {task.name!r} say more than fits into memory: give fewer games")
-        return agent.act(state, (draw % (1 << 32)) / (1 << 32)) - task.first_action
+        return task.numbered(agent.act(state, (draw % (1 << 32)) / (1 << 32)))
 
     apart = task.world is not None and agent.settings.deep is not None
     choice, states, turns, finished, rewards = [], [], [], [], []
