@@ -18,6 +18,7 @@ from explorer.pages import DRAWN, Site, entry, site, until
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.onefile import html
 from multiadvisor.runs.live import LiveLog
+from multiadvisor.runs.trace import record
 from multiadvisor.runs.training import LOCK, Training
 from multiadvisor.settings import Schedule
 from multiadvisor.storage.lock import locked
@@ -36,6 +37,9 @@ def served(browser: Any) -> Iterator[Site]:
     stuck = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.6)
     novice = mad.MultiAdvisor(drawn.line(), gamma=0.9)
     with site(browser, {"walker": drawn.walker(), "stuck": stuck, "novice": novice}, games=2) as one:
+        for name in one.explorer.library.entries:
+            one.explorer.more.insight(name)  # compiled, so that no tab has to wait for it
+            one.explorer.library.recorded(name, 0)
         yield one
 
 
@@ -155,6 +159,7 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
     training.by_advisor = True
     with locked(tmp_path / "run", LOCK):
         training.save()
+        record(training.agent)  # compiled
         log = LiveLog(training)
         library = Library(games=1)
         library.add_folder(tmp_path / "run")
