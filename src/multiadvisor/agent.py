@@ -23,6 +23,7 @@ from multiadvisor.settings import MOST_GAMES, ContinuousSettings, Settings, whol
 from multiadvisor.statistics import interval
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.tabular.environment import AdapterLearner
+from multiadvisor.tabular.goals import BankLearner
 from multiadvisor.tabular.learner import CompiledLearner, linear_learner
 from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition
 from multiadvisor.version import VERSION
@@ -362,6 +363,8 @@ def tables_of(agent: MultiAdvisor) -> CompiledLearner:
 
 # ---- learners by name ------------------------------------------------------------------------------------------------
 def _advisors(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    if task.goals is not None:
+        return BankLearner(task, settings)
     return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
 
 
