@@ -79,7 +79,7 @@ class MultiAdvisor:
         self, task: Task, settings: Settings | None = None, *, _saved: Shapes | None = None, **changes: Any
     ) -> None:
         self.task = task
-        self.settings = settled(task, _settings(settings, changes))
+        self.settings = settled(task, _settings(task, settings, changes))
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
@@ -339,8 +339,10 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
-def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
+def _settings(task: Task, settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
+    if settings is None:
+        changes = {**{name: value for name, value in task.usual.items() if name in known}, **changes}
     for name in changes:
         if name not in known:
             raise unknown("setting", name, known)

@@ -292,7 +292,7 @@ class Task:
     goals: Goals | None = None
     """For environments: a bank of general value functions in the place of a table for each advisor."""
     usual: dict[str, Any] = field(default_factory=dict)
-    """Flags of `train` whose defaults are others for this task, by name."""
+    """Settings, and flags of `train`, whose defaults are others for this task, by name."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
     correction: Focus | None = None

@@ -8,15 +8,11 @@ from multiadvisor.worlds.registry import register_task
 
 @register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman")
 def ms_pacman(
-    planning: str = "agnostic", discount: float = 0.99, wishes: str = "normalised", fear: str = "egocentric",
-    fear_discount: float = 0.7, without: str = "", explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
-    sticky: float = 0.25, limit: int = 27_000,
+    without: str = "", explore: int = 12_000, sweeps: int = 10, restless: float = 0.03, sticky: float = 0.25,
+    limit: int = 27_000,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
 
-    planning, discount: how those who wish for something plan.
-    wishes: how they are heard together: normalised, max, p_norm:5, sum, ...
-    fear, fear_discount: how those plan who are afraid of a ghost.
     without: a group that is left out.
     explore: turns in a maze in which the frontier of what was never tried is heard.
     sweeps: how often all that was observed is replayed after each game.
@@ -26,6 +22,4 @@ def ms_pacman(
     """
     from multiadvisor.worlds.atari import ms_pacman
 
-    return ms_pacman.make_task(
-        planning, discount, wishes, fear, fear_discount, without, explore, sweeps, restless, sticky, limit
-    )
+    return ms_pacman.make_task(without, explore, sweeps, restless, sticky, limit)

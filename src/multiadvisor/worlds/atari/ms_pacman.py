@@ -8,6 +8,7 @@ frontier, which is whatever was never tried, is an advisor while a maze is new.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +34,8 @@ def local_state(seen: np.ndarray) -> int:
     return int(seen[ram.CELL]) * ram.DIRECTIONS + int(seen[ram.DIRECTION])
 
 
-def foci(planning: str, gamma: float, wishes: str, fear: str, fear_gamma: float) -> tuple[Focus, ...]:
-    """The advisors [266], in the order of `AT`."""
+def foci() -> tuple[Focus, ...]:
+    """The advisors [266], in the order of `AT`. Those who are afraid of a ghost plan in a way of their own."""
     names = {
         PELLETS: [f"pellet {row + 1}.{column + 1}" for row in range(ram.PELLET_ROWS)
                   for column in range(ram.PELLET_COLUMNS)],
@@ -42,13 +43,12 @@ def foci(planning: str, gamma: float, wishes: str, fear: str, fear_gamma: float)
         EDIBLE: [f"edible ghost {k + 1}" for k in range(ram.GHOSTS)],
         GHOSTS: [f"ghost {k + 1}" for k in range(ram.GHOSTS)], UNSEEN: ["frontier"],
     }  # fmt: skip
-    wish = {"planning": planning, "gamma": gamma, "aggregation": wishes}
-    afraid = {"planning": fear, "gamma": fear_gamma, "aggregation": "sum"}
+    own: dict[str, Any] = {GHOSTS: {"planning": "egocentric", "gamma": 0.7, "aggregation": "sum"}}
     return tuple(
-        Focus(name, state=local_state, weight=WEIGHTS[group], group=group,
-              **(afraid if group == GHOSTS else wish))  # type: ignore[arg-type]
-        for group in GROUPS for name in names[group]
-    )  # fmt: skip
+        Focus(name, state=local_state, weight=WEIGHTS[group], group=group, **own.get(group, {}))
+        for group in GROUPS
+        for name in names[group]
+    )
 
 
 # ---- how the bank reads an observation -------------------------------------------------------------------------------
@@ -98,20 +98,18 @@ def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
 
 # ---- the task --------------------------------------------------------------------------------------------------------
 def make_task(
-    planning: str, discount: float, wishes: str, fear: str, fear_discount: float, without: str, explore: int,
-    sweeps: int, restless: float, sticky: float, limit: int,
-) -> Task:  # fmt: skip
+    without: str, explore: int, sweeps: int, restless: float, sticky: float, limit: int
+) -> Task:
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
     if without and without not in GROUPS:
         raise unknown("group", without, GROUPS)
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
-        "planning": planning, "discount": discount, "wishes": wishes, "fear": fear, "fear_discount": fear_discount,
         "without": without, "explore": explore, "sweeps": sweeps, "restless": restless, "sticky": sticky,
         "limit": limit,
     }  # fmt: skip
-    advisors = foci(planning, discount, wishes, fear, fear_discount)
+    advisors = foci()
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, without, partial(aim, explore)) if without else partial(aim, explore), paid=paid,
@@ -121,7 +119,8 @@ def make_task(
     return Task(
         "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), options=options,
         known=options, goals=goals,
-        usual={"epochs": 15, "transitions": 20_000, "games": 4, "epsilon": 0.03},
+        usual={"planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "epochs": 15,
+               "transitions": 20_000, "games": 4},
         note="positions come from the machine's memory, and the weights are set by hand",
     )  # fmt: skip
 
