@@ -57,6 +57,7 @@ class BankLearner:
         self.stretch = Stretch(task.name, settings.seed)
         self._observation: Any = None
         self._touched: set[int] = set()  # rooms of this game
+        self.scores: list[float] = []  # of the games that came to their end
 
     # ---- what it is ----------------------------------------------------------------------------------------------------
     @property
@@ -243,6 +244,7 @@ class BankLearner:
         self.clock[GAMES] += 1
         self.clock[GAME_TURN], self.clock[FRESH] = 0, 1
         self.tally[1] += self.tally[0]
+        self.scores.append(float(self.tally[0]))
         self.tally[0] = 0.0
 
     def observe(self, transition: Transition, following: int | None) -> None:
@@ -291,7 +293,7 @@ class BankLearner:
         found = {
             "clock": self.clock, "tally": self.tally, "seeded_at": np.array([self.stretch.seeded_at], np.int64),
             "trail": np.array(self.stretch.trail, np.int64), "touched": np.array(sorted(self._touched), np.int64),
-            **self.exploration.tensors(self.turns),
+            "scores": np.array(self.scores, float), **self.exploration.tensors(self.turns),
         }  # fmt: skip
         for number, room in enumerate(self.rooms):
             if room is None:
@@ -316,13 +318,14 @@ class BankLearner:
         require(clock[FRESH] in (0, 1) and seeded_at[0] + len(trail) == clock[TURN], "trail")
         require(len(trail) or clock[FRESH], "trail")
         touched = whole(tensors, "touched", (None,), 0, rooms)
+        scores = array(tensors, "scores", (int(clock[GAMES]),), np.float64)
         self.rooms = [
             self._restored(tensors, f"room{number}.") if f"room{number}.met" in tensors else None
             for number in range(rooms)
         ]
         self.clock[:], self.tally[:] = clock, tally
         self.stretch.seeded_at, self.stretch.trail = int(seeded_at[0]), trail.tolist()
-        self._touched = set(touched.tolist())
+        self._touched, self.scores = set(touched.tolist()), scores.tolist()
         self.exploration.restore(tensors, self.turns)
 
     def _restored(self, tensors: Arrays, prefix: str) -> bank.Room:

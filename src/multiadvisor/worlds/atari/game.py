@@ -43,6 +43,7 @@ class MsPacman(gymnasium.Env[np.ndarray, int]):
         self._rom = ale_py.roms.get_rom_path("ms_pacman")
         self._load(0)
         self._limit, self.steps = limit, 0
+        self.frames = 0  # of all games together
         self._ram = np.zeros(128, np.uint8)
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = gymnasium.spaces.Box(memory.NOWHERE, 5000, (memory.SIZE,), np.int64)
@@ -74,6 +75,7 @@ class MsPacman(gymnasium.Env[np.ndarray, int]):
         while not (over or cut) and moved < _TURN:
             reward += emulator.act(code)
             self.steps += 1
+            self.frames += FRAMES
             emulator.getRAM(ram)
             now = ram[memory.MOVING].tobytes()
             moved += now != before
@@ -81,6 +83,11 @@ class MsPacman(gymnasium.Env[np.ndarray, int]):
             if memory.cell_in(ram) != cell or emulator.lives() != lives or ram[0] != maze:
                 break
         return self._observe(), reward, over, cut and not over, {"steps": self.steps}
+
+    @property
+    def maze(self) -> int:
+        """The number of the maze, from 0."""
+        return int(self._ram[0])
 
     def render(self) -> np.ndarray:  # type: ignore[override]
         """The picture on the screen [210, 160, 3]."""

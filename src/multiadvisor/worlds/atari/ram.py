@@ -52,6 +52,16 @@ _PELLET_BYTE, _PELLET_BIT = _pellet_bits()
 _PILL_BIT = np.arange(2, 6)
 
 
+def _ghost_states() -> np.ndarray:
+    """What each byte says of a ghost [256]: 0x40, 0x60 and 0x70 are eyes, or in the house, or on the way into it."""
+    byte = np.arange(256)
+    away = np.isin(byte & 0x70, (0x40, 0x60, 0x70))
+    return np.where(away, AWAY, np.where(byte & 0x80, EDIBLE, HUNTING))
+
+
+_STATE_OF = _ghost_states()  # [256]
+
+
 def _columns() -> np.ndarray:
     """The column of each x [256]: every 4 points, but for 6 on either side of the middle."""
     x = np.arange(256)
@@ -88,7 +98,7 @@ def read(ram: np.ndarray, lives: int) -> np.ndarray:
     )  # fmt: skip
     ghosts = ram[_GHOST_STATES]
     out[GHOST_CELL] = FIRST_OF[ram[_GHOST_Y]] + COLUMN_OF[ram[_GHOST_X]]
-    out[GHOST_STATE] = np.where(ghosts & 0x40, AWAY, np.where(ghosts & 0x80, EDIBLE, HUNTING))
+    out[GHOST_STATE] = _STATE_OF[ghosts]
     out[GHOST_DIRECTION] = ghosts & 3
     out[PILL] = (ram[_PILLS] >> _PILL_BIT) & 1
     out[PELLET] = (ram[_PELLET_BYTE] >> _PELLET_BIT) & 1
