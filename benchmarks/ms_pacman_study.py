@@ -19,7 +19,7 @@ from typing import Any
 
 def run(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, dict[str, Any], float, dict[str, Any]]:
     """One run: its name, id, config, seconds of the processor, and result."""
-    from multiadvisor.experiments.systems.ms_pacman import work
+    from multiadvisor.experiments.ms_pacman import work
 
     name, identity, config = entry
     start = time.process_time()
@@ -29,7 +29,7 @@ def run(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, dict[str, Any
 
 def wanted(given: argparse.Namespace) -> list[tuple[str, str, dict[str, Any]]]:
     """All runs, the first ones first: every setting with one seed before the next seed; or those of a file."""
-    from multiadvisor.experiments.systems import ms_pacman
+    from multiadvisor.experiments import ms_pacman
     from multiadvisor.runs.jobs import Job
 
     settings = json.loads(given.settings.read_text()) if given.settings else ms_pacman.SETTINGS

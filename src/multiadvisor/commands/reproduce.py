@@ -11,6 +11,7 @@ from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput, unknown
 
 MOST_WORKERS = 1024
+ATARI = "ms-pacman"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -24,6 +25,7 @@ def run(arguments: Sequence[str]) -> int:
     literature = {ALL: "all systems of the literature, each of which can be named alone:"}
     literature |= {system.name: f"{system.title} ({system.source})" for system in systems().values()}
     listed |= literature
+    listed |= {ATARI: "Atari's Ms. Pac-Man, 3 seeds of 300 games; with --full every setting, hours on two cores"}
     parser = Parser(
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims;\n"
@@ -57,7 +59,11 @@ def run(arguments: Sequence[str]) -> int:
         "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
     )
     parser.add_argument(
-        "--from", type=Path, dest="given", metavar="FILE", help="beyond: results of benchmarks/beyond_runs.py to use"
+        "--from",
+        type=Path,
+        dest="given",
+        metavar="FILE",
+        help="beyond, ms-pacman: results of benchmarks/beyond_runs.py or ms_pacman_study.py",
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default report; systems: report-systems)")
@@ -67,6 +73,8 @@ def run(arguments: Sequence[str]) -> int:
         raise unknown("experiment", given.what, (*listed, *OWN))
     if given.what in literature:
         return _systems(given)
+    if given.what == ATARI:
+        return _atari(given)
     alone = given.what == "value-function"
     given.out = given.out or Path("report")
     _check_amounts(given, alone)
@@ -75,7 +83,7 @@ def run(arguments: Sequence[str]) -> int:
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
     if given.given is not None and given.what != "beyond":
-        raise BadInput("--from is for beyond: leave it out")
+        raise BadInput("--from is for beyond and ms-pacman: leave it out")
     return _value_function(given) if alone else _report(given)
 
 
@@ -106,6 +114,19 @@ def _systems(given: argparse.Namespace) -> int:
     out = given.out or Path("report-systems")
     verdicts = reproduce(given.what, out, given.seeds, given.workers)
     show({"systems": verdicts} if given.what == ALL else verdicts[0], given.json, told(verdicts, out))
+    return 0
+
+
+def _atari(given: argparse.Namespace) -> int:
+    from multiadvisor.experiments.ms_pacman_report import reproduce, told
+
+    for flag in ("epochs", "rules", "first_seed", "reading"):
+        if getattr(given, flag) is not None:
+            raise BadInput(f"--{flag.replace('_', '-')} is for other experiments: leave it out")
+    _check_amounts(given, alone=True)
+    out = given.out or Path("report-ms-pacman")
+    found = reproduce(out, given.seeds, given.full, given.workers, given.given)
+    show(found, given.json, told(found, out))
     return 0
 
 

@@ -24,7 +24,7 @@ class Model(NamedTuple):
     """What was observed in a room, and where its goals are."""
 
     follower: np.ndarray  # [S, A, FOLLOWERS] int32 next states, in the order they were met
-    count: np.ndarray  # [S, A, FOLLOWERS] int32 how often
+    seen: np.ndarray  # [S, A, FOLLOWERS] int32 how often
     column: np.ndarray  # [S] int64 the goal that is reached in a state, -1: none
 
 
@@ -39,7 +39,7 @@ class Table(NamedTuple):
 @compiled
 def back_up(state, action, goals, gamma, model, table):
     """q of one pair for all goals: the mean over its followers of 1 at their goal, and of gamma v elsewhere."""
-    row, count = table.q[state, action], model.count[state, action]
+    row, count = table.q[state, action], model.seen[state, action]
     total = 0
     for k in range(FOLLOWERS):
         total += count[k]
@@ -101,7 +101,7 @@ def learn(state, action, goals, kind, gamma, model, table):
 
 def count_follower(state: int, action: int, follower: int, model: Model) -> None:
     """Count one transition; where there is no room for another follower, it is left out."""
-    known, count = model.follower[state, action], model.count[state, action]
+    known, count = model.follower[state, action], model.seen[state, action]
     for k in range(FOLLOWERS):
         if count[k] == 0:
             known[k], count[k] = follower, 1
@@ -123,7 +123,8 @@ class Room:
         self.paid = np.zeros(n, bool)  # [n] who was ever paid here
         self.turns = 0
         self.chosen = np.zeros((64, actions))  # [S, A] how often each action was the aggregator's
-        self.model = Model(*(np.zeros((64, actions, FOLLOWERS), np.int32) for _ in range(2)), np.full(64, -1, np.int64))
+        follower, seen = np.zeros((2, 64, actions, FOLLOWERS), np.int32)
+        self.model = Model(follower, seen, np.full(64, -1, np.int64))
         self.tables = [
             Table(np.zeros((64, actions, 64), np.float32), np.zeros((64, 64), np.float32), np.zeros((64, actions)))
             for _ in range(tables)

@@ -21,8 +21,8 @@ UNIFORM, GREEDY = "uniform", "greedy"
 KINDS = {"egocentric": "", "agnostic": UNIFORM, "empathic": GREEDY, "estimate": GREEDY}
 """The policy that each planning expects: none but the goal's own, all actions alike, or what the aggregator did there.
 
-Empathic advisors cannot ask the aggregator in a replay, whose state is more than their own: they expect what it chose in
-the same local state before, each action as often (f_j estimated, as the paper has it)."""
+Empathic advisors cannot ask the aggregator in a replay, as it sees more than their local state: they expect what it
+chose in that state before, each action as often (f_j is estimated)."""
 TURN, GAMES, GAME_TURN, FRESH = range(4)
 _NOTHING_NEW = 1 << 60  # turns in a room, for those who shall not explore
 
@@ -31,7 +31,8 @@ class BankLearner:
     """Learns a bank of general value functions, and plays by the advisors that point at them."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
-        assert task.adapter is not None and task.goals is not None
+        assert task.adapter is not None
+        assert task.goals is not None
         self.task, self.settings, self.goals = task, settings, task.goals
         self._env, self._stage = task.adapter.env, task.adapter.stage
         self.voices = voices_of(task, settings.aggregation)
@@ -59,7 +60,7 @@ class BankLearner:
         self._touched: set[int] = set()  # rooms of this game
         self.scores: list[float] = []  # of the games that came to their end
 
-    # ---- what it is ----------------------------------------------------------------------------------------------------
+    # ---- what it is --------------------------------------------------------------------------------------------------
     @property
     def turns(self) -> int:
         """Transitions learned from."""
@@ -87,7 +88,7 @@ class BankLearner:
             "table of its own: ask for its advice in a state"
         )
 
-    # ---- what it says --------------------------------------------------------------------------------------------------
+    # ---- what it says ------------------------------------------------------------------------------------------------
     def _room(self, number: int) -> bank.Room:
         room = self.rooms[number]
         if room is None:
@@ -159,7 +160,7 @@ class BankLearner:
     def _word(key: np.uint64, turn: int) -> np.uint64:
         return np.uint64(draws.draw(np.uint64(draws.turn_key(key, turn)), draws.CHOICE))
 
-    # ---- learning ------------------------------------------------------------------------------------------------------
+    # ---- learning ----------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
         """Compile, where that has not been done."""
         room = bank.Room(1, np.zeros(1, np.int64), len(self.task.actions), 1, 1)
@@ -263,7 +264,7 @@ class BankLearner:
             self.stretch.begin(self.turns)
             self.clock[FRESH] = 1
 
-    # ---- playing -------------------------------------------------------------------------------------------------------
+    # ---- playing -----------------------------------------------------------------------------------------------------
     def evaluate(self, games: int, seed: int) -> Played:
         """Play without learning; the run goes on afterwards as if nothing had happened."""
         played = Played(
@@ -287,7 +288,7 @@ class BankLearner:
             self._observation = kept
         return played
 
-    # ---- keeping -------------------------------------------------------------------------------------------------------
+    # ---- keeping -----------------------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:
         """Everything the run is made of."""
         found = {
@@ -302,7 +303,7 @@ class BankLearner:
             parts = {
                 "met": np.array(room.met, np.int64), "paid": room.paid.astype(np.uint8),
                 "turns": np.array([room.turns], np.int64), "chosen": room.chosen[:states],
-                "follower": room.model.follower[:states], "count": room.model.count[:states],
+                "follower": room.model.follower[:states], "count": room.model.seen[:states],
             }  # fmt: skip
             for k, table in enumerate(room.tables):
                 parts[f"q{k}"], parts[f"v{k}"] = table.q[:states, :, :goals], table.v[:states, :goals]
@@ -341,7 +342,7 @@ class BankLearner:
         room.chosen[:states] = array(tensors, f"{prefix}chosen", (states, actions), np.float64)
         shape = (states, actions, bank.FOLLOWERS)
         room.model.follower[:states] = whole(tensors, f"{prefix}follower", shape, 0, states, np.int32)
-        room.model.count[:states] = whole(tensors, f"{prefix}count", shape, 0, dtype=np.int32)
+        room.model.seen[:states] = whole(tensors, f"{prefix}count", shape, 0, dtype=np.int32)
         for k, table in enumerate(room.tables):
             width = room.goals
             table.q[:states, :, :width] = array(tensors, f"{prefix}q{k}", (states, actions, width), np.float32)

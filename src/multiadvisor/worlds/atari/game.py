@@ -22,7 +22,7 @@ STICKY, FRAMES, LIMIT = 0.25, 4, 27_000
 _TURN = 4  # steps of the emulator in which something moved
 
 
-class MsPacman(gymnasium.Env[np.ndarray, int]):
+class MsPacman(gymnasium.Env[np.ndarray, Any]):
     """The real game, in an emulator; the observation is read from its memory (see `ram`)."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 as Gymnasium has it
@@ -89,6 +89,6 @@ class MsPacman(gymnasium.Env[np.ndarray, int]):
         """The number of the maze, from 0."""
         return int(self._ram[0])
 
-    def render(self) -> np.ndarray:  # type: ignore[override]
+    def render(self) -> np.ndarray:
         """The picture on the screen [210, 160, 3]."""
-        return self._emulator.getScreenRGB()  # type: ignore[no-any-return]
+        return self._emulator.getScreenRGB()

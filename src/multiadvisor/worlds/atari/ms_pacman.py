@@ -1,8 +1,8 @@
 """Ms. Pac-Man as a task: who wants what, from the machine's memory. The weights are set by hand.
 
 Every cell of a maze is the goal of a general value function on Ms. Pac-Man's cell and direction. The advisors point at
-cells: a pellet at its own, from the time on when one was first eaten there; ghosts and fruit at the cell they are in. The
-frontier, which is whatever was never tried, is an advisor while a maze is new.
+cells: a pellet at its own, from the time on when one was first eaten there; ghosts and fruit at the cell they are in.
+The frontier, which is whatever was never tried, is an advisor while a maze is new.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def aim(explore: int, seen: np.ndarray, look: Look) -> Aims:
 
 
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
-    """Who reached what in a turn [266]: 1 for a pellet, a pill, the fruit, a ghost that was eaten, or one that caught."""
+    """Who reached what in a turn [266]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
     out = np.zeros(N)
     if before[ram.MAZE] != after[ram.MAZE]:
         return out
@@ -97,9 +97,7 @@ def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
-def make_task(
-    without: str, explore: int, sweeps: int, restless: float, sticky: float, limit: int
-) -> Task:
+def make_task(without: str, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
     if without and without not in GROUPS:
         raise unknown("group", without, GROUPS)

@@ -123,4 +123,4 @@ def middle_of(cell: int) -> tuple[int, int]:
     True
     """
     row, column = divmod(int(cell), COLUMNS)
-    return int(np.flatnonzero(COLUMN_OF == column).mean()) if 0 < column < COLUMNS - 1 else 14 + 4 * column, 2 + 6 * row
+    return 14 + 4 * column + (2 if column == 18 else 4 if column > 18 else 0), 2 + 6 * row
