@@ -17,13 +17,19 @@ from pathlib import Path
 from typing import Any
 
 
-def run(entry: tuple[str, str, dict[str, Any]]) -> tuple[str, str, dict[str, Any], float, dict[str, Any]]:
+def run(entry: tuple[str, str, dict[str, Any], float]) -> tuple[str, str, dict[str, Any], float, dict[str, Any]]:
     """One run: its name, id, config, seconds of the processor, and result."""
-    from multiadvisor.experiments.ms_pacman import work
+    from multiadvisor.experiments import ms_pacman
 
-    name, identity, config = entry
-    start = time.process_time()
-    result = work(config)
+    name, identity, config, seconds = entry
+    start, began, told = time.process_time(), time.monotonic(), [0]
+
+    def tell(share: float) -> None:
+        if int(10 * share) > told[0]:
+            told[0] = int(10 * share)
+            print(f"  {name}, seed {config['seed']}: {share:.0%} after {time.monotonic() - began:.0f} s", flush=True)
+
+    result = ms_pacman.run(config, tell=tell, late=lambda share: time.monotonic() - began > share * seconds)
     return name, identity, config, time.process_time() - start, result
 
 
@@ -37,10 +43,12 @@ def wanted(given: argparse.Namespace) -> list[tuple[str, str, dict[str, Any]]]:
     seeds = [int(seed) for seed in given.seeds.split(",")]
     order = [(name, seed) for seed in seeds for name in names if name == ms_pacman.BASE]
     order += [(name, seed) for seed in seeds for name in names if name != ms_pacman.BASE]
+    if given.plan:
+        order = [tuple(pair) for pair in json.loads(given.plan.read_text())]
     found = []
-    for name, seed in order:
+    for name, seed, *games in order:
         plain = {"settings": {}, "options": {}, **settings[name]}
-        config = {**plain, "seed": seed, "games": given.games, "evaluation": given.evaluation}
+        config = {**plain, "seed": seed, "games": games[0] if games else given.games, "evaluation": given.evaluation}
         found.append((name, Job("ms-pacman", config).id, config))
     return found
 
@@ -55,6 +63,10 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=300)
     parser.add_argument("--evaluation", type=int, default=30)
     parser.add_argument("--only", help="settings whose names hold one of these, with | between them")
+    parser.add_argument("--plan", type=Path, help="a JSON file of [name, seed] or [name, seed, games], in this order")
+    parser.add_argument(
+        "--each", type=float, default=1e9, help="seconds for a run: it learns and plays less, if need be"
+    )
     parser.add_argument("--settings", type=Path, help="a JSON file of other settings, by name")
     given = parser.parse_args()
     start = time.monotonic()
@@ -64,9 +76,9 @@ def main() -> None:
     missing = [entry for entry in wanted(given) if entry[1] not in done]
     print(f"{len(done)} runs are there, {len(missing)} are missing", flush=True)
     if missing:
-        run((missing[0][0], "", {**missing[0][2], "games": 1, "evaluation": 1}))  # compiles, once for all
+        run(("compiling", "", {**missing[0][2], "games": 1, "evaluation": 1}, 1e9))  # once for all
     with multiprocessing.get_context("spawn").Pool(given.jobs, maxtasksperchild=1) as pool, given.out.open("a") as out:
-        running = pool.imap_unordered(run, missing)
+        running = pool.imap_unordered(run, [(*entry, given.each) for entry in missing])
         for _ in missing:
             try:
                 name, identity, config, seconds, result = running.next(timeout=given.seconds - time.monotonic() + start)
@@ -76,10 +88,10 @@ def main() -> None:
             line = {"id": identity, "name": name, "seconds": round(seconds), "config": config, "result": result}
             out.write(json.dumps(line) + "\n")
             out.flush()
-            mean = sum(result["scores"]) / len(result["scores"])
+            mean = sum(result["scores"]) / max(len(result["scores"]), 1)
             mazes = [result["mazes"].count(k) for k in (1, 2, 3, 4)]
             last = result["learning"][-50:]
-            print(f"{name}, seed {config['seed']}: {mean:,.0f} in {len(result['scores'])} games, "
+            print(f"{name}, seed {config['seed']}: {mean:,.0f} in {len(result['scores'])} games after {len(result['learning'])}, "
                   f"{sum(last) / len(last):,.0f} in the last {len(last)} while learning, mazes {mazes}, "
                   f"{result['frames']:,} frames, {seconds:.0f} s", flush=True)  # fmt: skip
         pool.terminate()

@@ -356,6 +356,13 @@ def settled(task: Task, settings: Settings) -> Settings:
     return settings
 
 
+def bank_of(agent: MultiAdvisor) -> BankLearner:
+    """The learner of an agent whose task has goals; others have none."""
+    if not isinstance(agent._learner, BankLearner):
+        raise BadInput(f"the agent of task {agent.task.name!r} has no bank of general value functions")
+    return agent._learner
+
+
 def tables_of(agent: MultiAdvisor) -> CompiledLearner:
     """The learner of an agent in a compiled world, with its one flat table; a network has none."""
     if not isinstance(agent._learner, CompiledLearner):
@@ -399,6 +406,10 @@ def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learne
         raise BadInput(
             f"continuous is for actions that are real numbers, and those of {task.name!r} are a finite choice: leave "
             "it out, or give deep="
+        )
+    if task.goals is not None and (settings.deep is not None or settings.learner != "advisors"):
+        raise BadInput(
+            f"task {task.name!r} is learned by general value functions in tables: leave deep and learner out"
         )
     return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.agent import MultiAdvisor, load_with_record
+from multiadvisor.agent import MultiAdvisor, bank_of, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.tabular.goals import BankLearner
 from multiadvisor.worlds.builtin import make
 
 GAMES, EVALUATION = 300, 30
 EVERY = 10  # games between two points of a curve
 _PIECE = 500  # turns between two looks at the clock
 _SAVE = 20  # games between two checkpoints
+_LEARNING = 0.83  # of the time, where there is a limit
 BASE = "as shipped"
 
 
@@ -52,10 +53,18 @@ def job(name: str, seed: int, games: int = GAMES, evaluation: int = EVALUATION) 
 @kind("ms-pacman", lease=900.0)
 def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The scores of the games while learning, and of those played afterwards; saved on the way."""
+    return run(config, folder, tell)
+
+
+def run(
+    config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None,
+    late: Callable[[float], bool] = lambda share: False,
+) -> dict[str, Any]:  # fmt: skip
+    """`work`, cut short where it is `late` for a share of the time that somebody has: fewer games, as its result says."""
     agent, before = _begun(config, folder)
-    learner = learner_of(agent)
+    learner = bank_of(agent)
     start = emulator_frames(agent)
-    while agent.games < config["games"]:
+    while agent.games < config["games"] and not late(_LEARNING):
         last = agent.games
         learner.run(_PIECE)
         if tell is not None:
@@ -65,6 +74,8 @@ def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None =
     frames = before + emulator_frames(agent) - start
     rooms, scores, mazes = learner.rooms, [], []
     for game in range(config["evaluation"]):
+        if late(1.0):
+            break
         seen = learner.evaluate(1, game)
         scores.append(float(seen.score[0]))
         mazes.append(last_maze(agent))
@@ -83,19 +94,13 @@ def _begun(config: dict[str, Any], folder: Path | None) -> tuple[MultiAdvisor, i
     if folder is not None and (folder / "agent.json").exists():
         try:
             agent, record = load_with_record(folder, task)
-            learner_of(agent).run(0)  # which plays the current stretch again
+            bank_of(agent).run(0)  # which plays the current stretch again
             return agent, int(record["frames"])
         except (BadInput, KeyError):
             pass  # what is left of a crash and cannot be used: the run begins again
     agent = MultiAdvisor(task, **config["settings"], seed=config["seed"])
     agent.prepare()
     return agent, 0
-
-
-def learner_of(agent: MultiAdvisor) -> BankLearner:
-    """The bank of an agent."""
-    assert isinstance(agent._learner, BankLearner)
-    return agent._learner
 
 
 def emulator_frames(agent: MultiAdvisor) -> int:

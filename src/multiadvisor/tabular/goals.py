@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.learner import Consulted, Exploration, Played
 from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
-from multiadvisor.tabular import bank, kernel
+from multiadvisor.tabular import bank
 from multiadvisor.task import FRONTIER, Aims, Focus, Look, Task, Transition
 from multiadvisor.worlds.stretch import Stretch
 
@@ -24,7 +25,20 @@ KINDS = {"egocentric": "", "agnostic": UNIFORM, "empathic": GREEDY, "estimate": 
 Empathic advisors cannot ask the aggregator in a replay, as it sees more than their local state: they expect what it
 chose in that state before, each action as often (f_j is estimated)."""
 TURN, GAMES, GAME_TURN, FRESH = range(4)
+_LOW = (1 << 32) - 1
 _NOTHING_NEW = 1 << 60  # turns in a room, for those who shall not explore
+
+
+class Step(NamedTuple):
+    """One turn of a game that is played without learning."""
+
+    game: int
+    before: Any  # observations
+    action: int  # counted from 0
+    reward: float
+    after: Any
+    terminated: bool
+    over: bool
 
 
 class BankLearner:
@@ -124,14 +138,15 @@ class BankLearner:
 
         return self.goals.aim(observation, Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth))
 
-    def _choose(self, observation: Any, word: np.uint64, epsilon: float, exploring: bool) -> tuple[int, int]:
-        """The action that is taken and the greedy one."""
+    def _choose(self, observation: Any, word: int, epsilon: float, exploring: bool) -> tuple[int, int]:
+        """The action that is taken and the greedy one, by 64 random bits: the high ones explore, the low ones choose."""
         advisors, advice, weights = self._heard(observation, exploring)
         total = self.voices.prefer(advice, weights, advisors) if len(advisors) else np.zeros(len(self.task.actions))
-        greedy = int(kernel.choose(total, 0.0, word))
-        afraid = weights < 0
-        if epsilon and not (afraid.any() and advice[afraid].max() > self.goals.wary):
-            return int(kernel.choose(total, epsilon, word)), greedy
+        greedy = _greedy(total.tolist(), word & _LOW)
+        if epsilon * (1 << 32) > word >> 32:
+            afraid = weights < 0
+            if not (afraid.any() and advice[afraid].max() > self.goals.wary):
+                return (word & _LOW) * len(self.task.actions) >> 32, greedy
         return greedy, greedy
 
     def consult(self, state: Any) -> Consulted:
@@ -157,8 +172,8 @@ class BankLearner:
         return self._choose(np.asarray(state), self._word(self.key, turn), self.settings.exploring(turn), True)[0]
 
     @staticmethod
-    def _word(key: np.uint64, turn: int) -> np.uint64:
-        return np.uint64(draws.draw(np.uint64(draws.turn_key(key, turn)), draws.CHOICE))
+    def _word(key: np.uint64, turn: int) -> int:
+        return draws.draw_python(int(key), turn, draws.CHOICE)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
@@ -168,7 +183,6 @@ class BankLearner:
         with first_use(bank.sweep):
             bank.sweep(1, 1, 1, bank.POLICY, 0.9, room.model, room.tables[0])
             bank.learn(0, 0, 1, bank.POLICY, 0.9, room.model, room.tables[0])
-            kernel.choose(np.zeros(len(self.task.actions)), 0.5, np.uint64(1))
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
@@ -254,7 +268,7 @@ class BankLearner:
             before, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
             room = self._room(self.goals.room(before))
             state, action = room.state(self.goals.local(before)), transition.action - self.task.first_action
-            greedy = self._choose(before, np.uint64(0), 0.0, True)[1]
+            greedy = self._choose(before, 0, 0.0, True)[1]
             self._learn(before, action, greedy, float(transition.reward), after, room, state, transition.terminated)
             self._touched.add(self.goals.room(before))
             self.clock[TURN] += 1
@@ -265,28 +279,44 @@ class BankLearner:
             self.clock[FRESH] = 1
 
     # ---- playing -----------------------------------------------------------------------------------------------------
+    def play(self, games: int, seed: int) -> Iterator[Step]:
+        """The games of an evaluation, turn by turn, without learning."""
+        key, turn = draws.stream_key(self.settings.seed, draws.EVALUATION, seed), 0
+        for game in range(games):
+            first = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
+            before, over = self._env.reset(seed=first)[0], False
+            while not over:
+                action, _ = self._choose(before, self._word(key, turn), self.goals.restless, False)
+                after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
+                over, turn = terminated or truncated, turn + 1
+                yield Step(game, before, action, float(reward), after, bool(terminated), over)
+                before = after
+
     def evaluate(self, games: int, seed: int) -> Played:
         """Play without learning; the run goes on afterwards as if nothing had happened."""
         played = Played(
             np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, self.task.n))
         )
-        key = draws.stream_key(self.settings.seed, draws.EVALUATION, seed)
         with self._stage as stage:
             stage.user = None
-            kept, turn = self._observation, 0
-            for game in range(games):
-                first = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
-                before, over = self._env.reset(seed=first)[0], False
-                while not over:
-                    action, _ = self._choose(before, self._word(key, turn), self.goals.restless, False)
-                    after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
-                    played.score[game] += reward
-                    played.turns[game] += 1
-                    played.returns[game] += self.goals.paid(before, after, reward)
-                    before, over, turn = after, terminated or truncated, turn + 1
-                played.finished[game] = int(terminated)
-            self._observation = kept
+            for step in self.play(games, seed):
+                played.score[step.game] += step.reward
+                played.turns[step.game] += 1
+                played.returns[step.game] += self.goals.paid(step.before, step.after, step.reward)
+                played.finished[step.game] = int(step.terminated)
         return played
+
+    def state_at(self, seed: int, game: int, turn: int) -> Step:
+        """One turn of the games that `evaluate` plays with this seed."""
+        with self._stage as stage:
+            stage.user = None
+            length = 0
+            for step in self.play(game + 1, seed):
+                if step.game == game:
+                    if length == turn:
+                        return step
+                    length += 1
+        raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {length} turns, counted from 0")
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:
@@ -349,6 +379,13 @@ class BankLearner:
             table.v[:states, :width] = array(tensors, f"{prefix}v{k}", (states, width), np.float32)
             table.policy[:states] = array(tensors, f"{prefix}policy{k}", (states, actions), np.float64)
         return room
+
+
+def _greedy(total: list[float], low: int) -> int:
+    """The best action; 32 random bits pick among exactly equal ones."""
+    best = max(total)
+    tied = [action for action, one in enumerate(total) if one == best]
+    return tied[low * len(tied) >> 32]
 
 
 def _kind(planning: str) -> int:

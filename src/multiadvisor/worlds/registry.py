@@ -12,6 +12,8 @@ from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.registration import register
 
 TASKS: dict[str, Callable[..., Task]] = {}
+ENVIRONMENTS: dict[str, str] = {}
+"""Those of them that are no compiled worlds, and what Gymnasium makes in their place."""
 FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
 
@@ -48,6 +50,8 @@ def register_task(name: str, *, environment: str | None = None) -> Callable[[Cal
             if option in BY_ADVISOR:
                 raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
         TASKS[name] = build
+        if environment is not None:
+            ENVIRONMENTS[name] = environment
         register(name, environment)
         return build
 

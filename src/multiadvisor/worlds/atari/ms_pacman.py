@@ -79,9 +79,10 @@ def aim(explore: int, seen: np.ndarray, look: Look) -> Aims:
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
     """Who reached what in a turn [266]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
     out = np.zeros(N)
-    if before[ram.MAZE] != after[ram.MAZE]:
+    alive = before[ram.LIVES] <= after[ram.LIVES]
+    if before[ram.MAZE] != after[ram.MAZE] or (alive and reward == 0):
         return out
-    if before[ram.LIVES] > after[ram.LIVES]:
+    if not alive:
         hunting = np.flatnonzero(before[ram.GHOST_STATE] == ram.HUNTING)
         if len(hunting):
             rows, columns = np.divmod(before[ram.GHOST_CELL][hunting], ram.COLUMNS)
