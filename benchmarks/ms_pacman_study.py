@@ -64,9 +64,7 @@ def main() -> None:
     parser.add_argument("--evaluation", type=int, default=30)
     parser.add_argument("--only", help="settings whose names hold one of these, with | between them")
     parser.add_argument("--plan", type=Path, help="a JSON file of [name, seed] or [name, seed, games], in this order")
-    parser.add_argument(
-        "--each", type=float, default=1e9, help="seconds for a run: it learns and plays less, if need be"
-    )
+    parser.add_argument("--each", type=float, default=1e9, help="seconds for a run: it plays less, if need be")
     parser.add_argument("--settings", type=Path, help="a JSON file of other settings, by name")
     given = parser.parse_args()
     start = time.monotonic()
@@ -91,8 +89,9 @@ def main() -> None:
             mean = sum(result["scores"]) / max(len(result["scores"]), 1)
             mazes = [result["mazes"].count(k) for k in (1, 2, 3, 4)]
             last = result["learning"][-50:]
-            print(f"{name}, seed {config['seed']}: {mean:,.0f} in {len(result['scores'])} games after {len(result['learning'])}, "
-                  f"{sum(last) / len(last):,.0f} in the last {len(last)} while learning, mazes {mazes}, "
+            print(f"{name}, seed {config['seed']}: {mean:,.0f} in {len(result['scores'])} games after "
+                  f"{len(result['learning'])}, {sum(last) / len(last):,.0f} in the last {len(last)} while learning, "
+                  f"mazes {mazes}, "
                   f"{result['frames']:,} frames, {seconds:.0f} s", flush=True)  # fmt: skip
         pool.terminate()
 

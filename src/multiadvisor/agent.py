@@ -408,9 +408,7 @@ def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learne
             "it out, or give deep="
         )
     if task.goals is not None and (settings.deep is not None or settings.learner != "advisors"):
-        raise BadInput(
-            f"task {task.name!r} is learned by general value functions in tables: leave deep and learner out"
-        )
+        raise BadInput(f"task {task.name!r} is learned by general value functions: leave deep and learner out")
     return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 

@@ -60,7 +60,7 @@ def run(
     config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None,
     late: Callable[[float], bool] = lambda share: False,
 ) -> dict[str, Any]:  # fmt: skip
-    """`work`, cut short where it is `late` for a share of the time that somebody has: fewer games, as its result says."""
+    """`work`, cut short where it is `late` for a share of the time there is: its result says how many games."""
     agent, before = _begun(config, folder)
     learner = bank_of(agent)
     start = emulator_frames(agent)

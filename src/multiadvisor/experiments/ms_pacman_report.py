@@ -79,7 +79,8 @@ def judged(runs: Runs) -> dict[str, Any]:
             "seeds": [float(np.mean(run["scores"])) for run in results],
             "best": max(max(run["scores"]) for run in results),
             "mazes": [sum(run["mazes"].count(maze) for run in results) for maze in (1, 2, 3, 4)],
-            "games": sum(len(run["scores"]) for run in results), "frames": [run["frames"] for run in results],
+            "games": sum(len(run["scores"]) for run in results),
+            "learned": [len(run["learning"]) for run in results], "frames": [run["frames"] for run in results],
         }  # fmt: skip
     claims = []
     if BASE in table:
@@ -122,12 +123,14 @@ def draw(runs: Runs) -> Any:
 def page(found: dict[str, Any], seeds: int) -> str:
     """The results on a page."""
     lines = ["# Ms. Pac-Man", "", CAVEAT, "", "![Ms. Pac-Man](ms-pacman.png)", "",
-             "| setting | score [95%] | seeds | last maze 1, 2, 3, 4 |", "|---|---|---|---|"]  # fmt: skip
+             "| setting | score [95%] | seeds | games learned | last maze 1, 2, 3, 4 |",
+             "|---|---|---|---|---|"]  # fmt: skip
     for name, row in found["table"].items():
         low, high = row["interval"]
         each = ", ".join(f"{score:,.0f}" for score in row["seeds"])
         mazes = ", ".join(map(str, row["mazes"]))
-        lines.append(f"| {name} | {row['score']:,.0f} [{low:,.0f}, {high:,.0f}] | {each} | {mazes} |")
+        learned = ", ".join(map(str, row["learned"]))
+        lines.append(f"| {name} | {row['score']:,.0f} [{low:,.0f}, {high:,.0f}] | {each} | {learned} | {mazes} |")
     lines += ["", f"{many(seeds, 'seed')}; intervals by bootstrap over games within each seed.", "",
               "| what should be seen | seen | holds |", "|---|---|---|"]  # fmt: skip
     lines += [f"| {one['claim']} | {one['seen']} | {'yes' if one['holds'] else 'no'} |" for one in found["claims"]]

@@ -139,7 +139,7 @@ class BankLearner:
         return self.goals.aim(observation, Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth))
 
     def _choose(self, observation: Any, word: int, epsilon: float, exploring: bool) -> tuple[int, int]:
-        """The action that is taken and the greedy one, by 64 random bits: the high ones explore, the low ones choose."""
+        """The action that is taken and the greedy one, by 64 random bits: high ones explore, low ones choose."""
         advisors, advice, weights = self._heard(observation, exploring)
         total = self.voices.prefer(advice, weights, advisors) if len(advisors) else np.zeros(len(self.task.actions))
         greedy = _greedy(total.tolist(), word & _LOW)
