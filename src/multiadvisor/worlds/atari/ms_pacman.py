@@ -17,6 +17,7 @@ from multiadvisor.task import FRONTIER, Aims, Focus, Goals, Look, Task
 from multiadvisor.worlds.adapter import Adapter
 from multiadvisor.worlds.atari import ram
 from multiadvisor.worlds.atari.game import ACTIONS, MsPacman
+from multiadvisor.worlds.atari.picture import mark
 
 PELLETS, PILLS, FRUIT, EDIBLE, GHOSTS, UNSEEN = GROUPS = ("pellets", "pills", "fruit", "edible", "ghosts", "frontier")
 WEIGHTS = {PELLETS: 10.0, PILLS: 50.0, FRUIT: 1.0, EDIBLE: 1000.0, GHOSTS: -10.0, UNSEEN: 10.0}
@@ -112,7 +113,7 @@ def make_task(without: str, explore: int, sweeps: int, restless: float, sticky: 
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, without, partial(aim, explore)) if without else partial(aim, explore), paid=paid,
-        cut=is_new_life, sweeps=sweeps, wary=0.05, restless=restless,
+        cut=is_new_life, sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
