@@ -43,7 +43,17 @@ def test_every_pellet_has_a_bit_and_a_cell_of_its_own():
 def test_the_states_of_a_ghost():
     """Eyes and the house are away; 0x50 hunts, and most lives are lost to it."""
     bytes_ = np.zeros(128, np.uint8)
-    for code, state in ((0x00, 0), (0x30, 0), (0x50, 0), (0x80, 1), (0xD0, 1), (0x40, 2), (0x60, 2), (0x70, 2), (0xF0, 2)):
+    for code, state in (
+        (0x00, 0),
+        (0x30, 0),
+        (0x50, 0),
+        (0x80, 1),
+        (0xD0, 1),
+        (0x40, 2),
+        (0x60, 2),
+        (0x70, 2),
+        (0xF0, 2),
+    ):
         bytes_[1] = code
         assert ram.read(bytes_, 3)[ram.GHOST_STATE][0] == state, hex(code)
 
@@ -169,7 +179,7 @@ def test_the_commands_work_on_it(run, tmp_path, capsys):
     assert film.read_bytes().startswith(b"GIF89a")
     assert main(["explain", str(run), "--turn", "40", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert any(name.startswith(("pellet", "pill")) for name in found["advisors"])
+    assert any(name.startswith(("pellet", "pill")) for name in found["differences"])
     assert main(["evaluate", str(run), "--games", "1", "--trace", str(tmp_path / "a.trace")]) == 2
     assert "point at other goals" in capsys.readouterr().err
 

@@ -152,9 +152,9 @@ def reproduce(
     wanted: dict[str, list[Job]] = {
         name: [job(name, seed) for seed in range(count)] for name in SETTINGS if full or name == BASE
     }
-    for name in SETTINGS:  # those that a file has in full come along
-        jobs = [job(name, seed) for seed in range(count)]
-        if name not in wanted and all(one.id in there for one in jobs):
+    for name in SETTINGS:  # what a file has comes along
+        jobs = [one for seed in range(count) if (one := job(name, seed)).id in there]
+        if name not in wanted and jobs:
             wanted[name] = jobs
     missing = [one for jobs in wanted.values() for one in jobs if one.id not in there]
     results = run_jobs(out / "ms-pacman-runs", missing, workers=workers, title="ms-pacman") if missing else {}
