@@ -193,7 +193,7 @@ def from_flags(namespace: argparse.Namespace, kind: type, usual: Mapping[str, An
     """The dataclass that the flags describe; of those that were not given, some may have another `usual` value."""
     given = {item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name not in NETWORKS}
     for name, value in (usual or {}).items():
-        if name in given and name not in namespace.given:
+        if name in given and name not in namespace.said:
             given[name] = value
     return kind(**given)
 
@@ -213,7 +213,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     namespace, rest = parser.parse_known_args(arguments)
     namespace.task_options = {}
     words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
-    namespace.given = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
+    namespace.said = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
     task = getattr(namespace, "task", None)
     known = parser.flags()
     if task is not None and not task.startswith("gymnasium:"):
