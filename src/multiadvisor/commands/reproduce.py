@@ -16,6 +16,7 @@ ATARI = "ms-pacman"
 
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
+    from multiadvisor.experiments.continuous_report import NAME as CONTINUOUS
     from multiadvisor.experiments.parts import OWN, shipped
     from multiadvisor.experiments.systems.reproduce import ALL
     from multiadvisor.experiments.systems.system import systems
@@ -24,6 +25,7 @@ def run(arguments: Sequence[str]) -> int:
     listed |= {part.name: part.about or part.title for part in sorted(shipped(), key=lambda part: part.alone)}
     literature = {ALL: "all systems of the literature, each of which can be named alone:"}
     literature |= {system.name: f"{system.title} ({system.source})" for system in systems().values()}
+    listed |= {CONTINUOUS: "soft actor-critic with a critic for each advisor, beside SBX: hours; --from judges a study"}
     listed |= literature
     listed |= {ATARI: "Atari's Ms. Pac-Man, 3 seeds of 300 games; with --full every setting, hours on two cores"}
     parser = Parser(
@@ -63,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
         type=Path,
         dest="given",
         metavar="FILE",
-        help="beyond, ms-pacman: results of benchmarks/beyond_runs.py or ms_pacman_study.py",
+        help="beyond, continuous, ms-pacman: results of their scripts in benchmarks to use",
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default report; systems: report-systems)")
@@ -75,6 +77,8 @@ def run(arguments: Sequence[str]) -> int:
         return _systems(given)
     if given.what == ATARI:
         return _atari(given)
+    if given.what == CONTINUOUS:
+        return _continuous(given)
     alone = given.what == "value-function"
     given.out = given.out or Path("report")
     _check_amounts(given, alone)
@@ -83,7 +87,7 @@ def run(arguments: Sequence[str]) -> int:
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
     if given.given is not None and given.what != "beyond":
-        raise BadInput("--from is for beyond and ms-pacman: leave it out")
+        raise BadInput("--from is for beyond, continuous and ms-pacman: leave it out")
     return _value_function(given) if alone else _report(given)
 
 
@@ -106,10 +110,7 @@ def _check_amounts(given: argparse.Namespace, alone: bool) -> None:
 def _systems(given: argparse.Namespace) -> int:
     from multiadvisor.experiments.systems.reproduce import ALL, reproduce, told
 
-    for flag in ("epochs", "rules", "full", "first_seed", "reading", "given"):
-        if getattr(given, flag) not in (None, False):
-            flag = "from" if flag == "given" else flag.replace("_", "-")
-            raise BadInput(f"--{flag} is for the paper's experiments: leave it out")
+    _refuse(given, ("epochs", "rules", "full", "first_seed", "reading", "given"))
     _check_amounts(given, alone=False)
     out = given.out or Path("report-systems")
     verdicts = reproduce(given.what, out, given.seeds, given.workers)
@@ -120,14 +121,34 @@ def _systems(given: argparse.Namespace) -> int:
 def _atari(given: argparse.Namespace) -> int:
     from multiadvisor.experiments.ms_pacman_report import reproduce, told
 
-    for flag in ("epochs", "rules", "first_seed", "reading"):
-        if getattr(given, flag) is not None:
-            raise BadInput(f"--{flag.replace('_', '-')} is for other experiments: leave it out")
+    _refuse(given, ("epochs", "rules", "first_seed", "reading"))
     _check_amounts(given, alone=True)
     out = given.out or Path("report-ms-pacman")
     found = reproduce(out, given.seeds, given.full, given.workers, given.given)
     show(found, given.json, told(found, out))
     return 0
+
+
+def _continuous(given: argparse.Namespace) -> int:
+    from multiadvisor.experiments.continuous_report import reproduce
+    from multiadvisor.experiments.systems.reproduce import told
+
+    _refuse(given, ("epochs", "rules", "first_seed", "reading"))
+    if given.given is not None and (given.seeds or given.full):
+        raise BadInput("--seeds and --full are for new runs, and --from takes old ones: leave them out")
+    _check_amounts(given, alone=False)
+    out = given.out or Path("report-continuous")
+    found = reproduce(out, given.seeds, given.full, given.workers, given.given)
+    show(found, given.json, told([found], out))
+    return 0
+
+
+def _refuse(given: argparse.Namespace, flags: Sequence[str]) -> None:
+    """Flags that have no meaning for what was asked for."""
+    for flag in flags:
+        if getattr(given, flag) not in (None, False):
+            flag = "from" if flag == "given" else flag.replace("_", "-")
+            raise BadInput(f"--{flag} is for the paper's experiments: leave it out")
 
 
 def _value_function(given: argparse.Namespace) -> int:

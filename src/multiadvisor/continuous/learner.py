@@ -161,9 +161,9 @@ class ContinuousLearner(Staged):
         """One observation [F] as the networks see it."""
         return self.source.sight.convert(state).astype(np.float32) * self._scale
 
-    def choose(self, state: Any) -> np.ndarray:
+    def choose(self, state: Any, run: int = 0) -> np.ndarray:
         """The actor's own action in one state, [d] from -1 to 1."""
-        return means(tuple((w[0], b[0]) for w, b in self.actor), self._row(state)[None])[0]
+        return means(tuple((w[run], b[run]) for w, b in self.actor), self._row(state)[None])[0]
 
     def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> Judged:
         """What the critics say of actions [k, d], each number from -1 to 1."""

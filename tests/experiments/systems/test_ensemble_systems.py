@@ -6,6 +6,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.experiments.systems import ensembles, shaping
+from multiadvisor.experiments.systems.system import fresh
 from multiadvisor.theory.enumerate import enumerate_task
 from multiadvisor.theory.solver import optimum, solve
 from multiadvisor.worlds import mountain_car
@@ -21,7 +22,7 @@ def judged(system, results):
 def shaping_results(alone, together):
     """Turns of each member and of each vote."""
     results = {}
-    for seed in range(SEEDS):
+    for seed in fresh(SEEDS):
         for name, turns in alone.items():
             results[shaping.member(name, seed).id] = {"epochs": [{"turns": turns}] * 10}
         for vote, turns in together.items():
@@ -41,7 +42,7 @@ def test_an_ensemble_of_shapings_is_judged_by_its_runs():
 
 def ensemble_results(alone, together, exact=0.0):
     results = {}
-    for seed in range(SEEDS):
+    for seed in fresh(SEEDS):
         for made, told in ((ensembles.single, alone), (ensembles.ensemble, together)):
             for name, score in told.items():
                 results[made(name, seed).id] = {"epochs": [{"score": score}] * ensembles.SCHEDULE["epochs"]}

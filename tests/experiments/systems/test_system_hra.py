@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from multiadvisor.experiments.systems import hra
+from multiadvisor.experiments.systems.system import fresh
 from multiadvisor.worlds.builtin import make
 
 
@@ -15,7 +16,7 @@ def made_up(reached, final=0.92):
     for name, place in reached.items():
         at = np.arange(len(hra.EPISODES)) >= (len(hra.EPISODES) if place is None else place)
         turns = np.where(at, hra.optimum() / final, 300.0).tolist()
-        runs |= {hra.job(name, seed).id: {"turns": turns, "finished": [1.0] * len(turns)} for seed in range(2)}
+        runs |= {hra.job(name, seed).id: {"turns": turns, "finished": [1.0] * len(turns)} for seed in fresh(2)}
     return runs
 
 

@@ -1,11 +1,12 @@
 """The verdict on merging follows from the runs."""
 
 from multiadvisor.experiments.systems import merging
+from multiadvisor.experiments.systems.system import fresh
 
 
 def made_up(merged, same, components=10):
     run = {"merged": merged, "plain": 100, "components": components, "same": same, "inside": True}
-    return {merging.job(seed).id: run for seed in range(2)}
+    return {merging.job(seed).id: run for seed in fresh(2)}
 
 
 def holds(results):

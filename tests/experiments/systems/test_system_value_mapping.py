@@ -3,15 +3,16 @@
 import pytest
 
 from multiadvisor.experiments.systems import value_mapping
+from multiadvisor.experiments.systems.system import fresh
 
 
 def made_up(plain, log, errors):
     shares = {"plain": plain, "logarithm": log}
     runs = {
         value_mapping.job(scale, gamma, seed).id: {"epochs": [{"finished": share}]}
-        for scale, share in shares.items() for gamma in value_mapping.GAMMAS for seed in range(2)
+        for scale, share in shares.items() for gamma in value_mapping.GAMMAS for seed in fresh(2)
     }  # fmt: skip
-    return runs | {value_mapping.channels_job(seed).id: {"errors": errors} for seed in range(2)}
+    return runs | {value_mapping.channels_job(seed).id: {"errors": errors} for seed in fresh(2)}
 
 
 def holds(results):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import Estimate, estimate, paired
 from multiadvisor.task import Focus, Task
@@ -58,12 +58,12 @@ def job(heard: str, scale: str, seed: int) -> Job:
 
 def jobs(seeds: int) -> list[Job]:
     """Both, on all scales."""
-    return [job(heard, scale, seed) for heard in HEARD for scale in SCALES for seed in range(seeds)]
+    return [job(heard, scale, seed) for heard in HEARD for scale in SCALES for seed in fresh(seeds)]
 
 
 def scores(results: Results, seeds: int, heard: str, scale: str) -> np.ndarray:
     """[seeds, epochs]."""
-    return np.array([results[job(heard, scale, seed).id]["scores"] for seed in range(seeds)])
+    return np.array([results[job(heard, scale, seed).id]["scores"] for seed in fresh(seeds)])
 
 
 def moved(results: Results, seeds: int, heard: str, scale: str) -> Estimate:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import Estimate, estimate, paired
 from multiadvisor.theory.enumerate import enumerate_task
@@ -84,12 +84,12 @@ def safe(name: str, seed: int) -> Job:
 def jobs(seeds: int) -> list[Job]:
     """Everybody alone, the ensembles, and the exact ones."""
     made = [(single, LEARNERS), (ensemble, VOTES), (safe, (*VOTES, "sum"))]
-    return [make_job(name, seed) for make_job, names in made for name in names for seed in range(seeds)]
+    return [make_job(name, seed) for make_job, names in made for name in names for seed in fresh(seeds)]
 
 
 def scores(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
     """[seeds, epochs]."""
-    return np.array([[epoch["score"] for epoch in results[made(name, seed).id]["epochs"]] for seed in range(seeds)])
+    return np.array([[epoch["score"] for epoch in results[made(name, seed).id]["epochs"]] for seed in fresh(seeds)])
 
 
 def finals(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
@@ -115,7 +115,7 @@ def statistics(results: Results, seeds: int) -> list[Found]:
         names = f"{VOTES[first]}-{VOTES[second]}".replace("_", "-")
         claim = f"The order of the paper: {first} scores more than {second}."
         found.append(Found.above(names, claim, paired(together[first], together[second])))
-    exact = [[results[safe(name, seed).id] for seed in range(seeds)] for name in (*VOTES, "sum")]
+    exact = [[results[safe(name, seed).id] for seed in fresh(seeds)] for name in (*VOTES, "sum")]
     for measure, claim in (
         ("loss", "Empathic planning with whole states loses nothing, however the ensemble is heard (exact)."),
         ("off", "Every empathic member then has the true values, less its own potential (exact)."),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import estimate, paired
 from multiadvisor.theory.enumerate import enumerate_task
@@ -57,18 +57,18 @@ def job(planning: str, seed: int, task: str) -> Job:
 
 def jobs(seeds: int) -> list[Job]:
     """Both plannings on each task."""
-    each = [(planning, seed) for planning in PLANNINGS.values() for seed in range(seeds)]
+    each = [(planning, seed) for planning in PLANNINGS.values() for seed in fresh(seeds)]
     return [*(module(*one) for one in each), *(job(*one, task) for task in SCHEDULES for one in each)]
 
 
 def composed(results: Results, planning: str, measure: str, seeds: int) -> np.ndarray:
     """[seeds] how far off the values are, or what the policy loses."""
-    return np.array([results[module(planning, seed).id][measure] for seed in range(seeds)])
+    return np.array([results[module(planning, seed).id][measure] for seed in fresh(seeds)])
 
 
 def curves(results: Results, planning: str, task: str, measure: str, seeds: int) -> np.ndarray:
     """[seeds, epochs]."""
-    runs = [results[job(planning, seed, task).id]["epochs"] for seed in range(seeds)]
+    runs = [results[job(planning, seed, task).id]["epochs"] for seed in fresh(seeds)]
     return np.array([[epoch[measure] for epoch in run] for run in runs])
 
 

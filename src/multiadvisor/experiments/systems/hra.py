@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import Estimate, estimate, paired
 from multiadvisor.worlds.builtin import make
@@ -82,12 +82,12 @@ def optimum() -> float:
 # ---- what the runs show ----------------------------------------------------------------------------------------------
 def jobs(seeds: int) -> list[Job]:
     """All learners."""
-    return [job(learner, seed) for learner in LEARNERS for seed in range(seeds)]
+    return [job(learner, seed) for learner in LEARNERS for seed in fresh(seeds)]
 
 
 def shares(results: Results, learner: str, seeds: int) -> np.ndarray:
     """[seeds, looks] the optimal number of steps over that of the greedy policy."""
-    return np.array([optimum() / np.array(results[job(learner, seed).id]["turns"]) for seed in range(seeds)])
+    return np.array([optimum() / np.array(results[job(learner, seed).id]["turns"]) for seed in fresh(seeds)])
 
 
 def needed(results: Results, learner: str, seeds: int, level: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import estimate
 from multiadvisor.theory.merging import Merged, merge, random_components, value_iteration
@@ -43,12 +43,12 @@ def along(found: Merged, backups: int) -> list[float]:
 
 def jobs(seeds: int) -> list[Job]:
     """One for each seed."""
-    return [job(seed) for seed in range(seeds)]
+    return [job(seed) for seed in fresh(seeds)]
 
 
 def statistics(results: Results, seeds: int) -> list[Found]:
     """The same policy, with fewer backups."""
-    runs = [results[job(seed).id] for seed in range(seeds)]
+    runs = [results[job(seed).id] for seed in fresh(seeds)]
     same = min(run["same"] for run in runs)
     fewer = estimate([run["merged"] / run["plain"] for run in runs])
     alone = estimate([(run["merged"] + run["components"]) / run["plain"] for run in runs])
@@ -65,7 +65,7 @@ def draw(results: Results, seeds: int) -> Any:
     """How many states are decided on the way."""
     from multiadvisor import plots
 
-    course = np.array([results[job(seed).id]["decided"] for seed in range(seeds)])  # [seeds, 2, points]
+    course = np.array([results[job(seed).id]["decided"] for seed in fresh(seeds)])  # [seeds, 2, points]
     curves = {"between the components' bounds": course[:, 0], "plain value iteration": course[:, 1]}
     words = ("backups, as a share of those of plain value iteration", "share of states decided")
     return plots.one_axis(plots.bands, curves, SHARES, words)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import Estimate, estimate, paired
 from multiadvisor.theory.enumerate import enumerate_task
@@ -80,8 +80,8 @@ def job(planning: str, seed: int, task: str = "dollars-and-euros") -> Job:
 
 def jobs(seeds: int) -> list[Job]:
     """Both plannings on each task."""
-    runs = [job(planning, seed, task) for task in SCHEDULES for planning in PLANNINGS.values() for seed in range(seeds)]
-    return [*runs, *(fleet(name, seed) for name in FLEETS for seed in range(seeds)), *map(exact, PLANNINGS)]
+    runs = [job(planning, seed, task) for task in SCHEDULES for planning in PLANNINGS.values() for seed in fresh(seeds)]
+    return [*runs, *(fleet(name, seed) for name in FLEETS for seed in fresh(seeds)), *map(exact, PLANNINGS)]
 
 
 def exact(name: str) -> Job:
@@ -92,12 +92,12 @@ def exact(name: str) -> Job:
 
 def scores(results: Results, planning: str, seeds: int, task: str = "dollars-and-euros") -> np.ndarray:
     """[seeds, epochs]."""
-    return np.array([[e["score"] for e in results[job(planning, seed, task).id]["epochs"]] for seed in range(seeds)])
+    return np.array([[e["score"] for e in results[job(planning, seed, task).id]["epochs"]] for seed in fresh(seeds)])
 
 
 def fished(results: Results, name: str, measure: str, seeds: int) -> np.ndarray:
     """[seeds] the catch or the stock of fleets that have learned."""
-    return np.array([results[fleet(name, seed).id][measure] for seed in range(seeds)])
+    return np.array([results[fleet(name, seed).id][measure] for seed in fresh(seeds)])
 
 
 def statistics(results: Results, seeds: int) -> list[Found]:

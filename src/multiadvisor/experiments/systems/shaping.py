@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job
 from multiadvisor.statistics import estimate, paired
 from multiadvisor.worlds.mountain_car import SHAPINGS
@@ -40,13 +40,13 @@ def ensemble(vote: str, seed: int) -> Job:
 
 def jobs(seeds: int) -> list[Job]:
     """Everybody alone, and the ensembles."""
-    alone = [member(name, seed) for name in SHAPINGS for seed in range(seeds)]
-    return [*alone, *(ensemble(vote, seed) for vote in VOTES for seed in range(seeds))]
+    alone = [member(name, seed) for name in SHAPINGS for seed in fresh(seeds)]
+    return [*alone, *(ensemble(vote, seed) for vote in VOTES for seed in fresh(seeds))]
 
 
 def turns(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
     """[seeds, epochs] turns of a greedy game."""
-    return np.array([[epoch["turns"] for epoch in results[made(name, seed).id]["epochs"]] for seed in range(seeds)])
+    return np.array([[epoch["turns"] for epoch in results[made(name, seed).id]["epochs"]] for seed in fresh(seeds)])
 
 
 def statistics(results: Results, seeds: int) -> list[Found]:

@@ -14,6 +14,16 @@ from multiadvisor.runs.jobs import Job, experiments
 from multiadvisor.statistics import Estimate
 
 SEEDS = 10  # runs of each setting, where nobody asks for another number
+FIRST = 1_000
+
+
+def fresh(seeds: int) -> range:
+    """The seeds of the runs that are reported: what was chosen was chosen on those below.
+
+    >>> fresh(2)
+    range(1000, 1002)
+    """
+    return range(FIRST, FIRST + seeds)
 
 
 @dataclass(frozen=True)

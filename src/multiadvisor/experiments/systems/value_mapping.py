@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.settings import Settings
 from multiadvisor.statistics import estimate, paired
@@ -67,19 +67,19 @@ def channels(mappings: list[str | None], instance: int) -> Task:
 
 def jobs(seeds: int) -> list[Job]:
     """All scales and gammas, and the channels."""
-    chains = [job(scale, gamma, seed) for scale in SCALES for gamma in GAMMAS for seed in range(seeds)]
-    return [*chains, *(channels_job(seed) for seed in range(seeds))]
+    chains = [job(scale, gamma, seed) for scale in SCALES for gamma in GAMMAS for seed in fresh(seeds)]
+    return [*chains, *(channels_job(seed) for seed in fresh(seeds))]
 
 
 def finished(results: Results, scale: str, seeds: int) -> np.ndarray:
     """[seeds, gammas] the share of greedy games that reach the goal."""
-    runs = [[results[job(scale, gamma, seed).id] for gamma in GAMMAS] for seed in range(seeds)]
+    runs = [[results[job(scale, gamma, seed).id] for gamma in GAMMAS] for seed in fresh(seeds)]
     return np.array([[run["epochs"][-1]["finished"] for run in row] for row in runs])
 
 
 def errors(results: Results, seeds: int) -> np.ndarray:
     """[seeds, looks]."""
-    return np.array([results[channels_job(seed).id]["errors"] for seed in range(seeds)])
+    return np.array([results[channels_job(seed).id]["errors"] for seed in fresh(seeds)])
 
 
 def statistics(results: Results, seeds: int) -> list[Found]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import Caution
-from multiadvisor.experiments.systems.system import Found, Results, System
+from multiadvisor.experiments.systems.system import Found, Results, System, fresh
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.statistics import estimate, paired
 from multiadvisor.task import Task
@@ -79,12 +79,12 @@ def cases() -> list[tuple[str, str, float]]:
 
 def jobs(seeds: int) -> list[Job]:
     """All of them."""
-    return [job(*case, seed) for case in cases() for seed in range(seeds)]
+    return [job(*case, seed) for case in cases() for seed in fresh(seeds)]
 
 
 def worst(results: Results, seeds: int, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
     """The regret of who regrets most [seeds]."""
-    return np.array([max(results[job(heard, minds, constant, seed).id]["regret"]) for seed in range(seeds)])
+    return np.array([max(results[job(heard, minds, constant, seed).id]["regret"]) for seed in fresh(seeds)])
 
 
 def statistics(results: Results, seeds: int) -> list[Found]:

@@ -1,0 +1,238 @@
+"""Continuous actions: what a critic for each advisor costs in return, whether its values hold, and other weights.
+
+A run is an environment, a kind of learner and a list of seeds. The kinds are the critics of this package (`one`,
+`shared`, `beside`), SBX's soft actor-critic (`sbx`), and `reweight`, which changes the weights on the way.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.explain_actor import influence
+from multiadvisor.runs.jobs import Tell, kind
+from multiadvisor.settings import ContinuousSettings, Settings
+from multiadvisor.task import REST, Focus, Task, Transition
+from multiadvisor.worlds.builtin import make
+
+_CALIBRATED = 4  # games
+_LOOKED = 25  # every so many turns of a game, who pushes the action
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run; its seeds learn in one program."""
+
+    environment: str
+    kind: str
+    seeds: tuple[int, ...]
+    steps: int
+    evaluations: int = 10
+    games: int = 5
+    at_once: int = 8
+    """Updates in a row, after as many transitions."""
+    units: int = 256
+    batch: int = 256
+    starts: int = 5_000
+    gamma: float = 0.99
+
+    @property
+    def hidden(self) -> tuple[int, int]:
+        """The layers of actor and critics."""
+        return (self.units, self.units)
+
+
+# ---- the terms of each environment's reward --------------------------------------------------------------------------
+def _main_engine(turn: Transition) -> float:
+    push = float(turn.action[0])
+    return 0.0 if turn.terminated or push <= 0 else -0.3 * (0.5 + 0.5 * min(push, 1.0))
+
+
+def _side_engine(turn: Transition) -> float:
+    push = abs(float(turn.action[1]))
+    return 0.0 if turn.terminated or push <= 0.5 else -0.03 * min(push, 1.0)
+
+
+def _landing(turn: Transition) -> float:
+    return float(turn.reward) if turn.terminated else 0.0
+
+
+def _upright(turn: Transition) -> float:
+    cosine, sine = turn.observation[:2]
+    return -(float(np.arctan2(sine, cosine)) ** 2)
+
+
+def _slow(turn: Transition) -> float:
+    return -0.1 * float(turn.observation[2]) ** 2
+
+
+TERMS = {
+    "LunarLanderContinuous-v3": (
+        Focus("flight", reward=REST), Focus("landing", reward=_landing), Focus("main engine", reward=_main_engine),
+        Focus("side engine", reward=_side_engine),
+    ),
+    "Pendulum-v1": (Focus("upright", reward=_upright), Focus("slow", reward=_slow), Focus("torque", reward=REST)),
+}  # fmt: skip
+"""Of environments that put no terms into `info`."""
+
+
+def task_of(environment: str) -> Task:
+    """The environment with an advisor for each term of its reward."""
+    if environment in TERMS:
+        alone = make(f"gymnasium:{environment}")
+        assert alone.adapter is not None
+        return Task.from_gymnasium(alone.adapter.env, list(TERMS[environment]))
+    return make(f"gymnasium:{environment}", foci="info:reward_*")
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+def _learner(run: Run, task: Task, critics: str) -> Any:
+    from multiadvisor.continuous.learner import ContinuousLearner
+
+    own = ContinuousSettings(
+        critics=critics, hidden=run.hidden, batch=run.batch, updates_at_once=run.at_once, replay=run.steps + _AFTER,
+        starts=run.starts,
+    )  # fmt: skip
+    return ContinuousLearner(task, Settings(gamma=run.gamma, continuous=own), seeds=run.seeds)
+
+
+def _scores(learner: Any, games: int, look: int, weights: np.ndarray) -> list[float]:
+    """The mean return of games without noise, for each seed."""
+    return [float((played.returns @ weights).mean()) for played in learner.evaluate_all(games, look)]
+
+
+def _pushes(learner: Any, run: int) -> dict[str, float]:
+    """Each advisor's mean share of the push, and how much is left of it, along a game without noise."""
+    from multiadvisor.worlds.episode import episode, games_of
+
+    source = games_of(learner.task, learner.seeds[run], 0)
+    states = [turn.state for turn in episode(source, 0, lambda state, _: learner.choose(state, run))]
+    shares, left = [], []
+    for state in states[::_LOOKED]:
+        told = learner.judge(state, learner.choose(state, run)[None], run)
+        one, rest = influence(told.slopes)
+        shares.append(one)
+        left.append(rest)
+    found = dict(zip(learner.task.names, np.mean(shares, axis=0).tolist(), strict=True))
+    return {**found, "left of all pushing": float(np.mean(left))}
+
+
+def ours(run: Run) -> Iterator[dict[str, Any]]:
+    """The results so far, after each evaluation."""
+    from multiadvisor.continuous.calibration import calibrate
+
+    task = task_of(run.environment)
+    learner, looks = _learner(run, task, run.kind), []
+    for look in range(run.evaluations):
+        learner.run((look + 1) * run.steps // run.evaluations - learner.turns)
+        looks.append(_scores(learner, run.games, look, task.weights))
+        yield {"steps": learner.turns, "returns": np.array(looks).T.tolist()}
+    found = {"steps": learner.turns, "returns": np.array(looks).T.tolist()}
+    if run.kind != "one":
+        with suppress(BadInput):  # games too short to look ahead
+            found["calibration"] = [
+                {name: one._asdict() for name, one in calibrate(learner, _CALIBRATED, run=k).items()}
+                for k in range(len(run.seeds))
+            ]
+        found["influence"] = [_pushes(learner, k) for k in range(len(run.seeds))]
+    yield found
+
+
+def sbx(run: Run) -> Iterator[dict[str, Any]]:
+    """SBX's soft actor-critic with the same figures; the seeds one after the other."""
+    import gymnasium
+    from sbx import SAC
+
+    looks: list[list[float]] = []
+    for seed in run.seeds:
+        model = SAC(
+            "MlpPolicy", gymnasium.make(run.environment), learning_rate=3e-4, buffer_size=max(run.steps, 1_000),
+            learning_starts=run.starts, batch_size=run.batch, tau=0.005, gamma=run.gamma, train_freq=run.at_once,
+            gradient_steps=run.at_once, policy_kwargs={"net_arch": list(run.hidden)}, seed=seed, verbose=0,
+        )  # fmt: skip
+        env = gymnasium.make(run.environment)
+        looks.append([])
+        for look in range(run.evaluations):
+            model.learn((look + 1) * run.steps // run.evaluations - model.num_timesteps, reset_num_timesteps=look == 0)
+            scores = [_one_game(env, model, 1_000_000 + 1_000 * look + game) for game in range(run.games)]
+            looks[-1].append(float(np.mean(scores)))
+            yield {"steps": int(model.num_timesteps), "returns": looks}
+
+
+def _one_game(env: Any, model: Any, seed: int) -> float:
+    observation, _ = env.reset(seed=seed)
+    total, over = 0.0, False
+    while not over:
+        action, _ = model.predict(observation, deterministic=True)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        total, over = total + float(reward), terminated or truncated
+    return total
+
+
+_HEAVIER, _AFTER = 10.0, 20_000  # the control cost counts so many times more, and so many transitions follow
+
+
+def reweight(run: Run) -> Iterator[dict[str, Any]]:
+    """After `steps` transitions the control cost counts ten times: three ways to go on, and from scratch beside them.
+
+    Every way is seen by the new weights: the policy as it was, the critic of the actor kept, it begun anew from the
+    advisors' values, and a learner that had the new weights from the first transition on.
+    """
+    task = task_of(run.environment)
+    heavier = task.with_weights(ctrl=_HEAVIER)
+    before = _learner(run, task, "beside")
+    before.run(run.steps)
+    saved = before.tensors()
+    found: dict[str, Any] = {"steps": before.turns}
+    found["policy as it was"] = _scores(before, run.games, 0, heavier.weights)
+    yield found
+    ways: dict[str, Callable[[], Any]] = {
+        "critic kept": lambda: _taken_up(run, task, saved, heavier, False),
+        "critic anew": lambda: _taken_up(run, task, saved, heavier, True),
+        "from scratch": lambda: _learner(run, heavier, "beside"),
+    }
+    for name, begin in ways.items():
+        learner = begin()
+        for after in (_AFTER // 2, _AFTER):
+            learner.run(run.steps + after - learner.turns)
+            found[f"{name}, after {after}"] = _scores(learner, run.games, after, heavier.weights)
+            yield found
+
+
+def _taken_up(run: Run, task: Task, saved: dict[str, Any], heavier: Task, anew: bool) -> Any:
+    learner = _learner(run, task, "beside")
+    learner.restore(saved)
+    learner.reweight(heavier, anew)
+    return learner
+
+
+WAYS: dict[str, Callable[[Run], Iterator[dict[str, Any]]]] = {
+    "one": ours, "shared": ours, "beside": ours, "sbx": sbx, "reweight": reweight,
+}  # fmt: skip
+
+
+def results(run: Run) -> Iterator[dict[str, Any]]:
+    """What a run has found so far, again and again, together with what it is."""
+    if run.kind not in WAYS:
+        raise BadInput(f"there is no kind of run {run.kind!r}: choose one of {', '.join(WAYS)}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found in WAYS[run.kind](run):
+            yield {**asdict(run), "seeds": list(run.seeds), **found, "of_steps": run.steps}
+
+
+@kind("continuous", lease=3_600.0)  # an evaluation of a long run is minutes away
+def work(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+    """A run as a job."""
+    run = Run(**{**config, "seeds": tuple(config["seeds"])})
+    found: dict[str, Any] = {}
+    for found in results(run):
+        tell(min(found["steps"] / run.steps, 1.0))
+    return found

@@ -1,0 +1,224 @@
+"""`multiadvisor reproduce continuous`: runs with continuous actions in, a verdict on each question and figures out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments.continuous import Run
+from multiadvisor.experiments.systems.reproduce import seen, take_folder
+from multiadvisor.experiments.systems.system import Found, verdict
+from multiadvisor.extras import require
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.jobs import Job
+from multiadvisor.statistics import Estimate, estimate, paired
+from multiadvisor.storage.files import write_atomically
+
+NAME = "continuous"
+SEEDS = 5
+SHORT, FULL = 20_000, 100_000  # transitions of a run
+ENVIRONMENTS = ("Pendulum-v1", "LunarLanderContinuous-v3", "HalfCheetah-v5", "Hopper-v5", "Ant-v5")
+KINDS = ("beside", "shared", "sbx")
+LARGE_SHARE, CORRELATED, BIASED = 0.05, 0.8, 0.5  # of all terms; correlation at least; deviations at most
+Runs = Sequence[Mapping[str, Any]]
+
+
+# ---- what the runs show ----------------------------------------------------------------------------------------------
+def by_seed(found: Runs, environment: str, kind: str) -> dict[int, list[float]]:
+    """The returns of each seed at each evaluation, from the runs that have them."""
+    parts = [one for one in found if one["environment"] == environment and one["kind"] == kind and "returns" in one]
+    return {seed: scores for one in parts for seed, scores in zip(one["seeds"], one["returns"], strict=False)}
+
+
+def late(found: Runs, environment: str, *kinds: str) -> list[np.ndarray] | None:
+    """[seeds] of each kind: the mean of the later half of those evaluations that all have, of the seeds that all have.
+
+    None where one of them has not been run.
+    """
+    returns = [by_seed(found, environment, kind) for kind in kinds]
+    common = sorted(set.intersection(*map(set, returns)))
+    if len(common) < 2:
+        return None
+    length = min(len(scores) for each in returns for seed, scores in each.items() if seed in common)
+    return [np.array([np.mean(each[seed][length // 2 : length]) for seed in common]) for each in returns]
+
+
+def returns_found(found: Runs) -> list[Found]:
+    """What advisors cost: against SBX's plain critic, and with the critic that is shared."""
+    told = []
+    for environment in names(found):
+        against = late(found, environment, "beside", "sbx")
+        if against is not None:
+            claim = f"{environment}: advisors' returns are not below those of SBX."
+            told.append(Found.not_below(f"{environment}-sbx", claim, paired(*against)))
+        shared = late(found, environment, "shared", "beside")
+        if shared is not None:
+            claim = f"{environment}: a shared decomposed critic costs nothing in return."
+            told.append(Found.not_below(f"{environment}-shared", claim, paired(*shared)))
+    return told
+
+
+def names(found: Runs) -> list[str]:
+    """The environments, in the order of the runs."""
+    return list(dict.fromkeys(one["environment"] for one in found))
+
+
+def calibration_found(found: Runs, kind: str = "beside") -> list[Found]:
+    """Whether each large term's values follow what then came, where the runs have ended."""
+    told = []
+    for environment in names(found):
+        fits = [fit for one in found if (one["environment"], one["kind"]) == (environment, kind)
+                for fit in one.get("calibration", [])]  # fmt: skip
+        for term in fits[0] if fits else ():
+            share = float(np.mean([fit[term]["share"] for fit in fits]))
+            fit, off = (estimate([each[term][what] for each in fits]) for what in ("correlation", "bias"))
+            if share < LARGE_SHARE:
+                continue
+            claim = (f"{environment}, {term} ({share:.0%} of all): the values' correlation with what followed is at "
+                     f"least {CORRELATED:g}, and the bias ({off}) at most {BIASED:g} deviations.")  # fmt: skip
+            holds = fit.value >= CORRELATED and abs(off.value) <= BIASED
+            told.append(Found(f"{environment}-{term}-calibrated", claim, fit.value, fit.interval, holds))
+    return told
+
+
+def reweight_found(found: Runs) -> list[Found]:
+    """Other weights on the way: what each way to go on is worth by the new ones."""
+    told = []
+    for one in found:
+        ways = {name: np.array(value) for name, value in one.items() if ", after " in name}
+        if one["kind"] != "reweight" or not ways:
+            continue
+        where, before = one["environment"], np.array(one["policy as it was"])
+        first, last = (f"after {count}" for count in sorted({int(name.rsplit(" ", 1)[1]) for name in ways}))
+        for when in (first, last):
+            anew, kept = ways[f"critic anew, {when}"], ways[f"critic kept, {when}"]
+            claim = f"{where}, ten times the control cost, {when}: a critic begun anew is better than the one kept."
+            told.append(Found.above(f"{where}-anew-{when.replace(' ', '-')}", claim, paired(anew, kept)))
+        claim = f"{where}, ten times the control cost: going on is better than the policy as it was."
+        told.append(Found.above(f"{where}-going-on", claim, paired(ways[f"critic anew, {first}"], before)))
+        scratch = ways.get(f"from scratch, {last}")
+        if scratch is not None:
+            claim = f"{where}: changed on the way, it is as good as with the new weights from the first transition on."
+            told.append(Found.not_below(f"{where}-scratch", claim, paired(ways[f"critic anew, {last}"], scratch)))
+    return told
+
+
+def judged(found: Runs) -> dict[str, Any]:
+    """The verdict as data."""
+    parts = [*returns_found(found), *calibration_found(found), *reweight_found(found)]
+    if not parts:
+        raise BadInput("the runs have no two kinds of learners of one environment to compare: run more of them")
+    return {"name": NAME, "verdict": verdict(parts), "statistics": [asdict(one) for one in parts]}
+
+
+# ---- pictures --------------------------------------------------------------------------------------------------------
+def draw(found: Runs) -> Any:
+    """The returns of every environment, and the share that each advisor has in the push."""
+    from multiadvisor import plots
+
+    panels = []
+    for environment in names(found):
+        curves, across = {}, np.zeros(0)
+        for kind in KINDS:
+            runs = by_seed(found, environment, kind)
+            if not runs:
+                continue
+            length = min(map(len, runs.values()))
+            curves[kind] = np.array([scores[:length] for scores in runs.values()])
+            one = next(one for one in found if (one["environment"], one["kind"]) == (environment, kind))
+            steps = (np.arange(one["evaluations"]) + 1) * one["of_steps"] / one["evaluations"]
+            across = steps if len(steps) > len(across) else across
+        if curves:
+            short = min(values.shape[1] for values in curves.values())
+            curves = {kind: values[:, :short] for kind, values in curves.items()}
+            panels.append(
+                partial(plots.bands, curves, across[:short] / 1000, (f"thousand transitions, {environment}", "return"))
+            )
+    return plots.several(*panels, size=(4.2 * len(panels), 4.0))
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+def jobs(seeds: int, full: bool) -> list[Job]:
+    """A job for each environment, kind and seed that can be run here."""
+    steps = FULL if full else SHORT
+    made = [Run(name, kind, (seed,), steps) for name in _made() for kind in _kinds() for seed in range(seeds)]
+    made += [
+        Run("HalfCheetah-v5", "reweight", (seed,), steps // 2) for seed in range(seeds) if "HalfCheetah-v5" in _made()
+    ]
+    return [Job(NAME, {**asdict(run), "seeds": list(run.seeds)}) for run in made]
+
+
+def _made() -> list[str]:
+    """The environments whose packages are installed."""
+    from multiadvisor.benchmarks.deep import _missing
+
+    return [name for name in ENVIRONMENTS if not _missing(name)]
+
+
+def _kinds() -> list[str]:
+    from importlib.util import find_spec
+
+    return [kind for kind in KINDS if kind != "sbx" or find_spec("sbx")]
+
+
+def given_runs(path: Path) -> list[dict[str, Any]]:
+    """The runs in a file of benchmarks/continuous_study.py."""
+    from multiadvisor.storage.sealed import strict_json
+
+    try:
+        found = strict_json(path.read_bytes())
+        runs = found["runs"]
+        assert all(isinstance(one["environment"], str) and isinstance(one["kind"], str) for one in runs)
+    except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
+        raise BadInput(f"{str(path)!r} holds no runs of benchmarks/continuous_study.py: {error}") from None
+    return list(runs)
+
+
+def reproduce(out: Path, seeds: int | None, full: bool, workers: int | None, given: Path | None) -> dict[str, Any]:
+    """Run what is missing, or take what was run elsewhere; write figure, page and verdict."""
+    from multiadvisor import plots
+
+    require("plots")
+    require("deep")
+    runs: list[dict[str, Any]] = given_runs(given) if given else []
+    take_folder(out)
+    if not given:
+        asked = jobs(SEEDS if seeds is None else seeds, full)
+        results = run_jobs(out / "runs", asked, workers=workers, title=NAME)
+        runs = [results[job.id] for job in asked]
+    found = judged(runs)
+    svg, png = plots.both(draw(runs), NAME)
+    write_atomically(out / f"{NAME}.svg", svg)
+    write_atomically(out / f"{NAME}.png", png)
+    write_atomically(out / f"{NAME}.json", (json.dumps(found, indent=1, allow_nan=False) + "\n").encode())
+    write_atomically(out / f"{NAME}.md", (page(found, runs) + "\n").encode())
+    return found
+
+
+def lengths(runs: Runs) -> list[str]:
+    """What was run: a line for each environment and kind."""
+    lines = []
+    for environment in names(runs):
+        for kind in dict.fromkeys(one["kind"] for one in runs if one["environment"] == environment):
+            parts = [one for one in runs if (one["environment"], one["kind"]) == (environment, kind)]
+            steps, seeds = min(one["steps"] for one in parts), sum(len(one["seeds"]) for one in parts)
+            last = [scores[-1] for one in parts for scores in one.get("returns", [])]
+            end = f", last return {Estimate.__str__(estimate(last))}" if last else ""
+            lines.append(f"- {environment}, {kind}: {seeds} seeds, {steps:,} transitions{end}")
+    return lines
+
+
+def page(found: dict[str, Any], runs: Runs) -> str:
+    """What was seen, on a page."""
+    rows = [f"| {one['claim']} | {seen(one)} | {'yes' if one['holds'] else 'no'} |" for one in found["statistics"]]
+    return "\n".join([
+        "# Continuous actions", "", f"`multiadvisor reproduce {NAME}`", "", *lengths(runs), "",
+        f"![returns]({NAME}.png)", "", "| what should be seen | seen | holds |", "|---|---|---|", *rows,
+    ])  # fmt: skip
