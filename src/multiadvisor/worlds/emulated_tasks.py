@@ -8,12 +8,13 @@ from multiadvisor.worlds.registry import register_task
 
 @register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman")
 def ms_pacman(
-    without: str = "", explore: int = 12_000, sweeps: int = 10, restless: float = 0.03, sticky: float = 0.25,
+    without: str = "", spare: bool = True, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03, sticky: float = 0.25,
     limit: int = 27_000,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
 
     without: a group that is left out.
+    spare: leave power pills where they are while there are ghosts to be eaten.
     explore: turns in a maze in which the frontier of what was never tried is heard.
     sweeps: how often all that was observed is replayed after each game.
     restless: the probability of a random action in evaluation as well, while no ghost is near.
@@ -22,4 +23,4 @@ def ms_pacman(
     """
     from multiadvisor.worlds.atari import ms_pacman
 
-    return ms_pacman.make_task(without, explore, sweeps, restless, sticky, limit)
+    return ms_pacman.make_task(without, spare, explore, sweeps, restless, sticky, limit)

@@ -63,13 +63,13 @@ def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
     return bool(before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any())
 
 
-def aim(explore: int, seen: np.ndarray, look: Look) -> Aims:
+def aim(explore: int, spare: bool, seen: np.ndarray, look: Look) -> Aims:
     """Where each advisor looks: -1 where there is nothing of the kind."""
     place, voice = np.full(N, -1, np.int64), np.ones(N)
     ghosts, state = seen[ram.GHOST_CELL], seen[ram.GHOST_STATE]
     edible = (state == ram.EDIBLE) & (seen[ram.TIMER] > LATE)
     place[AT[PELLETS]] = np.where((seen[ram.PELLET] == 1) & look.met[AT[PELLETS]], ram.PELLET_CELL, -1)
-    place[AT[PILLS]] = np.where(seen[ram.PILL] == 1, ram.PILL_CELL, -1)
+    place[AT[PILLS]] = np.where((seen[ram.PILL] == 1) & ~(spare & edible.any()), ram.PILL_CELL, -1)
     place[AT[FRUIT]], voice[AT[FRUIT]] = seen[ram.FRUIT], seen[ram.FRUIT_POINTS]
     place[AT[EDIBLE]] = np.where(edible, ghosts, -1)
     place[AT[GHOSTS]] = np.where((state != ram.AWAY) & ~edible, ghosts, -1)
@@ -99,20 +99,20 @@ def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
-def make_task(without: str, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
+def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
     if without and without not in GROUPS:
         raise unknown("group", without, GROUPS)
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
-        "without": without, "explore": explore, "sweeps": sweeps, "restless": restless, "sticky": sticky,
+        "without": without, "spare": spare, "explore": explore, "sweeps": sweeps, "restless": restless, "sticky": sticky,
         "limit": limit,
     }  # fmt: skip
     advisors = foci()
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
-        aim=partial(_without, without, partial(aim, explore)) if without else partial(aim, explore), paid=paid,
+        aim=partial(_without, without, partial(aim, explore, spare)) if without else partial(aim, explore, spare), paid=paid,
         cut=is_new_life, sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
