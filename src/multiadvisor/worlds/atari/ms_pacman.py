@@ -106,14 +106,14 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
-        "without": without, "spare": spare, "explore": explore, "sweeps": sweeps, "restless": restless, "sticky": sticky,
-        "limit": limit,
+        "without": without, "spare": spare, "explore": explore, "sweeps": sweeps, "restless": restless,
+        "sticky": sticky, "limit": limit,
     }  # fmt: skip
     advisors = foci()
+    looks = partial(aim, explore, spare)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
-        aim=partial(_without, without, partial(aim, explore, spare)) if without else partial(aim, explore, spare), paid=paid,
-        cut=is_new_life, sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
+        aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life, sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
