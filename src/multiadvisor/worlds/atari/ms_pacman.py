@@ -113,7 +113,8 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     looks = partial(aim, explore, spare)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
-        aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life, sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
+        aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life,
+        sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
