@@ -116,7 +116,6 @@ def faked(score, seed):
 
 
 def test_the_report_claims_only_what_the_runs_show(tmp_path):
-    pytest.importorskip("ale_py")
     level = {study.BASE: 15_600, "agnostic, gamma 0.99, sum": 9_000, "egocentric, gamma 0.99, sum": 4_000}
     lines = [
         {"id": study.job(name, seed).id, "result": faked(score, seed)}

@@ -105,8 +105,9 @@ def draw(runs: Runs) -> Any:
     from multiadvisor import plots
 
     def curve(axis: Any) -> Any:
-        shown = np.array([run["learning"] for run in runs[BASE]], float)  # [seeds, games]
-        points = shown[:, : shown.shape[1] // EVERY * EVERY].reshape(len(shown), -1, EVERY).mean(axis=2)
+        length = min(len(run["learning"]) for run in runs[BASE]) // EVERY * EVERY
+        shown = np.array([run["learning"][:length] for run in runs[BASE]], float)  # [seeds, games]
+        points = shown.reshape(len(shown), -1, EVERY).mean(axis=2)
         across = EVERY * np.arange(1, points.shape[1] + 1)
         plots.bands({"advisors, while learning": points}, across, ("games", "score"), axis)
         for one in PUBLISHED:
@@ -143,10 +144,9 @@ def reproduce(
     out: Path, seeds: int | None = None, full: bool = False, workers: int | None = None, given: Path | None = None
 ) -> dict[str, Any]:
     """Run what is missing: the agent as shipped, with `full` every other setting too; and write what it shows."""
-    require("plots", "atari")
+    require("plots")
     from multiadvisor import plots
 
-    check_writable(out)
     count = SEEDS if seeds is None else seeds
     there = {} if given is None else kept(given)
     wanted: dict[str, list[Job]] = {
@@ -157,6 +157,9 @@ def reproduce(
         if name not in wanted and jobs:
             wanted[name] = jobs
     missing = [one for jobs in wanted.values() for one in jobs if one.id not in there]
+    if missing:
+        require("atari")
+    check_writable(out)
     results = run_jobs(out / "ms-pacman-runs", missing, workers=workers, title="ms-pacman") if missing else {}
     held = {**there, **{one.id: results[one.id] for one in missing}}
     runs = {name: [held[one.id] for one in jobs] for name, jobs in wanted.items()}
