@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         for group in ("ghosts", "edible", "pills", "fruit", "pellets", "frontier")
     },
     "no replay": _setting(sweeps=0),
-    "pills at any time": _setting(spare=False),
+    "pills are spared": _setting(spare=True),
 }  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Published(NamedTuple):
 
 
 HUMAN = Published("human", 15_693, "49-game table of the Nature DQN paper, 5 minutes at most")
-HRA = Published("HRA", 25_304, "fixed start, object channels; some 150 million frames, from memory")
+HRA = Published("HRA", 25_304, "fixed start, object channels; some 150 million frames, a figure not verified here")
 PUBLISHED = (
     Published("DQN", 3_340, "pixels, sticky .25, 200 million frames"),
     Published("BBF, 1M steps", 2_800, "pixels, sticky, 4 million frames"),
@@ -124,15 +124,17 @@ def draw(runs: Runs) -> Any:
 def page(found: dict[str, Any], seeds: int) -> str:
     """The results on a page."""
     lines = ["# Ms. Pac-Man", "", CAVEAT, "", "![Ms. Pac-Man](ms-pacman.png)", "",
-             "| setting | score [95%] | seeds | games learned | last maze 1, 2, 3, 4 |",
-             "|---|---|---|---|---|"]  # fmt: skip
+             "| setting | score [95%] | seeds | games learned | million frames | last maze 1, 2, 3, 4 |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
     for name, row in found["table"].items():
         low, high = row["interval"]
         each = ", ".join(f"{score:,.0f}" for score in row["seeds"])
         mazes = ", ".join(map(str, row["mazes"]))
         learned = ", ".join(map(str, row["learned"]))
-        lines.append(f"| {name} | {row['score']:,.0f} [{low:,.0f}, {high:,.0f}] | {each} | {learned} | {mazes} |")
-    lines += ["", f"{many(seeds, 'seed')}; intervals by bootstrap over games within each seed.", "",
+        frames = ", ".join(f"{count / 1e6:.2f}" for count in row["frames"])
+        score = f"{row['score']:,.0f} [{low:,.0f}, {high:,.0f}]"
+        lines.append(f"| {name} | {score} | {each} | {learned} | {frames} | {mazes} |")
+    lines += ["", f"{many(seeds, 'seed')}; intervals by bootstrap over games within each seed, so that they say nothing of other seeds.", "",
               "| what should be seen | seen | holds |", "|---|---|---|"]  # fmt: skip
     lines += [f"| {one['claim']} | {one['seen']} | {'yes' if one['holds'] else 'no'} |" for one in found["claims"]]
     lines += ["", "| published | score | protocol |", "|---|---:|---|"]

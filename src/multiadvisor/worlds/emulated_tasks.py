@@ -8,7 +8,7 @@ from multiadvisor.worlds.registry import register_task
 
 @register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman")
 def ms_pacman(
-    without: str = "", spare: bool = True, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
+    without: str = "", spare: bool = False, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
     sticky: float = 0.25, limit: int = 27_000,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
