@@ -134,8 +134,8 @@ def page(found: dict[str, Any], seeds: int) -> str:
         frames = ", ".join(f"{count / 1e6:.2f}" for count in row["frames"])
         score = f"{row['score']:,.0f} [{low:,.0f}, {high:,.0f}]"
         lines.append(f"| {name} | {score} | {each} | {learned} | {frames} | {mazes} |")
-    lines += ["", f"{many(seeds, 'seed')}; intervals by bootstrap over games within each seed, so that they say nothing "
-              "of other seeds.", "",
+    lines += ["", f"{many(seeds, 'seed')}; intervals by bootstrap over games within each seed, so that they say "
+              "nothing of other seeds.", "",
               "| what should be seen | seen | holds |", "|---|---|---|"]  # fmt: skip
     lines += [f"| {one['claim']} | {one['seen']} | {'yes' if one['holds'] else 'no'} |" for one in found["claims"]]
     lines += ["", "| published | score | protocol |", "|---|---:|---|"]
