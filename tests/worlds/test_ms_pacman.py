@@ -115,6 +115,7 @@ def faked(score, seed):
     return {"learning": scores * 10, "scores": scores, "mazes": [2] * 30, "frames": 1000, "turns": 10, "goals": 5}
 
 
+@pytest.mark.slow
 def test_the_report_claims_only_what_the_runs_show(tmp_path):
     level = {study.BASE: 15_600, "agnostic, gamma 0.99, sum": 9_000, "egocentric, gamma 0.99, sum": 4_000}
     lines = [
