@@ -186,6 +186,10 @@ def test_the_commands_work_on_it(run, tmp_path, capsys):
     assert any(name.startswith(("pellet", "pill")) for name in found["differences"])
     assert main(["evaluate", str(run), "--games", "1", "--trace", str(tmp_path / "a.trace")]) == 2
     assert "point at other goals" in capsys.readouterr().err
+    assert main(["explore", str(run), "--export", str(tmp_path / "page.html")]) == 2
+    assert "make a video" in capsys.readouterr().err
+    assert main(["check", "ms-pacman"]) == 2
+    assert "general value functions" in capsys.readouterr().err
 
 
 @pytest.mark.slow
