@@ -18,7 +18,7 @@ LAYERS = [
     {"errors", "version", "statistics", "extras"},
     {"compiling", "grid", "interrupt", "own", "progress", "restored"},
     {"draws"},
-    {"plannings", "aggregations", "mappings"},
+    {"plannings", "aggregations", "mappings", "schedules"},
     {"committee", "settings"},
     {"task", "learner"},
     {"worlds"},

@@ -153,7 +153,7 @@ class MultiAdvisor:
             actor = self._actor()
             return actor.actions.to_environment(actor.explore(state) if explore else actor.choose(state))
         chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
-        return self.task.first_action + chosen
+        return self.task.played(chosen)
 
     def explain(self, state: Any, action: Any = None, against: Any = None) -> Any:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
@@ -274,14 +274,14 @@ class MultiAdvisor:
     def _own_action(self, name: str, action: Any) -> int:
         """An action of the environment's, counted from 0."""
         first, count = self.task.first_action, len(self.task.actions)
+        several = None if self.task.adapter is None else self.task.adapter.several
         try:
-            number = index(action) - first
+            number = index(action) - first if several is None else several.number(action)
         except TypeError:
             number = -1
         if not 0 <= number < count:
-            raise BadInput(
-                f"{name} is {short(repr(action))}: give one of the environment's, {first} to {first + count - 1}"
-            )
+            own = f"{first} to {first + count - 1}" if several is None else short(str(several.space), 60)
+            raise BadInput(f"{name} is {short(repr(action))}: give one of the environment's, {own}")
         return number
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:

@@ -362,6 +362,15 @@ class Task:
         """The number of the first action: that of the environment's own action space, else 0."""
         return 0 if self.adapter is None else self.adapter.first_action
 
+    def played(self, action: int) -> Any:
+        """The environment's own action of one that is counted from 0."""
+        return action if self.adapter is None else self.adapter.played(action)
+
+    def numbered(self, action: Any) -> int:
+        """One of the environment's own actions, of a finite choice, counted from 0."""
+        several = None if self.adapter is None else self.adapter.several
+        return int(action - self.first_action if several is None else several.number(action))
+
     def gammas(self, gamma: float) -> np.ndarray:
         """gamma_j [n]: each advisor's own discount, or the given one."""
         return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
@@ -501,7 +510,7 @@ class Task:
         arbitrator: Focus | None = None,
         **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with Discrete or Box actions, or from the name of one.
+        """A task from any Gymnasium or MO-Gymnasium environment or its name; actions are a finite choice, or Box.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to

@@ -144,7 +144,7 @@ def _played(agent: MultiAdvisor, games: int, seed: int) -> Games:
         active.append(there)
         if len(advice) * values.size > _LARGEST:
             raise BadInput(f"{games} games of {task.name!r} say more than fits into memory: give fewer games")
-        return agent.act(state, (draw % (1 << 32)) / (1 << 32)) - task.first_action
+        return task.numbered(agent.act(state, (draw % (1 << 32)) / (1 << 32)))
 
     apart = task.world is not None and agent.settings.deep is not None
     source = games_of(task, agent.settings.seed, seed, apart)

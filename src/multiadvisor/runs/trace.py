@@ -238,7 +238,7 @@ def record(
             advised.append(np.asarray(values))
         if explored[-1]:
             return low * len(task.actions) >> 32
-        return agent.act(state, low / (1 << 32)) - task.first_action
+        return task.numbered(agent.act(state, low / (1 << 32)))
 
     source = games_of(task, own, seed, apart)
     for game in range(games):
