@@ -29,7 +29,7 @@ LAYERS = [
     {"theory"},
     {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
     {"checks"},
-    {"runs", "plots", "paper_plots", "video"},
+    {"runs", "plots", "paper_plots", "video", "filming"},
     {"experiments", "benchmarks"},
     {"explorer"},
     {"commands", "cli"},

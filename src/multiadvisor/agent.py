@@ -23,6 +23,7 @@ from multiadvisor.settings import MOST_GAMES, ContinuousSettings, Settings, whol
 from multiadvisor.statistics import interval
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.tabular.environment import AdapterLearner
+from multiadvisor.tabular.goals import BankLearner
 from multiadvisor.tabular.learner import CompiledLearner, linear_learner
 from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition
 from multiadvisor.version import VERSION
@@ -78,7 +79,7 @@ class MultiAdvisor:
         self, task: Task, settings: Settings | None = None, *, _saved: Shapes | None = None, **changes: Any
     ) -> None:
         self.task = task
-        self.settings = settled(task, _settings(settings, changes))
+        self.settings = settled(task, _settings(task, settings, changes))
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
@@ -350,8 +351,10 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
-def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
+def _settings(task: Task, settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
+    if settings is None:
+        changes = {**{name: value for name, value in task.usual.items() if name in known}, **changes}
     for name in changes:
         if name not in known:
             raise unknown("setting", name, known)
@@ -365,6 +368,13 @@ def settled(task: Task, settings: Settings) -> Settings:
     return settings
 
 
+def bank_of(agent: MultiAdvisor) -> BankLearner:
+    """The learner of an agent whose task has goals; others have none."""
+    if not isinstance(agent._learner, BankLearner):
+        raise BadInput(f"the agent of task {agent.task.name!r} has no bank of general value functions")
+    return agent._learner
+
+
 def tables_of(agent: MultiAdvisor) -> CompiledLearner:
     """The learner of an agent in a compiled world, with its one flat table; a network has none."""
     if not isinstance(agent._learner, CompiledLearner):
@@ -374,6 +384,8 @@ def tables_of(agent: MultiAdvisor) -> CompiledLearner:
 
 # ---- learners by name ------------------------------------------------------------------------------------------------
 def _advisors(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    if task.goals is not None:
+        return BankLearner(task, settings)
     return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
 
 
@@ -407,6 +419,8 @@ def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learne
             f"continuous is for actions that are real numbers, and those of {task.name!r} are a finite choice: leave "
             "it out, or give deep="
         )
+    if task.goals is not None and (settings.deep is not None or settings.learner != "advisors"):
+        raise BadInput(f"task {task.name!r} is learned by general value functions: leave deep and learner out")
     return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 

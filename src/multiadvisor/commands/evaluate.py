@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
 _AROUND = 6  # turns before and after a moment
+FILM = 15  # turns a second
 _WIDE = 5  # so many advisors have columns in the table of several runs
 
 
@@ -32,8 +33,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="keep the games, turn by turn, in this file")
     parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every turn, 10 MB at most")
-    parser.add_argument("--video", type=Path, metavar="FILE", help="the first game as .mp4 or .gif, or with --moments "
-                        "what was going on there (needs multiadvisor[video])")  # fmt: skip
+    parser.add_argument("--video", type=Path, metavar="FILE", help="a game as .mp4 or .gif, or with --moments what was "
+                        "going on there (needs multiadvisor[video])")  # fmt: skip
     parser.add_argument(
         "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
     )
@@ -131,9 +132,13 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             result["frames"] = traced.header["pictures"]
             text.append(f"with {result['frames']['different']} pictures, {result['frames']['bytes'] / 1e6:.1f} MB")
     if given.video is not None:
-        _film(agent, given, result.get("moments"))
+        marked = agent.task.goals is not None and agent.task.goals.mark is not None
+        if marked and given.moments is None:
+            text.append(_filmed(agent, given))
+        else:
+            _film(agent, given, result.get("moments"))
+            text.append(f"video in {given.video}")
         result["video"] = str(given.video)
-        text.append(f"video in {given.video}")
     return result, "\n".join(text)
 
 
@@ -153,6 +158,18 @@ def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) 
         near = range(max(one["turn"] - _AROUND, 0), min(one["turn"] + _AROUND, last) + 1)
         scenes.append(trace_frames(trace, one["game"], near, f"game {one['game']}, "))
     save_video((picture for scene in scenes for picture in scene), given.video)
+
+
+def _filmed(agent: MultiAdvisor, given: Any) -> str:
+    """The best of the games as a video."""
+    from multiadvisor import video
+    from multiadvisor.filming import film
+    from multiadvisor.storage.files import write_atomically
+
+    seen = film(agent, given.games, given.seed)
+    write = video.gif if given.video.suffix.lower() == ".gif" else video.mp4
+    write_atomically(given.video, write(seen.pictures, FILM))
+    return f"game {seen.game}, {seen.score:,.0f} points, in {given.video}"
 
 
 def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:

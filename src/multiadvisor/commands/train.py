@@ -94,6 +94,7 @@ def run(arguments: Sequence[str]) -> int:
     if not given.task.startswith("gymnasium:"):
         networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
+    settings, schedule = (from_flags(given, kind, task.usual) for kind in (Settings, Schedule))
     settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
     if task.continuous:
         require("deep")

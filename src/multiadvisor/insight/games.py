@@ -124,6 +124,11 @@ def _alone(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longes
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
             "advice alone, so that no share of it can be told: explain single states with agent.explain"
         )
+    if task.goals is not None:
+        raise BadInput(
+            f"the advisors of {task.name!r} point at other goals from turn to turn, which a report does not know: "
+            "explain single turns with agent.explain"
+        )
     if task.continuous:
         raise BadInput(
             f"the actions of {task.name!r} are real numbers, and reports are of agents that choose among a few: "

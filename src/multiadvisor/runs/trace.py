@@ -235,6 +235,11 @@ def record(
         raise BadInput(
             f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
         )
+    if agent.task.goals is not None:
+        raise BadInput(
+            f"the advisors of {agent.task.name!r} point at other goals from turn to turn, which a trace does not keep: "
+            "explain single turns, or make a video"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
