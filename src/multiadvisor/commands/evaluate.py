@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from multiadvisor.commands.parsing import Parser, add_named_task, number, parse, show, table
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
+FILM = 15  # turns a second
 _WIDE = 5  # so many advisors have columns in the table of several runs
 
 
@@ -29,6 +31,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="keep the games, turn by turn, in this file")
+    parser.add_argument(
+        "--video", type=Path, metavar="FILE", help="the best game as .gif or .mp4, where the environment draws itself"
+    )
     parser.add_argument(
         "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
     )
@@ -67,6 +72,11 @@ def _check(given: Any) -> None:
         check_writable(given.csv.parent)
     if given.moments is not None and given.moments < 1:
         raise BadInput(f"--moments is {given.moments}: ask for at least 1")
+    if given.video is not None:
+        require("video")
+        if len(given.run) > 1 or given.video.suffix not in (".gif", ".mp4"):
+            raise BadInput("--video is of one run, and its file ends in .gif or .mp4: name them so")
+        check_writable(given.video.parent)
     if given.trace is not None:
         from multiadvisor.runs.trace import check_place
 
@@ -106,10 +116,25 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
         picked = moments(looked, given.moments)
         result["moments"] = [one.as_dict() for one in picked]
         text += ["most was at stake in", *(f"  {one}" for one in picked)]
+    if given.video is not None:
+        text.append(_filmed(agent, given))
+        result["video"] = str(given.video)
     if given.trace is not None:
         result["trace"] = str(given.trace)
         text.append(f"trace in {given.trace}")
     return result, "\n".join(text)
+
+
+def _filmed(agent: MultiAdvisor, given: Any) -> str:
+    """The best of the games as a video."""
+    from multiadvisor import video
+    from multiadvisor.filming import film
+    from multiadvisor.storage.files import write_atomically
+
+    seen = film(agent, given.games, given.seed)
+    write = video.gif if given.video.suffix == ".gif" else video.mp4
+    write_atomically(given.video, write(seen.pictures, FILM))
+    return f"game {seen.game}, {seen.score:,.0f} points, in {given.video}"
 
 
 def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:

@@ -59,6 +59,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument(
+        "--keep-best", action="store_true", help="keep the epoch with the best score too, in the folder best in --out"
+    )
+    parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="keep each epoch as a row of this file, with each advisor's return"
     )
     parser.add_argument(
@@ -82,13 +85,16 @@ def run(arguments: Sequence[str]) -> int:
     if not given.task.startswith("gymnasium:"):
         networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
+    settings, schedule = (from_flags(given, kind, task.usual) for kind in (Settings, Schedule))
     settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
     if task.continuous:
         require("deep")
     if settings.deep is not None or task.continuous:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):
-        training = begin(task, settings, schedule, given.out, given.resume, reweight=given.weights is not None)
+        training = begin(
+            task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
+        )  # fmt: skip
         say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
         logs = _logs(given, training)
@@ -113,7 +119,12 @@ def run(arguments: Sequence[str]) -> int:
     result = training.result()
     text = _table(task, training.epochs)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
-    show(result, given.json, text + (f"\nsaved in {given.out}" if given.out else ""))
+    text += f"\nsaved in {given.out}" if given.out else ""
+    if training.best is not None:
+        text += "\nthe best, epoch {epoch} with a score of {score:.2f}, in {folder}/best".format(
+            **training.best, folder=given.out
+        )
+    show(result, given.json, text)
     return 0
 
 

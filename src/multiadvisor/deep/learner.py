@@ -15,7 +15,7 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
-from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
+from multiadvisor.deep.network import Network, check_saved, initial, plain, plan_networks
 from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Brought, Chooser, Replay, remember
 from multiadvisor.deep.sources import (
@@ -41,6 +41,7 @@ _FOR_TABLES = {
     "taken": "the action taken next", "counts": "how often the aggregator acted so",
     "target": "in which of its numbered local states an advisor was",
 }  # fmt: skip
+Adviser = Callable[[np.ndarray], np.ndarray]  # observations [S, B, F] -> advice [S, B, n, A]
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
@@ -160,7 +161,8 @@ class DeepLearner(Staged):
     @property
     def turns(self) -> int:
         """Transitions learned from, in each run."""
-        return int(self.replay.clock[: self.games_each, TURNS].sum())
+        turns = self.replay.clock[:, TURNS]
+        return int(turns[0] if self.games_each == 1 else turns[: self.games_each].sum())
 
     @property
     def games(self) -> int:
@@ -180,15 +182,17 @@ class DeepLearner(Staged):
     def _see(self) -> None:
         """Take a copy of the network for acting: the original's memory is given away at the next update."""
         self.network = jax.tree.map(np.array, self.state.network) if self._numpy else self.state.network
+        self._adviser = self._advising(self.network)
 
-    def _advice(self, observation: np.ndarray, network: Network | None = None) -> np.ndarray:
-        """[S, B, F] -> [S, B, n, A]."""
-        network = self.network if network is None else network
-        seen = observation.reshape(*observation.shape[:2], *self.plan.shape)
+    def _advising(self, network: Network) -> Adviser:
+        """How a network is asked."""
         if self._numpy:
-            with np.errstate(all="ignore"):  # what is not finite is told by the loss, with the advisor's name
-                return network(seen)
-        return np.array(_forward(network, seen))
+            return plain(network)
+        return lambda seen: np.array(_forward(network, seen.reshape(*seen.shape[:2], *self.plan.shape)))
+
+    def _advice(self, observation: np.ndarray, adviser: Adviser | None = None) -> np.ndarray:
+        """[S, B, F] -> [S, B, n, A]."""
+        return (adviser or self._adviser)(observation)
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
@@ -231,9 +235,9 @@ class DeepLearner(Staged):
         begin(self.source.current, self._active(self.source.active, self._nothing))
 
     def _epsilon(self) -> float:
-        deep, last = self.deep, self.settings.epsilon
-        part = min(self.turns / deep.epsilon_turns, 1.0) if deep.epsilon_turns else 1.0
-        return deep.epsilon_start + (last - deep.epsilon_start) * part
+        if self.deep.random_start and not self.updates:
+            return 1.0
+        return self.deep.exploring(self.settings.epsilon, self.turns)
 
     def _run(self, turns: int) -> None:
         source, replay, runs = self.source, self.replay, len(self.seeds)
@@ -311,7 +315,7 @@ class DeepLearner(Staged):
         deep = self.deep
         count = deep.updates_at_once
         batch = self.replay.batches(self.updates, count, deep.batch, self.split.gammas, deep.n_step)
-        self.state, loss = self._update(self.state, batch)
+        self.state, loss = self._update(self.state, batch, np.array(deep.rates(self.updates), np.float32))
         self.updates += count
         self._see()
         loss = np.asarray(loss)
@@ -339,9 +343,9 @@ class DeepLearner(Staged):
                 return [self._evaluate_vector(games, seed)]
             return [self._evaluate_python(games, seed, run) for run in range(len(self.seeds))]
 
-    def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, network: Any) -> Any:
+    def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, adviser: Any) -> Any:
         """Greedy actions of the games in `observation` [S, B, F]."""
-        advice = self._advice(observation, network)
+        advice = self._advice(observation, adviser)
         actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
         active = self._active(source.active, NOBODY)
         self._choose(advice.reshape(-1, *advice.shape[2:]), active, keys, clock, 0.0, actions)
@@ -369,9 +373,9 @@ class DeepLearner(Staged):
         assert self.task.adapter is not None
         own = self.seeds[run]
         source = PythonSource(self.task, [self.task.adapter.env], [(own, 0)], bool(self.deep.convolutions))
-        network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
+        adviser = self._advising(jax.tree.map(lambda leaf: leaf[run : run + 1], self.network))
         key = np.array([stream_key(own, EVALUATION, seed)], np.uint64)
-        return play_games(source, own, seed, games, self._player(source, key, network))
+        return play_games(source, own, seed, games, self._player(source, key, adviser))
 
     def _evaluate_vector(self, games: int, seed: int) -> Played:
         """The first games of each of the environment's places; the training games begin anew afterwards."""
@@ -385,12 +389,12 @@ class DeepLearner(Staged):
             self.source.open()
             self._begin_again()
 
-    def _player(self, source: Any, keys: np.ndarray, network: Any) -> Callable[[], np.ndarray]:
+    def _player(self, source: Any, keys: np.ndarray, adviser: Adviser | None) -> Callable[[], np.ndarray]:
         """Greedy actions where the games of a source stand, turn by turn."""
         clock = np.zeros((len(keys), 3), np.int64)
 
         def act() -> np.ndarray:
-            actions = self._greedy(source, keys, clock, source.current[None], network)
+            actions = self._greedy(source, keys, clock, source.current[None], adviser)
             clock[:, TURNS] += 1
             return actions
 

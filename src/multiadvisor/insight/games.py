@@ -113,6 +113,11 @@ def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
             "advice alone, so that no share of it can be told: explain single states with agent.explain"
         )
+    if task.goals is not None:
+        raise BadInput(
+            f"the advisors of {task.name!r} point at other goals from turn to turn, which a report does not know: "
+            "explain single turns with agent.explain"
+        )
     if task.continuous:
         raise BadInput(
             f"the actions of {task.name!r} are real numbers, and reports are of agents that choose among a few: "
@@ -139,7 +144,7 @@ def _played(agent: MultiAdvisor, games: int, seed: int) -> Games:
         active.append(there)
         if len(advice) * values.size > _LARGEST:
             raise BadInput(f"{games} games of {task.name!r} say more than fits into memory: give fewer games")
-        return agent.act(state, (draw % (1 << 32)) / (1 << 32)) - task.first_action
+        return task.numbered(agent.act(state, (draw % (1 << 32)) / (1 << 32)))
 
     apart = task.world is not None and agent.settings.deep is not None
     source = games_of(task, agent.settings.seed, seed, apart)

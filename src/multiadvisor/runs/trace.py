@@ -211,6 +211,11 @@ def record(
         raise BadInput(
             f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
         )
+    if agent.task.goals is not None:
+        raise BadInput(
+            f"the advisors of {agent.task.name!r} point at other goals from turn to turn, which a trace does not keep: "
+            "explain single turns, or make a video"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
@@ -233,7 +238,7 @@ def record(
             advised.append(np.asarray(values))
         if explored[-1]:
             return low * len(task.actions) >> 32
-        return agent.act(state, low / (1 << 32)) - task.first_action
+        return task.numbered(agent.act(state, low / (1 << 32)))
 
     source = games_of(task, own, seed, apart)
     for game in range(games):
