@@ -40,7 +40,9 @@ class MsPacman(gymnasium.Env[np.ndarray, Any]):
         self._emulator = ale_py.ALEInterface()
         self._emulator.setFloat("repeat_action_probability", float(sticky))
         self._emulator.setInt("frame_skip", FRAMES)
-        self._rom = ale_py.roms.get_rom_path("ms_pacman")
+        self._rom: Any = ale_py.roms.get_rom_path("ms_pacman")
+        if self._rom is None:
+            raise BadInput("this ale-py holds no Ms. Pac-Man: install a newer one, whose package has the game in it")
         self._load(0)
         self._limit, self.steps = limit, 0
         self.frames = 0  # of all games together
