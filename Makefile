@@ -17,7 +17,7 @@ $(VENV)/installed-reproduce: $(VENV)/installed
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,deep,video,explorer,ray,search,tensorboard,parquet,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,atari,deep,video,explorer,ray,search,tensorboard,parquet,test]'
 	touch $@
 
 # Everything that the README shows, but for what it names an extra for.

@@ -1,7 +1,11 @@
 """Deep multi-advisor learning against single-advisor DQN: the same network and budget, several seeds, intervals.
 
+And which of the deep learner's own choices help DQN, chosen on some seeds and told of others.
+
 python benchmarks/deep_comparison.py lunar-lander --seeds 5 --out deep-lunar-lander.json
 python benchmarks/deep_comparison.py fruit-grid --seeds 5 --out deep-fruit-grid.json
+python benchmarks/deep_comparison.py cart-pole --seeds 20 --first-seed 100 --out deep-cart-pole.json
+python benchmarks/deep_comparison.py cart-pole-tuned --seeds 10 --first-seed 100 --out deep-cart-pole-tuned.json
 """
 
 from __future__ import annotations
@@ -14,38 +18,62 @@ from pathlib import Path
 
 import numpy as np
 
+from multiadvisor.benchmarks.deep import RETURNS
 from multiadvisor.benchmarks.tables import machine
 from multiadvisor.deep import Cohort
 from multiadvisor.settings import DeepSettings, Settings
 from multiadvisor.statistics import interval
 from multiadvisor.worlds.builtin import make
 
+
+def advisors(planning: str, split: str = "advisors") -> tuple[str, dict]:
+    """A method that splits the task, or does not."""
+    return planning, {"split": split}
+
+
+def choice(random_start: bool, double: bool) -> tuple[str, dict]:
+    """DQN with or without these."""
+    return "egocentric", {"split": "none", "random_start": random_start, "double": double}
+
+
+SPLIT = {
+    "DQN": advisors("egocentric", "none"), "egocentric": advisors("egocentric"), "agnostic": advisors("agnostic"),
+    "empathic": advisors("empathic"),
+}  # fmt: skip
+CHOICES = {
+    "plain": choice(False, False), "random-start": choice(True, False), "double": choice(False, True),
+    "both": choice(True, True),
+}  # fmt: skip
+LANDER = DeepSettings(hidden=(128, 128), batch=64, learning_rate=6e-4, update_every=2, target_every=250,
+                      epsilon_turns=15_000, double=True, random_start=False, replay=100_000)  # fmt: skip
 # the weights restore the reward of LunarLander-v3: its engines cost 0.3 and 0.03
 CASES = {
     "lunar-lander": {
         "task": ("gymnasium:mo-lunar-lander-v3", {"weights": {
             "landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}}),
-        "gamma": 0.99, "epochs": 15, "transitions": 10_000, "games": 20,
-        "deep": DeepSettings(hidden=(128, 128), batch=64, learning_rate=6e-4, update_every=2, target_every=250,
-                             epsilon_turns=15_000, double=True, replay=100_000),
+        "gamma": 0.99, "epochs": 15, "transitions": 10_000, "games": 20, "deep": LANDER, "methods": SPLIT,
     },
     "fruit-grid": {
         "task": ("fruit-grid", {}), "gamma": 0.9, "epochs": 15, "transitions": 10_000, "games": 50,
-        "deep": DeepSettings(hidden=(128, 128), batch=64, learning_rate=6e-4, update_every=2, target_every=250,
-                             epsilon_turns=15_000, double=True, replay=100_000, envs=8),
+        "deep": dataclasses.replace(LANDER, envs=8), "methods": SPLIT,
     },
-}  # fmt: skip
-METHODS = {
-    "DQN": ("egocentric", "none"), "egocentric": ("egocentric", "advisors"), "agnostic": ("agnostic", "advisors"),
-    "empathic": ("empathic", "advisors"),
+    "cart-pole": {  # the network as it is by default
+        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epochs": 10, "transitions": 5_000, "games": 10,
+        "deep": DeepSettings(), "methods": CHOICES,
+    },
+    "cart-pole-tuned": {  # and with Stable-Baselines3's tuned figures
+        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "epochs": 10, "transitions": 5_000,
+        "games": 10, "deep": RETURNS["CartPole-v1"].deep, "methods": CHOICES,
+    },
 }  # fmt: skip
 
 
 def train(case: dict, method: str, seeds: range) -> list[list[float]]:
     """The mean score of each epoch's games, [epochs][seeds]."""
-    planning, split = METHODS[method]
+    planning, changes = case["methods"][method]
     name, options = case["task"]
-    settings = Settings(planning, gamma=case["gamma"], deep=dataclasses.replace(case["deep"], split=split))
+    settings = Settings(planning, gamma=case["gamma"], epsilon=case.get("epsilon", 0.05),
+                        deep=dataclasses.replace(case["deep"], **changes))  # fmt: skip
     cohort = Cohort(make(name, **options), settings, seeds)
     curve: list[list[float]] = []
     for epoch in range(1, case["epochs"] + 1):
@@ -56,7 +84,8 @@ def train(case: dict, method: str, seeds: range) -> list[list[float]]:
 
 
 def table(result: dict) -> str:
-    """The last three epochs and all of them, with intervals over the seeds."""
+    """The last three epochs and all of them, with intervals over the seeds; and what each gains on the first one."""
+    first = None
     lines = [f"{result['case']} on {result['machine']}: score of greedy games, mean [95% interval] over seeds"]
     for method, curve in result["curves"].items():
         scores = np.array(curve)  # [epochs, seeds]
@@ -64,13 +93,17 @@ def table(result: dict) -> str:
         shown = ["{:8.2f} [{:.2f}, {:.2f}]".format(each.mean(), *interval(each)) for each in (last, whole)]
         lines.append(f"  {method:12} last 3 epochs {shown[0]}   all {len(scores)} epochs {shown[1]}   "
                      f"{scores.shape[1]} seeds")  # fmt: skip
+        if first is not None and whole.shape == first.shape:
+            gain = whole - first  # seed by seed
+            lines[-1] += "   gain, all epochs {:+.2f} [{:+.2f}, {:+.2f}]".format(gain.mean(), *interval(gain))
+        first = whole if first is None else first
     return "\n".join(lines)
 
 
 def merged(parts: list[dict]) -> dict:
     """One result of several that differ in methods or seeds."""
     whole = {**parts[0], "curves": {}}
-    for method in METHODS:
+    for method in CASES[whole["case"]]["methods"]:
         curves = [part["curves"][method] for part in parts if method in part["curves"]]
         if curves:
             whole["curves"][method] = np.concatenate([np.array(curve) for curve in curves], axis=1).tolist()
@@ -81,7 +114,7 @@ def main() -> None:
     """Train the methods and print a table, or merge the results of several runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", choices=CASES)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=[*SPLIT, *CHOICES], help="some of the case's; not given: all")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--merge", nargs="+", type=Path, help="results to put together in the place of training")
@@ -94,7 +127,8 @@ def main() -> None:
         seeds = range(given.first_seed, given.first_seed + given.seeds)
         result = {"case": given.case, "machine": machine(), "deep": dataclasses.asdict(case["deep"])}
         result |= {key: case[key] for key in ("gamma", "epochs", "transitions", "games")}
-        result["curves"] = {method: train(case, method, seeds) for method in given.methods}
+        methods = [method for method in case["methods"] if method in (given.methods or case["methods"])]
+        result["curves"] = {method: train(case, method, seeds) for method in methods}
     print(table(result))
     if given.out is not None:
         given.out.write_text(json.dumps(result, indent=1))

@@ -1,23 +1,29 @@
-"""Makes the pictures of the documents: `python docs/make_images.py`, about a minute.
+"""Makes the pictures of the documents: `python docs/make_images.py`, a few minutes.
 
 Everything comes from a seed, so that a second run writes the same pictures.
 """
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gymnasium
 import matplotlib.image
 import numpy as np
+from PIL import Image
 
 import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.explorer import export
 from multiadvisor.worlds.render import picture
+
+if TYPE_CHECKING:
+    from multiadvisor.explorer.server import Explorer
 
 IMAGES = Path(__file__).parent / "images"
 SOLVED = {  # the figures of docs/will-it-get-stuck.md, each from one command
@@ -119,6 +125,123 @@ def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
         browser.close()
 
 
+ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, turn
+    "lunar-lander": ("gymnasium:mo-lunar-lander-v3", {}, 40_000, {"deep": True}, 60),
+    "cart-pole": ("gymnasium:CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
+    "mountain-car": ("gymnasium:mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
+    "frozen-lake": ("gymnasium:FrozenLake-v1", {}, 60_000, {}, 6),
+    "taxi": ("gymnasium:Taxi-v4", {}, 200_000, {"gamma": 0.95}, 5),
+    "deep-sea-treasure": ("gymnasium:deep-sea-treasure-v0", {}, 40_000, {"gamma": 0.98}, 2),
+    "minecart": ("gymnasium:minecart-deterministic-v0", {"bins": "5,5,3,3,3,2,2", "max_episode_steps": 200}, 60_000,
+                 {}, 12),
+}  # fmt: skip
+
+
+def environments() -> None:
+    """The page on environments that draw themselves, on a laptop; one of them on a phone, and all in one table."""
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer
+
+    library = Library(games=3)
+    for name, (task, options, transitions, settings, _) in ENVIRONMENTS.items():
+        given = {**settings, "deep": mad.DeepSettings()} if settings.get("deep") else settings
+        agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **given})
+        library.add_agent(agent.learn(transitions, progress=False), f"runs/{name}")
+    explorer = Explorer(library)
+    photographs(explorer, _shots())
+    library = Library(games=5)
+    for planning in ("egocentric", "agnostic", "empathic"):
+        agent = mad.MultiAdvisor(mad.make("gymnasium:deep-sea-treasure-v0"), planning=planning, gamma=0.98, epsilon=0.3)
+        library.add_agent(agent.learn(40_000, progress=False), f"runs/{planning}")
+    photographs(Explorer(library), {"explorer-agents": ("view=agents", 1200, 520, "#agents")})
+
+
+THERE = {"#rewards": "tr.now", "#moments": "li img", "#agents": "td.first"}  # what to wait for
+
+
+def _shots() -> dict[str, tuple[str, int, int, str]]:
+    """State of the page, its size, and which part of it."""
+    shots = {f"explorer-{name}": (f"run={k}&turn={turn}", 1200, 760, "") for k, (name, (*_, turn)) in
+             enumerate(ENVIRONMENTS.items())}  # fmt: skip
+    shots["explorer-phone"] = (shots["explorer-lunar-lander"][0], 390, 844, "")
+    shots["explorer-rewards"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#rewards")
+    shots["explorer-moments"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#moments")
+    return shots
+
+
+def photographs(explorer: Explorer, shots: dict[str, tuple[str, int, int, str]]) -> None:
+    """These states of the page as pictures."""
+    from playwright.sync_api import expect, sync_playwright
+
+    from multiadvisor.explorer.server import address, serving
+
+    with serving(explorer) as port, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, (state, width, height, part) in shots.items():
+            page = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light").new_page()
+            page.goto(f"{address(port, explorer.keys.ticket())}&{state}")
+            page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
+            if part:
+                page.locator(part).scroll_into_view_if_needed()
+                page.wait_for_selector(f"{part} {THERE[part]}", timeout=300_000)
+                expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
+            else:
+                page.wait_for_selector(f".picturebox canvas[data-turn='{state.partition('turn=')[2]}']")
+            page.wait_for_timeout(500)
+            small(name, page.locator(part).screenshot() if part else page.screenshot())
+            page.context.close()
+        browser.close()
+
+
+def in_training() -> None:
+    """The page in the middle of a training."""
+    from playwright.sync_api import sync_playwright
+
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer, address, serving
+    from multiadvisor.runs.live import LiveLog
+    from multiadvisor.runs.training import LOCK, Training
+    from multiadvisor.settings import Schedule
+    from multiadvisor.storage.lock import locked
+
+    agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, deep=mad.DeepSettings())
+    with tempfile.TemporaryDirectory() as home, locked(folder := Path(home) / "lander", LOCK):
+        training = Training(agent, Schedule(100, 1_000, 3), out=folder, by_advisor=True)
+        training.save()
+        library, log = Library(games=1), LiveLog(training)
+        library.add_folder(folder, "runs/lander")
+        explorer = Explorer(library)
+        (run,) = library.entries
+        training.schedule = Schedule(40, 1_000, 3)
+
+        def tell(turns: int, epoch: dict[str, object] | None) -> None:
+            log.advance() if epoch is None else log.epoch(epoch)
+            if epoch is not None and epoch["epoch"] % 4 == 0:
+                training.save()
+                explorer.more.answer(f"live/{run}/0")
+
+        training.run(tell)
+        with serving(explorer) as port, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = browser.new_context(viewport={"width": 1200, "height": 620}, color_scheme="light").new_page()
+            page.goto(f"{address(port, explorer.keys.ticket())}&view=learning")
+            page.locator("#live-kind").select_option("returns")
+            page.wait_for_timeout(500)
+            small("explorer-training", page.locator("#training").screenshot())
+            browser.close()
+        log.close()
+
+
+def small(name: str, picture: bytes) -> None:
+    """A photograph of the page as WebP, below 60 KB."""
+    for quality in (85, 75, 60, 40):
+        Image.open(io.BytesIO(picture)).convert("RGB").save(IMAGES / f"{name}.webp", quality=quality, method=6)
+        size = (IMAGES / f"{name}.webp").stat().st_size
+        if size < 60_000:
+            break
+    print(f"{name}.webp: {size / 1000:.0f} KB")
+
+
 def trained(planning: str) -> mad.MultiAdvisor:
     """The agent of the pictures."""
     return mad.MultiAdvisor(mad.make("pac-boy"), planning=planning, gamma=0.9, seed=0).learn(1_000_000, progress=False)
@@ -126,6 +249,10 @@ def trained(planning: str) -> mad.MultiAdvisor:
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    environments()
+    in_training()
+    if "--environments" in sys.argv:  # only these
+        sys.exit()
     save("pac-boy.png", pac_boy("empathic", 0.9, 0))
     save("attractor.png", side_by_side(pac_boy("egocentric", 0.9, 100), pac_boy("empathic", 0.9, 100)))
     save("three-fruits.png", picture(mad.make("three-fruits"), [12, 1, 1, 1], cell=40, facing="N"))

@@ -189,8 +189,9 @@ def test_images_are_small() -> None:
     images = list((ROOT / "docs" / "images").iterdir())
     assert images
     for image in images:
-        assert image.suffix == ".png"
-        assert image.stat().st_size < 300_000
+        largest = {".png": 300_000, ".webp": 60_000, ".gif": 2_000_000}
+        assert image.suffix in largest
+        assert image.stat().st_size < largest[image.suffix]
 
 
 def test_documents_name_no_place_of_one_machine() -> None:

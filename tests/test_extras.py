@@ -29,6 +29,9 @@ COMMANDS = [
     ("plots", "reproduce value-function --out made"),
     ("deep", "reproduce value-function --out made"),
     ("mo", "benchmark gymnasium --rounds 1"),
+    ("atari", "train ms-pacman --out made"),
+    ("atari", "reproduce ms-pacman --out made"),
+    ("video", "evaluate nowhere --video made.gif"),
 ]
 
 

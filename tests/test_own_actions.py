@@ -1,5 +1,7 @@
 """Actions are the environment's own, wherever its action space begins: act, explain, traces, tables and networks."""
 
+import dataclasses
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 import multiadvisor as mad
+from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack
 from multiadvisor.runs.trace import explain_turn, read_trace, record, replay
 
@@ -104,3 +107,74 @@ def test_a_vector_environment_gets_its_own_actions_and_so_does_the_caller():
     agent.learn(200, progress=False).evaluate(games=3)
     assert agent.act(0) == -7 + int(np.argmax(agent.preferences(0)))
     assert agent.explain(0, action=-7, against=-6).action == "action -7"
+
+
+# ---- several choices at once -----------------------------------------------------------------------------------------
+class Panel(gymnasium.Env):
+    """Two switches, of which one combination pays; what is seen is a dictionary, or a number."""
+
+    def __init__(self, space=None, wanted=(1, 4), plain=True):
+        self.action_space = space or spaces.MultiDiscrete([2, 3], start=[0, 2])
+        self.wanted, self.plain, self.turns = np.array(wanted), plain, 0
+        light = spaces.Box(0, 1, (2,), np.float32)
+        self.observation_space = spaces.Discrete(1) if plain else spaces.Dict(light=light, places=spaces.Discrete(3))
+
+    def see(self):
+        return 0 if self.plain else {"light": np.ones(2, np.float32), "places": self.turns % 3}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.turns = 0
+        return self.see(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        self.turns += 1
+        hits = (np.asarray(action) == self.wanted).astype(float)
+        info = {"reward_first": hits[0], "reward_second": hits[1]}
+        return self.see(), float(hits.sum()), False, self.turns == 5, info
+
+
+def panel(turns=400, deep=None, **how):
+    task = mad.Task.from_gymnasium(Panel(**how), "info:reward_*", name="panel")
+    return mad.MultiAdvisor(task, gamma=0.0, alpha=0.5, epsilon=0.5, deep=deep).learn(turns, progress=False)
+
+
+def test_several_choices_are_one_list_and_come_back_as_they_are(tmp_path):
+    agent, env = panel(), Panel()
+    assert agent.task.actions == ("0/2", "0/3", "0/4", "1/2", "1/3", "1/4")
+    chosen = agent.act(0)
+    assert chosen.tolist() == [1, 4]
+    assert env.action_space.contains(chosen)
+    assert agent.evaluate(games=2).score == 10.0
+    told = agent.explain(0, against=np.array([0, 4]))
+    assert (told.action, told.against) == ("1/4", "0/4")
+    record(agent, games=1, epsilon=0.5).save(tmp_path / "panel.trace")
+    replay(read_trace(tmp_path / "panel.trace"), agent.task)
+    before = agent.advice(0)[1][0, 1]
+    for _ in range(20):
+        agent.observe(0, np.array([0, 3]), 0.0, 0, False, info={"reward_first": 5.0, "reward_second": 0.0})
+    assert before < 1 < agent.advice(0)[1][0, 1]
+    with pytest.raises(BadInput, match=r"action is array\(\[0, 5\]\): give one of the environment's, Multi"):
+        agent.observe(0, np.array([0, 5]), 0.0, 0, False)
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_a_network_chooses_several_things_at_once(vector):
+    """And sees a dictionary; in a vector environment as well."""
+    space, deep = spaces.MultiBinary(2), dataclasses.replace(NETWORK, learning_rate=0.02)
+    if not vector:
+        agent = panel(300, deep, space=space, wanted=(1, 0), plain=False)
+    else:
+        envs = SyncVectorEnv([lambda: Panel(space, (1, 0), False) for _ in range(3)])
+        task = mad.Task.from_gymnasium(envs, "info:reward_*", name="panels")
+        agent = mad.MultiAdvisor(task, gamma=0.0, epsilon=0.5, deep=deep).learn(300, progress=False)
+    chosen = agent.act({"light": np.ones(2, np.float32), "places": 1})
+    assert (chosen.tolist(), chosen.dtype) == ([1, 0], np.int8)
+    assert agent.evaluate(games=2).score == 10.0
+
+
+def test_too_many_combinations_are_one_line():
+    with pytest.raises(BadInput, match="100000 combinations, and at most 1000 are learned") as error:
+        mad.Task.from_gymnasium(Panel(spaces.MultiDiscrete([10] * 5)))
+    assert len(str(error.value).splitlines()) == 1

@@ -1,13 +1,16 @@
 """Every learner offers what the protocol says, under the same names."""
 
 import inspect
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import ACTOR, MAKERS, NETWORK
 from multiadvisor.learner import Learner
 from multiadvisor.settings import LEARNERS
+from multiadvisor.task import Aims, Goals
 
 OFFERED = {name: part for name, part in vars(Learner).items() if part.__doc__ and not name.startswith("_")}
 
@@ -16,10 +19,19 @@ def environment(**how):
     return mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), **how)
 
 
+def lake():
+    """The frozen lake with a general value function for each of its cells, and an advisor that points at the second."""
+    goals = Goals(
+        16, np.arange(16), int, lambda x, look: Aims(np.array([1]), np.ones(1)), lambda x, y, r: np.array([r])
+    )
+    return replace(mad.Task.from_gymnasium("FrozenLake-v1", is_slippery=False), goals=goals)
+
+
 AGENTS = {
     "a compiled world": lambda: mad.MultiAdvisor(mad.make("two-goal")),
     "linear": lambda: mad.MultiAdvisor(mad.make("two-goal"), learner="linear"),
     "an environment": environment,
+    "a bank": lambda: mad.MultiAdvisor(lake()),
     "a network": lambda: environment(deep=mad.DeepSettings(hidden=(4,), replay=50, batch=16)),
 }
 

@@ -23,6 +23,7 @@ from multiadvisor.settings import MOST_GAMES, ContinuousSettings, Settings, whol
 from multiadvisor.statistics import interval
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.tabular.environment import AdapterLearner
+from multiadvisor.tabular.goals import BankLearner
 from multiadvisor.tabular.learner import CompiledLearner, linear_learner
 from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition
 from multiadvisor.version import VERSION
@@ -86,7 +87,7 @@ class MultiAdvisor:
         self, task: Task, settings: Settings | None = None, *, _saved: Shapes | None = None, **changes: Any
     ) -> None:
         self.task = task
-        self.settings = settled(task, _settings(settings, changes))
+        self.settings = settled(task, _settings(task, settings, changes))
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
@@ -109,6 +110,18 @@ class MultiAdvisor:
     def games(self) -> int:
         """The number of games played to their end."""
         return self._learner.games
+
+    @property
+    def exploring(self) -> float:
+        """The chance of an action at random in the next turn; 0 where actions are continuous."""
+        now = getattr(self._learner, "epsilon_now", None)
+        return 0.0 if self.task.continuous else float(self.settings.epsilon if now is None else now())
+
+    @property
+    def losses(self) -> dict[str, float] | None:
+        """A network's loss in its last updates, by advisor or as a whole; None where there is none."""
+        found = getattr(self._learner, "last_losses", None)
+        return None if found is None else dict(found())
 
     @property
     def advisors(self) -> tuple[Focus, ...]:
@@ -160,7 +173,7 @@ class MultiAdvisor:
             actor = self._actor()
             return actor.actions.to_environment(actor.explore(state) if explore else actor.choose(state))
         chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
-        return self.task.first_action + chosen
+        return self.task.played(chosen)
 
     def explain(self, state: Any, action: Any = None, against: Any = None) -> Any:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
@@ -281,14 +294,14 @@ class MultiAdvisor:
     def _own_action(self, name: str, action: Any) -> int:
         """An action of the environment's, counted from 0."""
         first, count = self.task.first_action, len(self.task.actions)
+        several = None if self.task.adapter is None else self.task.adapter.several
         try:
-            number = index(action) - first
+            number = index(action) - first if several is None else several.number(action)
         except TypeError:
             number = -1
         if not 0 <= number < count:
-            raise BadInput(
-                f"{name} is {short(repr(action))}: give one of the environment's, {first} to {first + count - 1}"
-            )
+            own = f"{first} to {first + count - 1}" if several is None else short(str(several.space), 60)
+            raise BadInput(f"{name} is {short(repr(action))}: give one of the environment's, {own}")
         return number
 
     def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
@@ -346,8 +359,10 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
-def _settings(settings: Settings | None, changes: dict[str, Any]) -> Settings:
+def _settings(task: Task, settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
+    if settings is None:
+        changes = {**{name: value for name, value in task.usual.items() if name in known}, **changes}
     for name in changes:
         if name not in known:
             raise unknown("setting", name, known)
@@ -361,6 +376,13 @@ def settled(task: Task, settings: Settings) -> Settings:
     return settings
 
 
+def bank_of(agent: MultiAdvisor) -> BankLearner:
+    """The learner of an agent whose task has goals; others have none."""
+    if not isinstance(agent._learner, BankLearner):
+        raise BadInput(f"the agent of task {agent.task.name!r} has no bank of general value functions")
+    return agent._learner
+
+
 def tables_of(agent: MultiAdvisor) -> CompiledLearner:
     """The learner of an agent in a compiled world, with its one flat table; a network has none."""
     if not isinstance(agent._learner, CompiledLearner):
@@ -370,6 +392,8 @@ def tables_of(agent: MultiAdvisor) -> CompiledLearner:
 
 # ---- learners by name ------------------------------------------------------------------------------------------------
 def _advisors(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
+    if task.goals is not None:
+        return BankLearner(task, settings)
     return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
 
 
@@ -403,6 +427,8 @@ def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learne
             f"continuous is for actions that are real numbers, and those of {task.name!r} are a finite choice: leave "
             "it out, or give deep="
         )
+    if task.goals is not None and (settings.deep is not None or settings.learner != "advisors"):
+        raise BadInput(f"task {task.name!r} is learned by general value functions: leave deep and learner out")
     return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 

@@ -160,12 +160,13 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
 
 
 def voices_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()) -> Voices:
-    """How the aggregator hears each advisor; those whom the settings leave out are summed.
+    """How the aggregator hears each advisor: as the settings name it, as its focus has it, as they say for all.
 
     What the aggregator itself has to learn for is refused, unless the caller has `learned` it.
     """
     values = by_name("aggregation", aggregation)
-    names = [name or "sum" for name in spread("aggregation", values, task)]
+    named = spread("aggregation", {name: value for name, value in values.items() if name}, task)
+    names = [own or focus.aggregation or values.get("", "sum") for own, focus in zip(named, task.foci, strict=True)]
     unknown = [name for name in names if name in LEARNED and name not in learned]
     if unknown:
         beside = "tables or a network" if unknown[0] == CORRECTION else "tables"

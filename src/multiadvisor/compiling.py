@@ -28,8 +28,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 # The modules whose code may be inlined into a compiled loop: an edit of any of them voids the cache.
 INLINED = (
     "compiling", "draws", "plannings", "aggregations", "mappings", "tabular/kernel", "tabular/linear", "tabular/switch",
-    "tabular/correction", "tabular/looking", "tabular/mapped", "tabular/plans", "tabular/selection", "worlds/slots",
-    "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources",
+    "tabular/bank", "tabular/correction", "tabular/looking", "tabular/mapped", "tabular/plans", "tabular/selection",
+    "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources",
 )  # fmt: skip
 _NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; a world in a module is kept"
 

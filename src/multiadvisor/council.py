@@ -67,12 +67,12 @@ class Council:
         found: np.ndarray = self.voices.prefer(self.advice(state)[1], self.weights)
         return found
 
-    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> int:
-        """The greedy action; with `explore`, with probability epsilon any other."""
-        preferences, first = self.preferences(state), self.members[0].task.first_action
+    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> Any:
+        """The greedy action, as the environment has it; with `explore`, with probability epsilon any other."""
+        preferences, played = self.preferences(state), self.members[0].task.played
         if explore:
-            return first + int(epsilon_greedy(preferences, self.epsilon, *self._generator.random(2)))
-        return first + int(greedy(preferences, draw))
+            return played(int(epsilon_greedy(preferences, self.epsilon, *self._generator.random(2))))
+        return played(int(greedy(preferences, draw)))
 
     def observe(
         self, observation: Any, action: int, reward: Any, next_observation: Any, terminated: bool,

@@ -348,6 +348,14 @@ def _plan(names: Sequence[str], actions: Sequence[str], plan: Followed) -> Plan:
     return Plan(plan.planner.name, plan.value, worth, plan.next.name, actions[plan.next_action], plan.next_value, by)
 
 
+def _numbered(task: Any, action: Any) -> Any:
+    """An action by name or number; several choices at once, as the environment has them, by the number of all."""
+    several = None if task.adapter is None else task.adapter.several
+    if isinstance(action, np.integer):
+        return int(action)
+    return action if several is None or isinstance(action, str | int | None) else several.number(action)
+
+
 def explain(agent: Any, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
     """Why the agent takes this action, by default the greedy one, rather than another, by default the next best.
 
@@ -358,8 +366,8 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
     goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
     """
     names, advice = agent.advice(state)
-    if action is None:
-        action = int(agent.act(state))
+    action = _numbered(agent.task, agent.act(state) if action is None else action)
+    against = _numbered(agent.task, against)
     here = surroundings(agent, state)
     found = explain_advised(agent, names, advice, action, against, here, state)
     return dataclasses.replace(found, stuck=greedy_stuck(agent, state)) if here is None else found

@@ -28,6 +28,7 @@ EXTRAS = {
     "video": Extra("pictures and videos of games need", ("imageio_ffmpeg", "PIL")),
     "mo": Extra("environments of MO-Gymnasium need", ("mo_gymnasium", "Box2D")),
     "mujoco": Extra("MuJoCo's environments need", ("mujoco",)),
+    "atari": Extra("Atari games need", ("ale_py",)),
     "deep": Extra("networks need", ("jax", "equinox", "optax")),
     "explorer": Extra("the explorer needs", ("starlette", "uvicorn", "websockets")),
     "ray": Extra("the engine ray needs", ("ray",)),

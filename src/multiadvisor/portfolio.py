@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.settings import finite_number, whole_number
 
 if TYPE_CHECKING:
@@ -129,7 +129,10 @@ class Portfolio:
 
     def _game(self, env: Any, member: Member, generator: np.random.Generator) -> tuple[float, list[tuple[Any, ...]]]:
         """Its discounted return, and its transitions with the actions that followed."""
-        epsilon, count, first = self.exploration(self.epoch), int(env.action_space.n), int(env.action_space.start)
+        choice = env.action_space
+        if np.ndim(getattr(choice, "start", [])):
+            raise BadInput(f"a portfolio plays Discrete actions, and these are {short(str(choice), 60)}: wrap them")
+        epsilon, count, first = self.exploration(self.epoch), int(choice.n), int(choice.start)
         observation, _ = env.reset(seed=int(generator.integers(1 << 31)))
         steps: list[tuple[Any, ...]] = []
         value, discount, over = 0.0, 1.0, False

@@ -14,6 +14,7 @@ from multiadvisor.committee import by_name, in_words
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.plannings import Planning, planning_named
 from multiadvisor.restored import MOST_TURNS
+from multiadvisor.schedules import SCHEDULES, check_ends, constant, schedule_named
 
 LEARNERS = ("advisors", "linear")
 FORESIGHTS = ("real", "estimate")  # the aggregator's action in the real next state, or f_j from the local one
@@ -35,11 +36,81 @@ MOST_GAMES = 10_000_000  # in one evaluation, each of which is remembered
 
 
 @dataclass(frozen=True)
-class DeepSettings:
+class NetworkSettings:
+    """What learners with networks have in common."""
+
+    hidden: tuple[int, ...] = option((64, 64), "units of the hidden layers")
+    learning_rate: float = option(5e-4, "step size of Adam")
+    lr_schedule: str = option("constant", f"how the learning rate walks to lr_end: {', '.join(SCHEDULES)}")
+    lr_end: float = option(0.0, "where it ends, unless it is constant")
+    lr_turns: int = option(100_000, "transitions until it is there")
+    batch: int = option(32, "transitions in a batch")
+    replay: int = option(50_000, "transitions remembered")
+    starts: int = option(1_000, "transitions before the first update")
+    update_every: int = option(4, "transitions for each update")
+    updates_at_once: int = option(8, "updates made in one compiled call, one after the other")
+    envs: int = option(1, "games played side by side; an environment of one's own may be played only once")
+
+    def __post_init__(self) -> None:
+        self._whole_numbers("hidden")
+        for name in ("batch", "replay", "update_every", "updates_at_once"):
+            self._whole(name, 1)
+        self._whole("envs", 1, _SIDE_BY_SIDE)
+        for name in ("starts", "lr_turns"):
+            self._whole(name)
+        for name in ("learning_rate", "lr_end"):
+            self._put(name, _number(name, getattr(self, name), 0.0, 1.0))
+        self._above_0("learning_rate")
+        schedule_named("lr_schedule", self.lr_schedule)
+        check_ends("lr_schedule", self.lr_schedule, lr_end=self.lr_end)
+        if self.batch * self.updates_at_once > _MOST_AT_ONCE:
+            raise BadInput(
+                f"{self.updates_at_once} updates at once with batches of {self.batch} read too much in one call: "
+                f"let their product be at most {_MOST_AT_ONCE}"
+            )
+        if self.replay < self.batch:
+            raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
+
+    def rates(self, first: int) -> list[float]:
+        """The learning rates of the updates from number `first` on that are made in one call.
+
+        >>> DeepSettings(learning_rate=0.5, lr_schedule="linear", lr_turns=8, starts=0, updates_at_once=4).rates(0)
+        [0.5, 0.25, 0.0, 0.0]
+        """
+        count, way = self.updates_at_once, SCHEDULES[self.lr_schedule]
+        if way is constant:
+            return [self.learning_rate] * count
+        turns = [self.starts + number * self.update_every for number in range(first, first + count)]
+        return [way(self.learning_rate, self.lr_end, _share(turn, self.lr_turns)) for turn in turns]
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _whole(self, name: str, least: int = 0, most: int = (1 << 63) - 1) -> None:
+        self._put(name, whole_number(name, getattr(self, name), least, _MOST.get(name, most)))
+
+    def _whole_numbers(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, tuple | list):
+            raise BadInput(f"{name} is {short(repr(value))}: give whole numbers")
+        self._put(name, tuple(whole_number(name, each, 1) for each in value))
+
+    def _above_0(self, name: str) -> None:
+        if getattr(self, name) == 0:
+            raise BadInput(f"{name} is 0: nothing would be learned, choose it above 0")
+
+
+def _share(turn: int, turns: int) -> float:
+    """How much of so many turns is over, 0 to 1."""
+    return min(turn / turns, 1.0) if turns else 1.0
+
+
+@dataclass(frozen=True)
+class DeepSettings(NetworkSettings):
     """How a network learns the advisors' values, where tables would be too large.
 
-    >>> DeepSettings(hidden=(128, 128)).double
-    True
+    >>> DeepSettings(hidden=(128, 128)).batch
+    32
     """
 
     split: str = option(
@@ -48,70 +119,59 @@ class DeepSettings:
     torso: str = option("shared", "who shares a network: shared (all with the same view), group, or advisor (nobody)")
     convolutions: tuple[int, ...] = option((), "filters of the 3 x 3 convolutions, for images; none: a flat input")
     strides: tuple[int, ...] = option((), "stride of each convolution; none: 1")
-    hidden: tuple[int, ...] = option((64, 64), "units of the hidden layers")
-    learning_rate: float = option(5e-4, "step size of Adam")
-    batch: int = option(32, "transitions in a batch")
-    replay: int = option(50_000, "transitions remembered")
-    starts: int = option(1_000, "transitions before the first update")
-    update_every: int = option(4, "transitions for each update")
-    updates_at_once: int = option(8, "updates made in one compiled call, one after the other")
     target_every: int = option(1_000, "updates after which the target network is copied")
-    double: bool = option(True, "let the learning network choose and the target network value the next action")
+    double: bool = option(False, "let the learning network choose and the target network value the next action")
     loss: str = option("huber", "huber or squared")
     n_step: int = option(1, "rewards summed before bootstrapping")
     clip_norm: float = option(10.0, "largest norm of a gradient; 0: any")
     clip_rewards: bool = option(False, "clip every reward to [-1, 1] while learning")
+    random_start: bool = option(False, "act at random until the first update, whatever epsilon is")
+    epsilon_schedule: str = option("linear", f"how epsilon_start falls to epsilon: {', '.join(SCHEDULES)}")
     epsilon_start: float = option(1.0, "probability of a random action in the beginning; it falls to epsilon")
     epsilon_turns: int = option(10_000, "transitions until it has fallen")
-    envs: int = option(1, "games played side by side; an environment of one's own may be played only once")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, known in (("split", SPLITS), ("torso", TORSOS), ("loss", LOSSES)):
             if getattr(self, name) not in known:
                 raise unknown(name, getattr(self, name), known)
-        for name in ("convolutions", "strides", "hidden"):
-            value = getattr(self, name)
-            if not isinstance(value, tuple | list):
-                raise BadInput(f"{name} is {short(repr(value))}: give whole numbers")
-            object.__setattr__(self, name, tuple(whole_number(name, each, 1) for each in value))
+        for name in ("convolutions", "strides"):
+            self._whole_numbers(name)
         if self.strides and len(self.strides) != len(self.convolutions):
             raise BadInput(f"{len(self.strides)} strides for {len(self.convolutions)} convolutions: give one for each")
-        for name in ("batch", "replay", "update_every", "updates_at_once", "target_every", "n_step"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1, _MOST.get(name, (1 << 63) - 1)))
-        object.__setattr__(self, "envs", whole_number("envs", self.envs, 1, _SIDE_BY_SIDE))
-        for name in ("starts", "epsilon_turns"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
-        for name, high in (("learning_rate", 1.0), ("clip_norm", math.inf), ("epsilon_start", 1.0)):
-            object.__setattr__(self, name, _number(name, getattr(self, name), 0.0, high))
-        if self.learning_rate == 0:
-            raise BadInput("learning_rate is 0: nothing would be learned, choose it above 0")
-        for name in ("double", "clip_rewards"):
+        for name in ("target_every", "n_step"):
+            self._whole(name, 1)
+        self._whole("epsilon_turns")
+        for name, high in (("clip_norm", math.inf), ("epsilon_start", 1.0)):
+            self._put(name, _number(name, getattr(self, name), 0.0, high))
+        for name in ("double", "clip_rewards", "random_start"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {short(repr(getattr(self, name)))}: give true or false")
-        if self.batch * self.updates_at_once > _MOST_AT_ONCE:
-            raise BadInput(
-                f"{self.updates_at_once} updates at once with batches of {self.batch} read too much in one call: "
-                f"let their product be at most {_MOST_AT_ONCE}"
-            )
-        if self.replay < self.batch:
-            raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
+        schedule_named("epsilon_schedule", self.epsilon_schedule)
+        check_ends("epsilon_schedule", self.epsilon_schedule, epsilon_start=self.epsilon_start)
+
+    def exploring(self, epsilon: float, turn: int) -> float:
+        """The probability of a random action in a turn, where it falls to `epsilon`.
+
+        >>> deep = DeepSettings(epsilon_turns=100)
+        >>> deep.exploring(0.2, 0), round(deep.exploring(0.2, 50), 9), deep.exploring(0.2, 100)
+        (1.0, 0.6, 0.2)
+        """
+        way = 1.0 - _share(turn, self.epsilon_turns)
+        return SCHEDULES[self.epsilon_schedule](epsilon, self.epsilon_start, way)
 
 
 CRITICS = ("beside", "shared", "one")
 
 
 @dataclass(frozen=True)
-class ContinuousSettings:
+class ContinuousSettings(NetworkSettings):
     """How an actor and its critics learn, where actions are real numbers: soft actor-critic.
 
     >>> ContinuousSettings(hidden=(64, 64)).critics
     'beside'
     """
 
-    critics: str = option(
-        "beside", "beside: the actor follows one critic, as in plain SAC, and beside it another one values the same "
-        "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
-    )  # fmt: skip
     hidden: tuple[int, ...] = option((256, 256), "units of the hidden layers")
     learning_rate: float = option(3e-4, "step size of Adam")
     batch: int = option(256, "transitions in a batch")
@@ -119,36 +179,27 @@ class ContinuousSettings:
     starts: int = option(5_000, "transitions with actions by chance, before the first update")
     update_every: int = option(1, "transitions for each update")
     updates_at_once: int = option(1, "updates made in one compiled call, one after the other")
+    critics: str = option(
+        "beside", "beside: the actor follows one critic, as in plain SAC, and beside it another one values the same "
+        "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
+    )  # fmt: skip
     beside_every: int = option(4, "updates for each update of the critic beside")
     tau: float = option(0.005, "how far the target networks follow at each update")
     temperature: float = option(0.0, "weight of the entropy; 0: tuned to the target entropy")
     target_entropy: float | None = option(None, "entropy that the temperature aims at; not given: -1 a dimension")
-    envs: int = option(1, "games played side by side; an environment of one's own may be played only once")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.hidden:
+            raise BadInput(f"hidden is {short(repr(self.hidden))}: give whole numbers")
         if self.critics not in CRITICS:
             raise unknown("critics", self.critics, CRITICS)
-        if not isinstance(self.hidden, tuple | list) or not self.hidden:
-            raise BadInput(f"hidden is {short(repr(self.hidden))}: give whole numbers")
-        object.__setattr__(self, "hidden", tuple(whole_number("hidden", each, 1) for each in self.hidden))
-        for name in ("batch", "replay", "update_every", "updates_at_once", "beside_every"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1, _MOST.get(name, (1 << 31) - 1)))
-        object.__setattr__(self, "envs", whole_number("envs", self.envs, 1, _SIDE_BY_SIDE))
-        object.__setattr__(self, "starts", whole_number("starts", self.starts))
-        for name, high in (("learning_rate", 1.0), ("tau", 1.0), ("temperature", math.inf)):
-            object.__setattr__(self, name, _number(name, getattr(self, name), 0.0, high))
-        for name in ("learning_rate", "tau"):
-            if getattr(self, name) == 0:
-                raise BadInput(f"{name} is 0: nothing would be learned, choose it above 0")
+        self._whole("beside_every", 1, (1 << 31) - 1)
+        for name, high in (("tau", 1.0), ("temperature", math.inf)):
+            self._put(name, _number(name, getattr(self, name), 0.0, high))
+        self._above_0("tau")
         if self.target_entropy is not None:
-            object.__setattr__(self, "target_entropy", finite_number("target_entropy", self.target_entropy))
-        if self.batch * self.updates_at_once > _MOST_AT_ONCE:
-            raise BadInput(
-                f"{self.updates_at_once} updates at once with batches of {self.batch} read too much in one call: "
-                f"let their product be at most {_MOST_AT_ONCE}"
-            )
-        if self.replay < self.batch:
-            raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
+            self._put("target_entropy", finite_number("target_entropy", self.target_entropy))
 
 
 NETWORKS: dict[str, Any] = {"deep": DeepSettings, "continuous": ContinuousSettings}
@@ -222,6 +273,8 @@ class Settings:
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
         if self.deep is not None and self.epsilon_half:
             raise BadInput("epsilon_half is for tables, and a network has epsilon_turns: choose that in its place")
+        if self.deep is not None:
+            check_ends("epsilon_schedule", self.deep.epsilon_schedule, epsilon=self.epsilon)
 
     @property
     def planned(self) -> str:

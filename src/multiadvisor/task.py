@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.aggregations import aggregation_named
 from multiadvisor.errors import BadInput, short
 from multiadvisor.grid import Grid
 from multiadvisor.plannings import planning_named
@@ -86,6 +87,8 @@ class Focus:
     """A step size of its own; None: the agent's."""
     planning: str | None = None
     """A planning of its own; None: the agent's."""
+    aggregation: str | None = None
+    """How it is heard, with all others that name the same; None: as the agent's settings have it."""
     mapping: str | None = None
     """The scale on which its values are moved: `log:k`, for rewards of at least 0; None: the plain one."""
     mapped_alpha: float = 1.0
@@ -205,6 +208,63 @@ class World:
         return True
 
 
+class Aims(NamedTuple):
+    """Where the advisors of a bank look in one state, and how loudly they say so."""
+
+    place: np.ndarray  # [n] int64 the goal of each, FRONTIER, or -1: it is silent
+    voice: np.ndarray  # [n] what its weight is multiplied by
+
+
+FRONTIER = -2
+"""In the place of a goal: whatever was never tried."""
+
+
+class Look(NamedTuple):
+    """What a bank knows where it is asked for aims."""
+
+    met: np.ndarray
+    """[n] bool: whether an advisor was ever paid in this room."""
+    turns: int
+    """Turns that were learned from in this room, or a very large number where nothing is to be explored."""
+    worth: Callable[[Any, Any], np.ndarray]
+    """From local states [i] and places [k] to what reaching a place is worth at best [i, k]: 1 one step away, gamma of
+    the egocentric advisors times that for every step more; 0 where nobody has been."""
+
+
+@dataclass(frozen=True)
+class Goals:
+    """A bank of general value functions for an environment: one for each place, which is paid 1 there and ends.
+
+    They share one local state and all learn from every transition. An advisor points at one of the places, another one
+    from turn to turn where what it wants moves, and says what its general value function does.
+    """
+
+    states: int
+    """The number of local states of a room."""
+    place: np.ndarray
+    """[states] int64: the goal that is reached in a local state, -1: none."""
+    local: Callable[[Any], int]
+    """From the observation to the local state."""
+    aim: Callable[[Any, Look], Aims]
+    """From the observation, and what is known already, to where each advisor looks."""
+    paid: Callable[[Any, Any, float], np.ndarray]
+    """From an observation, the next one and the reward to what each advisor was paid [n], in units of its goal."""
+    rooms: int = 1
+    """Parts of the world with tables of their own."""
+    room: Callable[[Any], int] = lambda observation: 0
+    """From the observation to the room."""
+    cut: Callable[[Any, Any], bool] = lambda observation, following: False
+    """Whether the way from an observation to the next one is none: somewhere else a new life begins."""
+    sweeps: int = 10
+    """How often all that was observed is replayed after every game."""
+    wary: float = math.inf
+    """Nothing is tried at random where an advisor with a negative weight expects more than this."""
+    mark: Callable[[np.ndarray, int, float], None] | None = None
+    """Draws a place into the environment's own picture, with a strength from -1, a fear, to 1, a wish."""
+    restless: float = 0.0
+    """The probability of a random action also without learning: it frees whoever is stuck between two wishes."""
+
+
 class Layout(NamedTuple):
     """Where the advisors' values lie in the one flat table: row = offset[j] + stride[j] * local state."""
 
@@ -248,6 +308,10 @@ class Task:
     """For finite worlds, what people call the states."""
     observation_names: tuple[str, ...] = ()
     """For environments, what people call the components of the observation; none where nobody has named them."""
+    goals: Goals | None = None
+    """For environments: a bank of general value functions in the place of a table for each advisor."""
+    usual: dict[str, Any] = field(default_factory=dict)
+    """Settings, and flags of `train`, whose defaults are others for this task, by name."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of a game from the advisors' returns [games, n], for example touches."""
     correction: Focus | None = None
@@ -314,6 +378,15 @@ class Task:
     def first_action(self) -> int:
         """The number of the first action: that of the environment's own action space, else 0."""
         return 0 if self.adapter is None else self.adapter.first_action
+
+    def played(self, action: int) -> Any:
+        """The environment's own action of one that is counted from 0."""
+        return action if self.adapter is None else self.adapter.played(action)
+
+    def numbered(self, action: Any) -> int:
+        """One of the environment's own actions, of a finite choice, counted from 0."""
+        several = None if self.adapter is None else self.adapter.several
+        return int(action - self.first_action if several is None else several.number(action))
 
     def gammas(self, gamma: float) -> np.ndarray:
         """gamma_j [n]: each advisor's own discount, or the given one."""
@@ -406,6 +479,8 @@ class Task:
         whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
         if any(f.mapping is not None for f in self.foci):
             whole.append([[f.mapping, repr(float(f.mapped_alpha))] for f in self.foci])
+        if any(f.aggregation is not None for f in self.foci):
+            whole.append([f.aggregation for f in self.foci])
         if self.correction is not None:
             whole.append([self.correction.states, repr(self.correction.alpha)])
         if self.arbitrator is not None:
@@ -452,7 +527,7 @@ class Task:
         arbitrator: Focus | None = None,
         **options: Any,
     ) -> Task:
-        """A task from any Gymnasium or MO-Gymnasium environment with Discrete or Box actions, or from the name of one.
+        """A task from any Gymnasium or MO-Gymnasium environment or its name; actions are a finite choice, or Box.
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
@@ -495,6 +570,8 @@ def check_foci(foci: Sequence[Focus]) -> None:
             raise BadInput(f"mapped_alpha of focus {focus.name!r} is {focus.mapped_alpha}: choose above 0, at most 1")
         if focus.planning is not None:
             planning_named(focus.planning)
+        if focus.aggregation is not None:
+            aggregation_named(focus.aggregation)
         if focus.states is not None and focus.states < 1:
             raise BadInput(f"focus {focus.name!r} has {focus.states} local states: give at least 1, or None to count")
         if focus.table is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +19,8 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import lacking
+from multiadvisor.runs.png import SIGNATURE, pixels
+from multiadvisor.runs.trace import Trace
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.task import Task
 from multiadvisor.worlds.render import picture
@@ -173,6 +176,74 @@ def poster(games: Sequence[Sequence[np.ndarray]], moments: Sequence[float] = (0.
     content = io.BytesIO()
     image.save(content, "PNG", optimize=True)
     return content.getvalue()
+
+
+# ---- any game of a trace ---------------------------------------------------------------------------------------------
+_WIDE = 480  # pixels, at least
+_TERMS = 6  # lines of the caption
+
+
+def trace_frames(trace: Trace, game: int, turns: Sequence[int] | None = None, title: str = "") -> Iterator[np.ndarray]:
+    """The pictures of one game, each above what its terms have paid so far; of all turns, or of these."""
+    if trace.pictures is None:
+        raise BadInput("the trace has no pictures: record it with them")
+    span, returns, rewards = trace.span(game), trace.returns(game), trace.rewards(game)
+    length, weights = span.stop - span.start, trace.weights
+    names, groups = list(trace.names), [one.get("group") or one["name"] for one in trace.header["advisors"]]
+    terms = list(dict.fromkeys(names if len(names) <= _TERMS else groups))[:_TERMS]
+    members = [[j for j, pair in enumerate(zip(names, groups, strict=True)) if term in pair] for term in terms]
+    most = max(float(np.abs(returns[:, part].sum(axis=1)).max()) for part in members) or 1.0
+    for turn in range(length + 1) if turns is None else turns:
+        action = trace.header["actions"][trace.choice[span.start + turn]] if turn < length else "the end"
+        score = float(returns[turn] @ weights)
+        head = f"{title}turn {turn}: {action}   score {score:g}"
+        lines = []
+        for term, part in zip(terms, members, strict=True):
+            now = float(rewards[turn, part].sum()) if turn < length else 0.0
+            lines.append((term, float(returns[turn, part].sum()), now))
+        yield _captioned(_seen(trace.pictures[span.start + game + turn]), head, lines, most)
+
+
+def _seen(content: bytes) -> Any:
+    """A picture, or a text as one."""
+    if content.startswith(SIGNATURE):
+        image = Image.fromarray(pixels(content))
+    else:
+        rows = re.sub(r"\x1b\[[\d;]*m", "", content.decode("utf-8", "replace")).splitlines() or [""]
+        wide, tall = 12, 20
+        image = Image.new("RGB", (wide * (2 + max(map(len, rows))), tall * (1 + len(rows))), PAPER)
+        brush = ImageDraw.Draw(image)
+        for at, row in enumerate(rows):
+            for k, sign in enumerate(row):
+                brush.text((wide * (1 + k), tall * at + 8), sign, INK, _font(16))
+    larger = -(-_WIDE // image.width)
+    return image.resize((image.width * larger, image.height * larger), Image.Resampling.NEAREST)
+
+
+def _captioned(image: Any, head: str, lines: Sequence[tuple[str, float, float]], most: float) -> np.ndarray:
+    step, size = 24, 15
+    width, height = _even(image.width), _even(image.height + step * (len(lines) + 1) + 12)
+    canvas = Image.new("RGB", (width, height), PAPER)
+    canvas.paste(image, (0, 0))
+    brush, font = ImageDraw.Draw(canvas), _font(size)
+    brush.text((8, image.height + 6), head, INK, font)
+    middle, reach = round(width * 0.62), round(width * 0.3)
+    for k, (name, total, now) in enumerate(lines, start=1):
+        at = image.height + 8 + k * step
+        paid = f"  {now:+.3g}" if now else ""
+        brush.text((8, at), f"{name}  {total:g}{paid}", QUIET, font)
+        end = middle + round(reach * total / most)
+        brush.rectangle((min(middle, end), at + 4, max(middle, end), at + size), fill=FOR if total >= 0 else AGAINST)
+        brush.line((middle, at + 1, middle, at + size + 3), INK)
+    return np.asarray(canvas)
+
+
+def save_video(pictures: Iterable[np.ndarray], path: Path) -> None:
+    """As a GIF or an MP4, by the name's ending."""
+    coder = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
+    if coder is None:
+        raise BadInput(f"{str(path)!r} is no name of a video: let it end in .mp4 or .gif")
+    write_atomically(path, coder(pictures))
 
 
 def save_game(task: Task, trace: dict[str, Any], title: str, base: Path) -> list[np.ndarray]:

@@ -38,7 +38,7 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     code, told, _ = call(capsys, "evaluate", out, "--games", "2", "--json")
     assert code == 0
     assert json.loads(told)["games"] == 2
-    code, _, error = call(capsys, *longer, "--out", out, "--resume", "--no-double")
+    code, _, error = call(capsys, *longer, "--out", out, "--resume", "--double")
     assert (code, len(error.splitlines())) == (2, 1)
     assert "has another double" in error
 

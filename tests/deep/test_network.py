@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from multiadvisor.deep.backend import jax
-from multiadvisor.deep.network import Layer, Network, initial, plan_networks
+from multiadvisor.deep.network import Layer, Network, initial, plain, plan_networks
 from multiadvisor.errors import BadInput
 
 VECTOR = [(1, 1, 1)] * 3
@@ -66,6 +66,7 @@ def test_any_sharing_equals_loops_over_units(who, hidden, seed):
         for b in range(2):
             expected = [by_hand(network, run, j, observation[run, b]) for j in range(len(who))]
             np.testing.assert_allclose(advice[run, b], expected, rtol=1e-4, atol=1e-5)
+    assert np.array_equal(plain(network)(observation), advice)  # as it acts, bit for bit
 
 
 def test_who_shares_a_network():

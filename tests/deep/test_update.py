@@ -205,7 +205,7 @@ def test_first_steps_of_adam_and_the_target_by_hand():
     batch = batch_of([0], [0], [[9, -9]], [[0, 0]], [1])
     state = start(network)
     before = leaves_of(network)
-    state, loss = update(state, repeated(batch, 1))
+    state, loss = update(state, repeated(batch, 1), np.full(1, 0.01, np.float32))
     np.testing.assert_allclose(loss, [[64, 81]], rtol=1e-6)
     moved = np.array(state.network.last.weight) - before[0]
     np.testing.assert_allclose(moved.reshape(2, 2, 3)[0], [[0.01, 0, 0], [-0.01, 0, 0]], rtol=1e-3)
@@ -213,7 +213,7 @@ def test_first_steps_of_adam_and_the_target_by_hand():
     assert equal(leaves_of(state.target), before)
     for number in range(2, 8):
         old = leaves_of(state.target)
-        state, _ = update(state, repeated(batch, 1))
+        state, _ = update(state, repeated(batch, 1), np.full(1, 0.01, np.float32))
         assert int(state.updates) == number
         if number in (3, 6):
             assert equal(leaves_of(state.target), leaves_of(state.network))
@@ -221,7 +221,7 @@ def test_first_steps_of_adam_and_the_target_by_hand():
             assert equal(leaves_of(state.target), old)
             assert not equal(leaves_of(state.target), leaves_of(state.network))
     # the same seven in one call, the losses summed
-    again, total = update(start(network), repeated(batch, 7))
+    again, total = update(start(network), repeated(batch, 7), np.full(7, 0.01, np.float32))
     assert int(again.updates) == 7
     np.testing.assert_allclose(leaves_of(again.network)[0], leaves_of(state.network)[0], rtol=1e-5)
     np.testing.assert_allclose(leaves_of(again.target)[0], leaves_of(state.target)[0], rtol=1e-5)
@@ -238,7 +238,7 @@ def test_runs_do_not_disturb_each_other():
     start, update = make_update(deep, rules(empathic, np.ones(2)))
     for other in (batch, wrong):
         both = Batch(*(np.concatenate(parts) for parts in zip(batch, other, strict=True)))
-        state, loss = update(start(initial(plan, (0, 1))), repeated(both, 2))
+        state, loss = update(start(initial(plan, (0, 1))), repeated(both, 2), np.full(2, 0.01, np.float32))
         results.append([leaf[0] for leaf in leaves_of(state.network)])
     assert equal(*results)
     assert np.isfinite(loss[0]).all()

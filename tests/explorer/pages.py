@@ -117,11 +117,14 @@ def visit(page: Any, fragments: list[str], read: str) -> list[Any]:
     return page.evaluate(
         f"""async (fragments) => {{
           const [found, go] = [[], {GO}];
+          explorer.waiting = true; // each state is drawn once, here
           for (const fragment of fragments) {{
             await go(fragment);
             explorer.draw();
             found.push({read});
           }}
+          explorer.waiting = false;
+          explorer.schedule();
           return found;
         }}""",
         fragments,

@@ -19,7 +19,7 @@ STATES = {  # each with something that is seen there when all of it has come
     "compare": ("view=compare&turn=13", "They part in turn"),
     "gallery": ("view=gallery", "attractor"),
     "bridge": ("view=gallery&exhibit=bridge", "never ends"),
-    "learning": ("view=learning", "last epoch"),
+    "learning": ("view=learning", "at the end"),
     "no-board": ("run=2&turn=1", "This task has no board"),
 }
 
@@ -62,7 +62,7 @@ def test_the_first_board_takes_the_page_less_than_1_s_of_work(calm: Site) -> Non
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.reload()
         page.wait_for_selector(DRAWN, state="attached")
-        until(page, "explorer.shown.run.n", 77)
+        until(page, "window.explorer?.shown?.run.n", 77)
         metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
         print(f"first board after {metrics['TaskDuration']:.2f} s of work, {page.evaluate('explorer.first'):.0f} ms")
     assert 0 < metrics["TaskDuration"] < 1
@@ -80,6 +80,32 @@ def test_300_turns_of_two_agents_take_at_most_17_ms_a_frame(calm: Site) -> None:
                 break
     print(f"p95 frame {sorted(taken)[285]:.1f} ms, median {sorted(taken)[150]:.1f} ms")
     assert sorted(taken)[285] <= 17
+
+
+STILL_DRAWN = """() => {
+  const { player, game, store } = explorer;
+  const drawn = (turn, fraction) => {
+    store.set({ turn });
+    player.fraction = fraction;
+    explorer.draw();
+    return game.board.still;
+  };
+  player.playing = true;
+  const [first, between, next] = [drawn(5, 0), drawn(5, 0.5), drawn(6, 0)];
+  const listed = [...document.querySelectorAll(".bars + details tbody tr")].filter((row) => !row.hidden).length;
+  player.playing = false;
+  return [first === between, between === next, listed];
+}"""
+
+
+def test_between_two_turns_only_what_moves_is_drawn_and_long_lists_are_cut(calm: Site) -> None:
+    with calm.tab("run=1&all=1&turn=5") as page:
+        trace, game = calm.explorer.library.recorded(entry(calm, 1).id, 0)
+        names = entry(calm, 1).agent.advice(trace.states(game)[6])[0]
+        assert len(names) > 24
+        assert page.evaluate(STILL_DRAWN) == [True, False, 24]
+        rows = page.locator(".bars + details tbody tr")
+        expect(rows.locator("visible=true")).to_have_count(len(names))
 
 
 FRAMES = """async () => {

@@ -55,6 +55,69 @@ def test_png_csv_and_html_from_the_page(served: Site, browser: Any, tmp_path: Pa
     check_it_plays(browser, tmp_path, file, served)
 
 
+INK = """async (bytes) => {
+  const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)], { type: "image/png" }));
+  const canvas = new OffscreenCanvas(picture.width, picture.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(picture, 0, 0);
+  const colours = (from, width) => {
+    const { data } = context.getImageData(from, 0, width, picture.height);
+    const seen = new Set();
+    for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255) seen.add(data.slice(at, at + 3).join());
+    return seen.size;
+  };
+  const half = picture.width >> 1;
+  return [picture.width, colours(0, half), colours(picture.width - half, half)];
+}"""
+
+
+def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
+    entries = list(served.explorer.library.entries.values())
+    traces = [served.explorer.library.recorded(entry.id, 0) for entry in entries[:2]]
+    with served.tab("view=compare&turn=30") as page:
+        boards, sheet = list(take(page, "Boards as PNG")), take(page, "Games as CSV")
+        one = page.evaluate("explorer.compare.boards[0].canvas.width")
+        width, left, right = page.evaluate(INK, boards)
+        assert width > 2 * one  # both of them, and nothing of either is empty
+        assert min(left, right) > 20
+        rows = list(csv.DictReader(io.StringIO(sheet.decode())))
+        assert [row["run"] for row in rows] == [
+            f"{k + 1} {entries[k].name}" for k, (trace, game) in enumerate(traces) for _ in range(trace.turns[game])
+        ]
+        served.go(page, "view=gallery&exhibit=two-goal")
+        assert page.evaluate(INK, list(take(page, "Board as PNG")))[1] > 5
+        assert take(page, "Game as CSV").startswith(b"turn,place,action")
+        entries[1].epochs, entries[1].transitions = [{"epoch": e + 1, "score": 2.5 * e} for e in range(3)], 100
+        try:
+            page.reload()
+            served.go(page, "view=learning")
+            expect(page.locator(".charts h3")).to_have_text(["pac-boy"])
+            assert page.evaluate(INK, list(take(page, "Curves as PNG")))[1] > 5
+            rows = list(csv.DictReader(io.StringIO(take(page, "Curves as CSV").decode())))
+        finally:
+            entries[1].epochs, entries[1].transitions = [], None
+        assert [(row["transitions"], float(row["score"])) for row in rows] == [("100", 0), ("200", 2.5), ("300", 5)]
+        served.go(page, "run=99", loaded=False)
+        page.get_by_text("Export", exact=True).click()
+        expect(page.get_by_text("There is nothing here yet to take away.")).to_be_visible()
+
+
+def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served: Site) -> None:
+    entries = list(served.explorer.library.entries.values())
+    for entry in entries:
+        entry.epochs = [{"epoch": 1, "score": 1.0}]
+    try:
+        with served.tab("run=2&other=0") as page:
+            file = take(page, "Page as HTML").decode()
+        inside = json.loads(re.search(r'id="embedded">(.*?)</script>', file)[1])
+        assert [one["name"] for one in inside["runs"]] == [entries[2].name]
+        assert [curve["task"] for curve in inside["curves"]] == [entries[2].task["name"]]
+        assert len(served.explorer.library.curves()) == 3
+    finally:
+        for entry in entries:
+            entry.epochs = []
+
+
 def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> None:
     """Opened from the disc, with everything else out of reach."""
     path = folder / "game.html"

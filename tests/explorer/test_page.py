@@ -72,6 +72,20 @@ def test_every_exhibit_has_its_verdict(calm: Site) -> None:
     assert "one of the exact ones" in told["noise"]
 
 
+def test_the_gallery_says_that_it_is_solving_and_keeps_to_the_cap(calm: Site) -> None:
+    held: list[Any] = []
+    with calm.tab("view=gallery&exhibit=two-goal&gamma=0.5") as page:
+        page.route("**/api/gallery/**", lambda route: held.append(route))
+        calm.go(page, "view=gallery&exhibit=two-goal&gamma=0.99999", loaded=False)
+        expect(page.get_by_text("Solving")).to_be_visible()
+        expect(page.get_by_label("Gamma, exactly")).to_have_value("0.999")
+        (route,) = held
+        assert "gamma=0.999&" in route.request.url
+        route.continue_()
+        expect(page.get_by_text("Solving")).to_be_hidden()
+        expect(page.locator('#verdict[data-gamma="0.999"]')).to_be_visible()
+
+
 # ---- playing ---------------------------------------------------------------------------------------------------------
 def test_a_journey_by_keyboard_alone(calm: Site) -> None:
     def is_now(**wanted: Any) -> None:
@@ -243,7 +257,7 @@ def test_a_linear_run_is_called_linear_on_the_page(browser: Any) -> None:
     with site(browser, {"one": linear, "two": linear}) as served, served.tab() as page:
         expect(page.get_by_label("Run", exact=True).locator("option").first).to_have_text("one (linear 0.9)")
         served.go(page, "view=compare")
-        expect(page.locator("#divergence")).to_contain_text("linear 0.9:")
+        expect(page.locator("#divergence")).to_contain_text(re.compile("one, linear 0.9: .* two, linear 0.9: "))
         expect(page.locator("#divergence")).not_to_contain_text("empathic")
 
 
@@ -285,3 +299,16 @@ def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm: Site) 
         until(page, "explorer.store.state.turn", fork)
         chosen = "[...document.querySelectorAll('.bar.chosen')].map((bar) => Number(bar.dataset.action))"
         until(page, chosen, [int(trace.action[fork]) for trace in traces])
+
+
+def test_another_game_is_compared_and_both_runs_have_their_numbers(calm: Site) -> None:
+    traces = [calm.explorer.library.recorded(entry(calm, k).id, 2)[0] for k in range(2)]
+    with calm.tab("view=compare") as page:
+        page.get_by_label("Game").select_option("2")
+        until(page, "[explorer.store.state.game, explorer.store.state.turn]", [2, 0])
+        ends = page.get_by_role("row", name="score at the end").get_by_role("cell")
+        expect(ends).to_have_text([f"{trace.score[0]:+.0f}".replace("-", "\u2212") for trace in traces])
+        turns = page.get_by_role("row", name="turns", exact=True).or_(
+            page.locator("tr", has_text=re.compile("^turns\\d"))
+        )
+        expect(turns.first.get_by_role("cell")).to_have_text([str(int(trace.turns[0])) for trace in traces])

@@ -200,3 +200,33 @@ def test_a_folder_of_somebody_elses_is_left_alone(tmp_path):
     with pytest.raises(mad.BadInput, match="holds no run"):
         begin(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_the_best_epoch_is_kept_and_found_again(tmp_path):
+    """Interrupted and resumed, the same epoch is the best one, and its folder holds what it was then."""
+    out = tmp_path / "a"
+
+    def go(epochs, tell=lambda turns, epoch: None, **how):
+        task, settings, schedule = mad.make("three-fruits"), Settings(seed=2), Schedule(epochs, 20, 5)
+        return training.begin(task, settings, schedule, out, True, **how).run(tell)
+
+    with pytest.raises(KeyboardInterrupt):
+        go(6, lambda turns, epoch: stop_at(epoch, 2), keep_best=True)
+    done = go(6)  # goes on keeping it, without being told again
+    scores = [epoch["score"] for epoch in done.epochs]
+    first = scores.index(max(scores))
+    assert done.best == done.result()["best"] == {"epoch": first + 1, "score": scores[first]}
+    kept, record = load_with_record(out / "best")
+    assert (kept.turns, len(record["epochs"])) == (20 * (first + 1), first + 1)
+    assert kept.evaluate(5, seeds=(first + 1,)).score == scores[first]
+    assert load_with_record(out)[1]["best"] == done.best
+    assert 0 < first < 5  # so that neither the first nor the last would do
+
+
+@pytest.mark.parametrize("more", [["--games", "2"], ["--out", "a", "--games", "0"]])
+def test_nothing_to_keep_the_best_of_is_one_line(tmp_path, monkeypatch, capsys, more):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "three-fruits", "--epochs", "1", "--keep-best", *more]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "give --out, and --games above 0" in error

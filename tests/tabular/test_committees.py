@@ -44,6 +44,18 @@ def test_every_aggregation(aggregation, planning):
     assert_close_parity(committee(), 600, aggregation=aggregation, planning=planning, epsilon=0.2)
 
 
+@pytest.mark.parametrize("aggregation", [name for name in AGGREGATIONS if name not in LEARNED])
+def test_each_is_heard_as_itself_and_not_as_the_sum(aggregation):
+    """By its array form on what the advisors say, as kernel and reference might both have been told of another one."""
+    task = committee()
+    agent, kind = mad.MultiAdvisor(task, aggregation=aggregation), AGGREGATIONS[aggregation]
+    agent._learner.table[:] = np.random.default_rng(0).normal(size=agent._learner.table.shape)
+    told = agent._learner.consult(task.deal())
+    wanted = kind(told.advice, told.weights, kind.parameter)
+    np.testing.assert_allclose(agent._learner.preferences(task.deal()), wanted, rtol=1e-12)
+    assert aggregation == "sum" or not np.allclose(wanted, told.weights @ told.advice)
+
+
 @pytest.mark.parametrize(
     "aggregation", ["early=max", "early=max,late=max", "j0=majority,late=max,ranks", "early=max,max"]
 )

@@ -16,8 +16,9 @@ import multiadvisor as mad
 from multiadvisor.worlds.builtin import TASKS
 from multiadvisor.worlds.environments import MOWorldEnv, WorldEnv, WorldVectorEnv, planes
 from multiadvisor.worlds.registration import environment_name
+from multiadvisor.worlds.registry import ENVIRONMENTS
 
-NAMES = [environment_name(task) for task in TASKS]
+NAMES = [environment_name(task) for task in TASKS if task not in ENVIRONMENTS]
 BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits", "TwoGoal", "Bridge"]
 SHORT = {"Racetrack": {"limit": 60}, "Fishery": {"years": 6}, "DynaMaze": {"limit": 60}}  # so that games end here
 BOTH = [(name, "compact") for name in NAMES] + [(name, "image") for name in BOARDS]

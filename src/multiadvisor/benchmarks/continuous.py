@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.benchmarks.deep import _cpu, _missing, one_thread
+from multiadvisor.benchmarks.deep import PEERS, _cpu, _missing, bare, peers
 from multiadvisor.benchmarks.tables import machine
-from multiadvisor.extras import install, require
+from multiadvisor.extras import require
 from multiadvisor.progress import JobsBar
 from multiadvisor.settings import ContinuousSettings
 from multiadvisor.task import Focus, Task
@@ -51,25 +51,6 @@ CASES = {
 }  # fmt: skip
 
 
-def _peers() -> dict[str, Any]:
-    """SAC of SBX and of Stable-Baselines3, those that are installed."""
-    found: dict[str, Any] = {}
-    try:
-        from sbx import SAC as Sbx
-
-        found["sbx"] = Sbx
-    except ImportError:
-        pass
-    try:
-        from stable_baselines3 import SAC as Sb3
-
-        one_thread()
-        found["sb3"] = Sb3
-    except ImportError:
-        pass
-    return found
-
-
 def _own(environment: str, size: Size, task: Task | None = None) -> MultiAdvisor:
     task = task or make(f"gymnasium:{environment}")
     return MultiAdvisor(task, gamma=_GAMMA, seed=0, continuous=size.settings)
@@ -79,8 +60,9 @@ def _other(kind: Any, environment: str, size: Size) -> Any:
     """The same figures."""
     own = size.settings
     return kind(
-        "MlpPolicy", environment, learning_rate=own.learning_rate, buffer_size=own.replay, learning_starts=own.starts,
-        batch_size=own.batch, tau=own.tau, gamma=_GAMMA, train_freq=size.at_once, gradient_steps=size.at_once,
+        "MlpPolicy", bare(environment), learning_rate=own.learning_rate, buffer_size=own.replay,
+        learning_starts=own.starts, batch_size=own.batch, tau=own.tau, gamma=_GAMMA, train_freq=size.at_once,
+        gradient_steps=size.at_once,
         policy_kwargs={"net_arch": list(own.hidden)}, seed=0, device="cpu", verbose=0,
     )  # fmt: skip
 
@@ -100,17 +82,14 @@ def _part(transition: Any) -> float:
 def continuous(rounds: int) -> dict[str, Any]:
     """Milliseconds of CPU for a transition with its update; ratios of the medians."""
     require("deep")
-    peers = _peers()
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "milliseconds": {}, "ratio_to_sbx": {},
                               "ratio_to_sb3": {}, "nine_advisors_to_one": {}, "notes": []}  # fmt: skip
-    for name, package in (("sbx", "sbx-rl"), ("sb3", "stable-baselines3")):
-        if name not in peers:
-            result["notes"].append(f"{package} is not installed, and not compared with: {install('benchmarks')}")
+    others = peers("SAC", result["notes"])
     made = {name: sizes for name, sizes in CASES.items() if not (why := _missing(name)) or _left_out(result, name, why)}
     with JobsBar(sum(map(len, made.values())), 0, None, "continuous") as bar:
         for environment, sizes in made.items():
             for size in sizes:
-                _measure(result, environment, size, peers, rounds)
+                _measure(result, environment, size, others, rounds)
                 bar.done(1)
     return result
 
@@ -120,14 +99,14 @@ def _left_out(result: dict[str, Any], name: str, why: str) -> bool:
     return False
 
 
-def _measure(result: dict[str, Any], environment: str, size: Size, peers: dict[str, Any], rounds: int) -> None:
+def _measure(result: dict[str, Any], environment: str, size: Size, others: dict[str, Any], rounds: int) -> None:
     agents: dict[str, Any] = {"multiadvisor": _own(environment, size), "nine advisors": None}
     agents["nine advisors"] = _own(environment, size, _nine(environment))
-    agents |= {name: _other(kind, environment, size) for name, kind in peers.items()}
+    agents |= {name: _other(kind, environment, size) for name, kind in others.items()}
     spent: dict[str, list[float]] = {name: [] for name in agents}
     for block in range(rounds + 1):
         for name, agent in agents.items():
-            more = {"reset_num_timesteps": block == 0} if name in peers else {"progress": False}
+            more = {"reset_num_timesteps": block == 0} if name in others else {"progress": False}
             turns = size.block if block else _STARTS + 2 * size.at_once  # the first block compiles
             taken = _cpu(agent.learn, turns, **more)
             if block:
@@ -136,7 +115,7 @@ def _measure(result: dict[str, Any], environment: str, size: Size, peers: dict[s
     own = medians["multiadvisor"]
     result["milliseconds"].setdefault(environment, {})[str(size)] = medians
     result["nine_advisors_to_one"].setdefault(environment, {})[str(size)] = medians["nine advisors"] / own
-    for name in peers:
+    for name in others:
         result[f"ratio_to_{name}"].setdefault(environment, {})[str(size)] = medians[name] / own
 
 
@@ -149,7 +128,7 @@ def describe(what: str, result: dict[str, Any]) -> str:
     for environment, sizes in result["milliseconds"].items():
         for size, medians in sizes.items():
             line = f"  {environment:24} {size:18} {medians['multiadvisor']:6.2f}"
-            for name, title in (("sbx", "SBX"), ("sb3", "Stable-Baselines3")):
+            for name, (_, _, title) in PEERS.items():
                 if name in medians:
                     ratio = result[f"ratio_to_{name}"][environment][size]
                     line += f", {title} {medians[name]:.2f} ({ratio:.2f} times)"

@@ -1,15 +1,17 @@
-"""The deep learner with a single advisor, which is DQN, against Stable-Baselines3's: speed and returns.
+"""The deep learner with a single advisor, which is DQN, against SBX's and Stable-Baselines3's: speed and returns.
 
-Both learn with the same network, batch, update frequency and optimiser, on one thread each, in one process, and make
-as many updates in a row.
+All of them learn with the same network, batch, update frequency and optimiser, on one thread each, in one process, and
+make as many updates in a row.
 """
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +29,20 @@ _BLOCK = 4_000  # transitions in a block
 _GAMMA = 0.99
 
 
-def _baselines() -> Any:
-    """Stable-Baselines3's DQN on one thread, or None where it is not installed."""
-    try:
-        from stable_baselines3 import DQN
+PEERS = {"sbx": ("sbx", "sbx-rl", "SBX"), "sb3": ("stable_baselines3", "stable-baselines3", "Stable-Baselines3")}
+"""The module, the package and the name of each library that is compared with."""
 
-        one_thread()
-    except ImportError:
-        return None
-    return DQN
+
+def peers(algorithm: str, notes: list[str]) -> dict[str, Any]:
+    """This algorithm of each of them that is installed, torch on one thread; what is missing is noted."""
+    found: dict[str, Any] = {}
+    for name, (module, package, _) in PEERS.items():
+        try:
+            found[name] = getattr(import_module(module), algorithm)
+            one_thread()
+        except ImportError:
+            notes.append(f"{package} is not installed, and not compared with: {install('benchmarks')}")
+    return found
 
 
 def one_thread() -> None:
@@ -43,6 +50,13 @@ def one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+def bare(environment: str) -> Any:
+    """The environment as our learner makes it: the peers would ask for pictures, whose sparks slow LunarLander down."""
+    import gymnasium
+
+    return gymnasium.make(environment)
 
 
 def _missing(environment: str) -> str | None:
@@ -61,19 +75,23 @@ def _own(environment: str, seed: int, deep: DeepSettings, epsilon: float = 0.05)
 
 
 def _other(kind: Any, environment: str, seed: int, turns: int, deep: DeepSettings, epsilon: float = 0.05) -> Any:
-    """Stable-Baselines3 with the same figures; its target network is copied after transitions, not updates."""
+    """A peer with the same figures; its target network is copied after transitions, not updates.
+
+    SBX does not clip gradients, which saves it some work.
+    """
+    clips = {"max_grad_norm": deep.clip_norm} if "max_grad_norm" in inspect.signature(kind).parameters else {}
     return kind(
-        "MlpPolicy", environment, learning_rate=deep.learning_rate, buffer_size=deep.replay,
+        "MlpPolicy", bare(environment), learning_rate=deep.learning_rate, buffer_size=deep.replay,
         learning_starts=deep.starts, batch_size=deep.batch, gamma=_GAMMA,
         train_freq=deep.update_every * deep.updates_at_once, gradient_steps=deep.updates_at_once,
         target_update_interval=deep.target_every * deep.update_every,
         exploration_fraction=min(deep.epsilon_turns / turns, 1.0), exploration_final_eps=epsilon,
-        exploration_initial_eps=deep.epsilon_start, max_grad_norm=deep.clip_norm,
-        policy_kwargs={"net_arch": list(deep.hidden)}, seed=seed, device="cpu", verbose=0,
+        exploration_initial_eps=deep.epsilon_start, policy_kwargs={"net_arch": list(deep.hidden)}, seed=seed,
+        device="cpu", verbose=0, **clips,
     )  # fmt: skip
 
 
-# Stable-Baselines3 has no double Q-learning; everything else is the same in both.
+# The peers have no double Q-learning, and take random actions until learning starts; everything else is the same.
 _SPEED = DeepSettings(
     hidden=(64, 64), batch=32, update_every=4, updates_at_once=8, starts=1_000, double=False, target_every=250,
     learning_rate=1e-3, replay=50_000, epsilon_turns=5_000,
@@ -87,36 +105,33 @@ def _cpu(work: Callable[..., Any], *arguments: Any, **options: Any) -> float:
 
 
 def deep(rounds: int) -> dict[str, Any]:
-    """Training speed, in blocks that take turns; the ratio of the medians of CPU time."""
-    other = _baselines()
-    result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "transitions_per_second": {}}
-    result |= {"sb3_transitions_per_second": {}, "ratio_to_sb3": {}, "notes": []}
-    if other is None:
-        result["notes"].append(
-            f"stable-baselines3 is not installed, so there is nothing to compare with: {install('benchmarks')}"
-        )
+    """Training speed, in blocks that take turns; the ratios of the medians of CPU time."""
+    result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "transitions_per_second": {}, "notes": []}
+    others = peers("DQN", result["notes"])
+    result |= {f"{name}_transitions_per_second": {} for name in PEERS} | {f"ratio_to_{name}": {} for name in PEERS}
     for environment in ENVIRONMENTS:
         if why := _missing(environment):
             result["notes"].append(f"{environment} was left out: {why}")
             continue
-        agent = _own(environment, 0, _SPEED).learn(_BLOCK, progress=False)
-        peer = None
-        if other is not None:
-            peer = _other(other, environment, 0, 10 * _BLOCK * (rounds + 1), _SPEED)
-            peer.learn(_BLOCK)
-        ours, theirs = [], []
-        for _ in range(rounds):
-            ours.append(_cpu(agent.learn, _BLOCK, progress=False))
-            if peer is not None:
-                theirs.append(_cpu(peer.learn, _BLOCK, reset_num_timesteps=False))
-        result["transitions_per_second"][environment] = _BLOCK / float(np.median(ours))
-        if peer is not None:
-            result["sb3_transitions_per_second"][environment] = _BLOCK / float(np.median(theirs))
-            result["ratio_to_sb3"][environment] = float(np.median(theirs) / np.median(ours))
+        work = {"": partial(_own(environment, 0, _SPEED).learn, _BLOCK, progress=False)}
+        for name, kind in others.items():
+            peer = _other(kind, environment, 0, 10 * _BLOCK * (rounds + 1), _SPEED)
+            work[name] = partial(peer.learn, _BLOCK, reset_num_timesteps=False)
+        spent: dict[str, list[float]] = {name: [] for name in work}
+        for block in range(rounds + 1):
+            for name, learn in work.items():
+                taken = _cpu(learn)
+                if block:  # the first one compiles
+                    spent[name].append(taken)
+        medians = {name: float(np.median(each)) for name, each in spent.items()}
+        result["transitions_per_second"][environment] = _BLOCK / medians[""]
+        for name in others:
+            result[f"{name}_transitions_per_second"][environment] = _BLOCK / medians[name]
+            result[f"ratio_to_{name}"][environment] = medians[name] / medians[""]
     return result
 
 
-class _Case(NamedTuple):
+class Case(NamedTuple):
     """What a comparison of returns is made with."""
 
     turns: int
@@ -126,11 +141,11 @@ class _Case(NamedTuple):
 
 # What Stable-Baselines3's own collection of tuned settings has for its DQN, so that the peer is at its best. There the
 # target network of CartPole is copied every 10 transitions, that is once before each round of 128 updates.
-_RETURNS = {
-    "CartPole-v1": _Case(50_000, 0.04, DeepSettings(
+RETURNS = {
+    "CartPole-v1": Case(50_000, 0.04, DeepSettings(
         hidden=(256, 256), learning_rate=2.3e-3, batch=64, replay=100_000, starts=1_000, update_every=2,
         updates_at_once=128, target_every=128, epsilon_turns=8_000, double=False)),
-    "LunarLander-v3": _Case(100_000, 0.1, DeepSettings(
+    "LunarLander-v3": Case(100_000, 0.1, DeepSettings(
         hidden=(256, 256), learning_rate=6.3e-4, batch=128, replay=50_000, starts=0, update_every=1,
         updates_at_once=4, target_every=250, epsilon_turns=12_000, double=False)),
 }  # fmt: skip
@@ -138,7 +153,7 @@ _GAMES = 20  # in an evaluation
 _LOOKS = 10  # evaluations while it learns; the last one is the final return
 
 
-def _own_curve(environment: str, seed: int, case: _Case, double: bool) -> list[float]:
+def _own_curve(environment: str, seed: int, case: Case, double: bool) -> list[float]:
     agent = _own(environment, seed, replace(case.deep, double=double), case.epsilon)
     return [
         agent.learn(case.turns // _LOOKS, progress=False).evaluate(_GAMES, seeds=(look,)).score
@@ -146,7 +161,7 @@ def _own_curve(environment: str, seed: int, case: _Case, double: bool) -> list[f
     ]
 
 
-def _other_curve(kind: Any, environment: str, seed: int, case: _Case) -> list[float]:
+def _other_curve(kind: Any, environment: str, seed: int, case: Case) -> list[float]:
     from stable_baselines3.common.callbacks import BaseCallback
 
     scores: list[float] = []
@@ -189,16 +204,13 @@ def _summary(curves: list[list[float]]) -> dict[str, Any]:
 
 def deep_returns(rounds: int) -> dict[str, Any]:
     """Greedy games while it learns and at the end, over as many seeds as rounds; a quarter of an hour each."""
-    other = _baselines()
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "environments": {}, "notes": []}
-    if other is None:
-        result["notes"].append(f"stable-baselines3 is not installed: {install('benchmarks')}")
     learners = {
         "multiadvisor": partial(_own_curve, double=False), "multiadvisor_double": partial(_own_curve, double=True),
-        **({} if other is None else {"sb3": partial(_other_curve, other)}),
+        **{name: partial(_other_curve, kind) for name, kind in peers("DQN", result["notes"]).items() if name == "sb3"},
     }  # fmt: skip
-    with JobsBar(len(_RETURNS) * len(learners) * rounds, 0, None, "deep-returns") as bar:
-        for environment, case in _RETURNS.items():
+    with JobsBar(len(RETURNS) * len(learners) * rounds, 0, None, "deep-returns") as bar:
+        for environment, case in RETURNS.items():
             if why := _missing(environment):
                 result["notes"].append(f"{environment} was left out: {why}")
                 continue
@@ -222,9 +234,10 @@ def describe(what: str, result: dict[str, Any]) -> str:
     if what == "deep":
         for name, speed in result["transitions_per_second"].items():
             line = f"  {name:15} {speed:8,.0f} transitions/s"
-            if name in result["ratio_to_sb3"]:
-                peer, ratio = result["sb3_transitions_per_second"][name], result["ratio_to_sb3"][name]
-                line += f", {ratio:.1f} times Stable-Baselines3's {peer:,.0f}"
+            for peer, (_, _, title) in PEERS.items():
+                if name in result[f"ratio_to_{peer}"]:
+                    theirs, ratio = result[f"{peer}_transitions_per_second"][name], result[f"ratio_to_{peer}"][name]
+                    line += f", {ratio:.1f} times {title}'s {theirs:,.0f}"
             lines.append(line)
     else:
         for name, entry in result["environments"].items():

@@ -128,8 +128,7 @@ class EnvironmentSubject(Subject):
     def turn(self, action: Any) -> tuple[bool, Any]:
         """One step, and what every focus makes of it."""
         self.turns += 1
-        box = self.adapter.box
-        played = action + self.adapter.first_action if box is None else box.to_environment(action)
+        played = self.adapter.played(action)
         result = self._demand("step-raises", lambda: self.env.step(played))
         good = isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)
         wanted = "return (observation, reward, terminated, truncated, a dict of info)"

@@ -286,6 +286,8 @@ def _watch(agent: MultiAdvisor, games: int, seed: int, findings: Findings, terms
 
 
 def _subject(task: Task, findings: Findings, seed: int) -> Subject:
+    if task.goals is not None:
+        raise BadInput(f"task {task.name!r} has a bank of general value functions, which this check does not know yet")
     if task.adapter is not None:
         from multiadvisor.checks.adapter import EnvironmentSubject
 

@@ -23,6 +23,7 @@ KINDS = {
     "continuous": ("continuous", "the learner of continuous actions beside SBX's and Stable-Baselines3's SAC"),
     "act": ("act", "how long act, advice and explain take, with up to 7,700 active advisors"),
     "explain": ("explain", "how long explanations take, with up to 10,000 advisors"),
+    "watch": ("watch", "what it costs a training that a page follows it"),
     "sweep": ("sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from multiadvisor.commands.parsing import Parser, add_named_task, number, parse, show, table
 from multiadvisor.errors import BadInput
+from multiadvisor.extras import require
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
+_AROUND = 6  # turns before and after a moment
+FILM = 15  # turns a second
 _WIDE = 5  # so many advisors have columns in the table of several runs
 
 
@@ -29,6 +32,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="keep the games, turn by turn, in this file")
+    parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every turn, 10 MB at most")
+    parser.add_argument("--video", type=Path, metavar="FILE", help="a game as .mp4 or .gif, or with --moments what was "
+                        "going on there (needs multiadvisor[video])")  # fmt: skip
     parser.add_argument(
         "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
     )
@@ -59,6 +65,15 @@ def _check(given: Any) -> None:
 
     if len(given.run) > 1 and given.trace is not None:
         raise BadInput("--trace keeps the games of one run: name one")
+    if given.frames and given.trace is None:
+        raise BadInput("--frames puts pictures into the file of --trace: name one")
+    if given.video is not None:
+        if len(given.run) > 1:
+            raise BadInput("--video shows the games of one run: name one")
+        if given.video.suffix.lower() not in (".mp4", ".gif") or given.video.is_dir():
+            raise BadInput(f"{str(given.video)!r} is no name of a video: let it end in .mp4 or .gif")
+        require("video")
+        check_writable(given.video.parent)
     if given.csv is not None:
         if not given.report:
             raise BadInput("--csv is a table of reports: add --report")
@@ -87,6 +102,10 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
         from multiadvisor.runs.trace import record_evaluation
 
         seen, traced = record_evaluation(agent, given.games, given.seed)
+        if given.frames:
+            from multiadvisor.runs.pictures import with_pictures
+
+            traced = with_pictures(traced, agent.task)
         traced.save(given.trace)
     else:
         seen = agent.evaluate(given.games, seeds=(given.seed,)) if looked is None else agent.summary(looked.played)
@@ -109,7 +128,48 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
     if given.trace is not None:
         result["trace"] = str(given.trace)
         text.append(f"trace in {given.trace}")
+        if given.frames:
+            result["frames"] = traced.header["pictures"]
+            text.append(f"with {result['frames']['different']} pictures, {result['frames']['bytes'] / 1e6:.1f} MB")
+    if given.video is not None:
+        marked = agent.task.goals is not None and agent.task.goals.mark is not None
+        if marked and given.moments is None:
+            text.append(_filmed(agent, given))
+        else:
+            _film(agent, given, result.get("moments"))
+            text.append(f"video in {given.video}")
+        result["video"] = str(given.video)
     return result, "\n".join(text)
+
+
+def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> None:
+    """The first game as a video; or, of moments, some turns before and after each."""
+    from multiadvisor.runs.pictures import with_pictures
+    from multiadvisor.runs.trace import record
+    from multiadvisor.video import save_video, trace_frames
+
+    trace = with_pictures(record(agent, given.games if picked else 1, given.seed), agent.task)
+    if picked is None:
+        save_video(trace_frames(trace, 0), given.video)
+        return
+    scenes = []
+    for one in picked:
+        last = int(trace.turns[one["game"]])
+        near = range(max(one["turn"] - _AROUND, 0), min(one["turn"] + _AROUND, last) + 1)
+        scenes.append(trace_frames(trace, one["game"], near, f"game {one['game']}, "))
+    save_video((picture for scene in scenes for picture in scene), given.video)
+
+
+def _filmed(agent: MultiAdvisor, given: Any) -> str:
+    """The best of the games as a video."""
+    from multiadvisor import video
+    from multiadvisor.filming import film
+    from multiadvisor.storage.files import write_atomically
+
+    seen = film(agent, given.games, given.seed)
+    write = video.gif if given.video.suffix.lower() == ".gif" else video.mp4
+    write_atomically(given.video, write(seen.pictures, FILM))
+    return f"game {seen.game}, {seen.score:,.0f} points, in {given.video}"
 
 
 def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:

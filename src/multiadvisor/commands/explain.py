@@ -56,6 +56,8 @@ def run(arguments: Sequence[str]) -> int:
         return _continuous(agent, given)
     if given.against is not None:
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
+    if agent.task.goals is not None:
+        return _pointing(agent, given)
     if trace is None:
         _, trace = record_evaluation(agent, given.game + 1, given.seed or 0)
     found = explain_turn(agent, trace, given.game, given.turn, given.against)
@@ -69,6 +71,22 @@ def run(arguments: Sequence[str]) -> int:
         figure = plots.one_axis(plots.explanation_bars, found, size=size)
         text += f"\nfigure in {plots.save(figure, given.out)}"
     show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
+    return 0
+
+
+def _pointing(agent: Any, given: Any) -> int:
+    """Explain a turn of an agent whose advisors point at goals."""
+    from multiadvisor.agent import bank_of
+
+    for flag, value in (("--trace", given.trace), ("--out", given.out)):
+        if value is not None:
+            raise BadInput(f"{flag} is for advisors with tables of their own: leave it out")
+    seed, task = given.seed or 0, agent.task
+    step = bank_of(agent).state_at(seed, given.game, given.turn)
+    found = agent.explain(step.before, task.first_action + step.action, given.against)
+    text = f"{task.name}, seed {seed}, game {given.game}, turn {given.turn}\n{found}"
+    show({"run": str(given.run), "seed": seed, "game": given.game, "turn": given.turn, **found.as_dict()},
+         given.json, text)  # fmt: skip
     return 0
 
 

@@ -36,6 +36,7 @@ def run(arguments: Sequence[str]) -> int:
         raise BadInput(f"port is {given.port}: choose it between 0 and 65535")
     if given.export is None:
         require("explorer")  # before anything is loaded
+    from multiadvisor.explorer.following import wait_for_run
     from multiadvisor.explorer.library import Library
 
     library = Library(given.games, given.seed, given.named)
@@ -45,6 +46,8 @@ def run(arguments: Sequence[str]) -> int:
         check_place(given.export)  # refused before anything is loaded
         library.games = 1
     for folder in given.runs:
+        if given.export is None:
+            wait_for_run(folder)
         library.add_folder(folder)
     for sentence in library.skipped:
         print(f"multiadvisor explore: skipped: {sentence}", file=sys.stderr)

@@ -11,7 +11,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from multiadvisor.committee import COMMAS
@@ -189,11 +189,13 @@ def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default
         )
 
 
-def from_flags(namespace: argparse.Namespace, kind: type) -> Any:
-    """The dataclass that the flags describe."""
-    return kind(
-        **{item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name not in NETWORKS}
-    )
+def from_flags(namespace: argparse.Namespace, kind: type, usual: Mapping[str, Any] | None = None) -> Any:
+    """The dataclass that the flags describe; of those that were not given, some may have another `usual` value."""
+    given = {item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name not in NETWORKS}
+    for name, value in (usual or {}).items():
+        if name in given and name not in namespace.said:
+            given[name] = value
+    return kind(**given)
 
 
 def option_help(build: Callable[..., Any]) -> dict[str, str]:
@@ -210,6 +212,8 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """Parse, where the command takes a task with its own options as well."""
     namespace, rest = parser.parse_known_args(arguments)
     namespace.task_options = {}
+    words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+    namespace.said = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
     task = getattr(namespace, "task", None)
     known = parser.flags()
     if task is not None and not task.startswith("gymnasium:"):

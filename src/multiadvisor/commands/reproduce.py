@@ -11,6 +11,7 @@ from multiadvisor.commands.parsing import Parser, number, parse, show, table
 from multiadvisor.errors import BadInput, unknown
 
 MOST_WORKERS = 1024
+ATARI = "ms-pacman"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,6 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     literature |= {system.name: f"{system.title} ({system.source})" for system in systems().values()}
     listed |= {CONTINUOUS: "soft actor-critic with a critic for each advisor, beside SBX: hours; --from judges a study"}
     listed |= literature
+    listed |= {ATARI: "Atari's Ms. Pac-Man, 3 seeds of 300 games; with --full every setting, hours on two cores"}
     parser = Parser(
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims;\n"
@@ -63,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
         type=Path,
         dest="given",
         metavar="FILE",
-        help="beyond, continuous: results of benchmarks/beyond_runs.py or continuous_study.py to use",
+        help="beyond, continuous, ms-pacman: results of their scripts in benchmarks to use",
     )
     parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default report; systems: report-systems)")
@@ -73,6 +75,8 @@ def run(arguments: Sequence[str]) -> int:
         raise unknown("experiment", given.what, (*listed, *OWN))
     if given.what in literature:
         return _systems(given)
+    if given.what == ATARI:
+        return _atari(given)
     if given.what == CONTINUOUS:
         return _continuous(given)
     alone = given.what == "value-function"
@@ -83,7 +87,7 @@ def run(arguments: Sequence[str]) -> int:
             theirs = "the other experiments" if alone else "value-function"
             raise BadInput(f"--{flag.replace('_', '-')} is for {theirs}: leave it out")
     if given.given is not None and given.what != "beyond":
-        raise BadInput("--from is for beyond: leave it out")
+        raise BadInput("--from is for beyond, continuous and ms-pacman: leave it out")
     return _value_function(given) if alone else _report(given)
 
 
@@ -111,6 +115,17 @@ def _systems(given: argparse.Namespace) -> int:
     out = given.out or Path("report-systems")
     verdicts = reproduce(given.what, out, given.seeds, given.workers)
     show({"systems": verdicts} if given.what == ALL else verdicts[0], given.json, told(verdicts, out))
+    return 0
+
+
+def _atari(given: argparse.Namespace) -> int:
+    from multiadvisor.experiments.ms_pacman_report import reproduce, told
+
+    _refuse(given, ("epochs", "rules", "first_seed", "reading"))
+    _check_amounts(given, alone=True)
+    out = given.out or Path("report-ms-pacman")
+    found = reproduce(out, given.seeds, given.full, given.workers, given.given)
+    show(found, given.json, told(found, out))
     return 0
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,15 +61,25 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument(
+        "--keep-best", action="store_true", help="keep the epoch with the best score too, in the folder best in --out"
+    )
+    parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="keep each epoch as a row of this file, with each advisor's return"
     )
     parser.add_argument(
         "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
     )
+    parser.add_argument(
+        "--watch", action="store_true", help="open the page on the training (needs --out and multiadvisor[explorer])"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     add_deep_fields(parser)
     given = parse(parser, arguments)
+    if given.watch:
+        if given.out is None:
+            raise BadInput("--watch looks at the run in --out: name a folder")
+        require("explorer")
     if given.deep:
         require("deep")
     if given.tensorboard is not None:
@@ -82,21 +94,26 @@ def run(arguments: Sequence[str]) -> int:
     if not given.task.startswith("gymnasium:"):
         networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
+    settings, schedule = (from_flags(given, kind, task.usual) for kind in (Settings, Schedule))
     settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
     if task.continuous:
         require("deep")
     if settings.deep is not None or task.continuous:
         refuse_numbers_for_names(task)
     with nullcontext() if given.out is None else locked(given.out, LOCK):
-        training = begin(task, settings, schedule, given.out, given.resume, reweight=given.weights is not None)
+        training = begin(
+            task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
+        )  # fmt: skip
         say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
         logs = _logs(given, training)
         try:
-            with LearningBar(total) as bar:
+            with _watched(given, training), LearningBar(total) as bar, _live(training) as live:
 
                 def tell(turns: int, epoch: dict[str, Any] | None) -> None:
                     bar.advance(turns, epoch["score"] if epoch else None)
+                    if live is not None:
+                        live.advance() if epoch is None else live.epoch(epoch)
                     for log in logs:
                         if epoch is not None:
                             log.epoch(epoch)
@@ -113,8 +130,47 @@ def run(arguments: Sequence[str]) -> int:
     result = training.result()
     text = _table(task, training.epochs)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
-    show(result, given.json, text + (f"\nsaved in {given.out}" if given.out else ""))
+    text += f"\nsaved in {given.out}" if given.out else ""
+    if training.best is not None:
+        text += "\nthe best, epoch {epoch} with a score of {score:.2f}, in {folder}/best".format(
+            **training.best, folder=given.out
+        )
+    show(result, given.json, text)
     return 0
+
+
+def _live(training: Training) -> Any:
+    """The file in the run's folder that a page may follow."""
+    if training.out is None:
+        return nullcontext()
+    from multiadvisor.runs.live import LiveLog
+
+    return closing(LiveLog(training))
+
+
+@contextmanager
+def _watched(given: Any, training: Training) -> Iterator[None]:
+    """With --watch, a page on the run while it is trained: in a process of its own, which yields to the training."""
+    if not given.watch:
+        yield
+        return
+    training.save()  # so that there is something to look at
+    named = ["--task", given.task] if given.task.count(":") > 1 else []
+    page = subprocess.Popen(
+        [sys.executable, "-m", "multiadvisor", "explore", str(given.out), *named], stdout=2,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        with suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, page.pid, 10)
+        yield
+        if sys.stdin.isatty() and page.poll() is None:
+            print("trained; the page stays until Ctrl-C", file=sys.stderr)
+            with suppress(KeyboardInterrupt):
+                page.wait()
+    finally:
+        page.kill()  # it has nothing to save
+        page.wait()
 
 
 def _logs(given: Any, training: Training) -> list[Log]:

@@ -28,6 +28,7 @@ from multiadvisor.settings import ContinuousSettings, Settings
 from multiadvisor.task import Focus, Task, Transition
 
 _BLOCK = 256  # steps whose noise is drawn together
+_BATCHES = 16  # calls of the update whose batches are drawn together
 _ACTING, _LEARNING = 1 << 33, 1 << 34  # streams of a run
 _SUM = "reward"  # what the only head of a plain critic values
 
@@ -76,8 +77,10 @@ class ContinuousLearner(Staged):
         self.weighed = self._weigh(task)
         self.memory = Memory(self.columns, runs, own.replay)
         self.updates = 0
+        self._loss: tuple[Any, int] | None = None  # of the last updates, summed, and how many these were
         self.steps = 0  # of all games together: which noise is next
         self._noise: tuple[int, np.ndarray, np.ndarray] = (-1, np.zeros(0), np.zeros(0))
+        self._batches: tuple[int, np.ndarray, np.ndarray] = (-1, np.zeros(0), np.zeros(0))
         self._clock = np.zeros(runs * games, np.int64)  # turns of each game
         self._tally = np.zeros((runs * games, 3))  # score of this game, games done, their scores summed
         self._keys = [int(stream_key(seed, TRAINING, _ACTING)) for seed in self.seeds]
@@ -108,9 +111,8 @@ class ContinuousLearner(Staged):
 
     def _weigh(self, task: Task) -> Weighed:
         gamma = self.settings.gamma
-        return Weighed(
-            np.asarray(task.weights, np.float32), np.asarray(task.gammas(gamma), np.float32), np.float32(gamma)
-        )
+        parts = (task.weights, task.gammas(gamma), gamma)
+        return Weighed(*(jnp.asarray(part, jnp.float32) for part in parts))  # at hand, as they seldom change
 
     def _source(self) -> PythonSource | VectorSource:
         task, own = self.task, self.own
@@ -124,6 +126,10 @@ class ContinuousLearner(Staged):
         return PythonSource(task, envs, [(seed, game) for seed in self.seeds for game in range(own.envs)], False)
 
     # ---- what was learned --------------------------------------------------------------------------------------------
+    def last_losses(self) -> dict[str, float]:
+        """The mean loss of critics and actor in the first run's last updates; empty before the first."""
+        return {} if self._loss is None else {"critics and actor": float(np.ravel(self._loss[0])[0]) / self._loss[1]}
+
     @property
     def turns(self) -> int:
         """Transitions learned from, in each run."""
@@ -150,8 +156,8 @@ class ContinuousLearner(Staged):
 
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
-        actor = jax.tree.map(np.array, self.state.actor.networks)
-        self.actor: Layers = actor if len(self.seeds) > 1 else jax.tree.map(lambda leaf: leaf[None], actor)
+        alone = None if len(self.seeds) == 1 else ...  # an axis for the only run
+        self.actor: Layers = tuple((np.array(w)[alone], np.array(b)[alone]) for w, b in self.state.actor.networks)
 
     def _own(self, networks: Any, run: int = 0) -> Any:
         """One run's networks, as NumPy arrays."""
@@ -315,20 +321,30 @@ class ContinuousLearner(Staged):
         while self.updates < due:
             self._learn()
 
+    def _sampling(self, call: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of one call of the update: numbers in [0, 1) [S, K, B], and standard normal noise [S, K, 2, B, d]."""
+        block, place = divmod(call, _BATCHES)
+        if self._batches[0] != block:
+            front, batch, d = (_BATCHES, self.own.updates_at_once), self.own.batch, self.columns.dimensions
+            parts = []
+            for key in self._batch_keys:
+                generator = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, block]))
+                chance = generator.random((*front, batch))
+                parts.append((chance, generator.standard_normal((*front, 2, batch, d), np.float32)))
+            chance, normal = (np.stack(part, axis=1) for part in zip(*parts, strict=True))
+            self._batches = (block, chance, normal)
+        return self._batches[1][place], self._batches[2][place]
+
     def _learn(self) -> None:
-        own, filled, count = self.own, self.memory.filled, self.own.updates_at_once
-        chosen, noise = [], []
-        for key in self._batch_keys:
-            generator = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, self.updates]))
-            chosen.append(generator.integers(0, filled, (count, own.batch)))
-            shape = (count, 2, own.batch, self.columns.dimensions)
-            noise.append(generator.standard_normal(shape, np.float32))
-        rows = self.memory.rows(np.stack(chosen))
-        drawn = np.stack(noise)
+        count = self.own.updates_at_once
+        chance, drawn = self._sampling(self.updates // count)
+        rows = self.memory.rows((chance * self.memory.filled).astype(np.int64))
         if len(self.seeds) == 1:
             rows, drawn = rows[0], drawn[0]
-        self.state, loss = self._program.update(self.state, self.weighed, rows, drawn)
-        losses = [loss, *self._value(rows, drawn)]
+        rates = np.array(self.own.rates(self.updates), np.float32)
+        self.state, loss = self._program.update(self.state, self.weighed, rows, drawn, rates)
+        losses = [loss, *self._value(rows, drawn, rates)]
+        self._loss = losses[0], count
         self.updates += count
         self._see()
         if not all(np.isfinite(np.asarray(loss)).all() for loss in losses):
@@ -337,7 +353,7 @@ class ContinuousLearner(Staged):
                 "for an observation that is not finite"
             )
 
-    def _value(self, rows: np.ndarray, drawn: np.ndarray) -> list[Any]:
+    def _value(self, rows: np.ndarray, drawn: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
         if self.beside is None:
             return []
@@ -345,7 +361,7 @@ class ContinuousLearner(Staged):
         if not len(due):
             return []
         axis = 0 if len(self.seeds) == 1 else 1
-        parts = (np.take(rows, due, axis=axis), np.take(drawn, due, axis=axis))
+        parts = (np.take(rows, due, axis=axis), np.take(drawn, due, axis=axis), rates[due])
         self.beside, loss = self._program.value(self.beside, self.state, self.weighed, *parts)
         return [loss]
 

@@ -140,7 +140,7 @@ def actor_loss(
 class Pace(NamedTuple):
     """How fast a critic learns, and its target follows."""
 
-    adam: Any
+    rate: Array  # []
     tau: float
 
 
@@ -149,10 +149,10 @@ class Program(NamedTuple):
 
     start: Callable[[Layers, Twins], State]
     """The state of fresh networks."""
-    update: Callable[[State, Task, Array, Array], tuple[State, Array]]
-    """K updates with rows [K, B, W] and noise [K, 2, B, d], and their losses summed."""
+    update: Callable[[State, Task, Array, Array, Array], tuple[State, Array]]
+    """K updates with rows [K, B, W], noise [K, 2, B, d] and learning rates [K], and their losses summed."""
     start_beside: Callable[[Twins], Beside]
-    value: Callable[[Beside, State, Task, Array, Array], tuple[Beside, Array]]
+    value: Callable[[Beside, State, Task, Array, Array, Array], tuple[Beside, Array]]
     """The same for the critic beside, of the actor as it is now."""
 
 
@@ -172,15 +172,14 @@ _MOST_MADE = 32
 
 
 def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
-    # one long vector is faster than many short ones
-    adam, hasty = (optax.flatten(optax.adam(settings.learning_rate * k)) for k in (1, settings.beside_every))
+    adam = optax.flatten(optax.scale_by_adam())  # one long vector is faster than many short ones
     control, every = MODES[settings.critics].control, settings.beside_every
-    paces = Pace(adam, settings.tau), Pace(hasty, 1.0 - (1.0 - settings.tau) ** every)  # as fast, seen from the games
+    slowly = 1.0 - (1.0 - settings.tau) ** every  # of a critic beside: as fast, seen from the games
     entropy = -float(columns.dimensions) if settings.target_entropy is None else settings.target_entropy
 
-    def better(learned: Learned, gradient: Any, adam: Any = adam) -> Learned:
+    def better(learned: Learned, gradient: Any, rate: Array) -> Learned:
         change, optimiser = adam.update(gradient, learned.optimiser, learned.networks)
-        return Learned(optax.apply_updates(learned.networks, change), optimiser)
+        return Learned(jax.tree.map(lambda old, step: old - rate * step, learned.networks, change), optimiser)
 
     def nearer(target: Twins, twins: Twins, step: float) -> Twins:
         return jax.tree.map(lambda old, new: old + step * (new - old), target, twins)
@@ -198,33 +197,33 @@ def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Progr
         loss, gradient = jax.value_and_grad(critic_loss)(
             critic.networks, heads, columns.observation(rows), columns.action(rows), wanted
         )
-        critic = better(critic, gradient, pace.adam)
+        critic = better(critic, gradient, pace.rate)
         return critic, nearer(target, critic.networks, pace.tau), loss
 
-    def one(state: State, task: Task, rows: Array, noise: Array) -> tuple[State, Array]:
+    def one(state: State, task: Task, rows: Array, noise: Array, rate: Array) -> tuple[State, Array]:
         heads = control(columns, rows, task)
-        critic, target, loss = valued(state.critic, state.target, heads, state, rows, noise, paces[0])
+        critic, target, loss = valued(state.critic, state.target, heads, state, rows, noise, Pace(rate, settings.tau))
         (lost, density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
             state.actor.networks, critic.networks, heads, columns.observation(rows), noise[0], warmth(state)
         )
         temperature = state.temperature
         if not settings.temperature:
             # the derivative of -log(temperature) (density + entropy)
-            temperature = better(temperature, -(density + entropy))
-        return State(better(state.actor, gradient), critic, target, temperature), loss + lost
+            temperature = better(temperature, -(density + entropy), rate)
+        return State(better(state.actor, gradient, rate), critic, target, temperature), loss + lost
 
-    def update(state: State, task: Task, rows: Array, noise: Array) -> tuple[State, Array]:
-        state, losses = jax.lax.scan(lambda state, part: one(state, task, *part), state, (rows, noise))
+    def update(state: State, task: Task, rows: Array, noise: Array, rates: Array) -> tuple[State, Array]:
+        state, losses = jax.lax.scan(lambda state, part: one(state, task, *part), state, (rows, noise, rates))
         return state, losses.sum()
 
-    def value(beside: Beside, state: State, task: Task, rows: Array, noise: Array) -> tuple[Beside, Array]:
+    def value(beside: Beside, state: State, task: Task, rows: Array, noise: Array, rates: Array) -> Any:
         def step(beside: Beside, part: Any) -> tuple[Beside, Array]:
-            rows, noise = part
-            heads = decomposed(columns, rows, task)
-            critic, target, loss = valued(beside.critic, beside.target, heads, state, rows, noise, paces[1])
+            rows, noise, rate = part
+            heads, pace = decomposed(columns, rows, task), Pace(every * rate, slowly)
+            critic, target, loss = valued(beside.critic, beside.target, heads, state, rows, noise, pace)
             return Beside(critic, target), loss
 
-        beside, losses = jax.lax.scan(step, beside, (rows, noise))
+        beside, losses = jax.lax.scan(step, beside, (rows, noise, rates))
         return beside, losses.sum()
 
     def fresh(networks: Any) -> Learned:
@@ -243,6 +242,6 @@ def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Progr
         return Beside(fresh(critic), copied(critic))
 
     if runs > 1:
-        update = jax.vmap(update, in_axes=(0, None, 0, 0))
-        value = jax.vmap(value, in_axes=(0, 0, None, 0, 0))
+        update = jax.vmap(update, in_axes=(0, None, 0, 0, None))
+        value = jax.vmap(value, in_axes=(0, 0, None, 0, 0, None))
     return Program(start, jax.jit(update, donate_argnums=0), start_beside, jax.jit(value, donate_argnums=0))

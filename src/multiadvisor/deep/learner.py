@@ -15,7 +15,7 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
-from multiadvisor.deep.network import Network, check_saved, initial, plan_networks
+from multiadvisor.deep.network import Network, check_saved, initial, plain, plan_networks
 from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Brought, Chooser, Replay, remember
 from multiadvisor.deep.sources import (
@@ -41,6 +41,7 @@ _FOR_TABLES = {
     "taken": "the action taken next", "counts": "how often the aggregator acted so",
     "target": "in which of its numbered local states an advisor was",
 }  # fmt: skip
+Adviser = Callable[[np.ndarray], np.ndarray]  # observations [S, B, F] -> advice [S, B, n, A]
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
 
@@ -92,6 +93,7 @@ class DeepLearner(Staged):
         start, self._update = make_update(deep, rules)
         self.state = start(initial(self.plan, self.seeds))
         self.updates = 0
+        self._loss: np.ndarray | None = None  # [n] of the last updates of the first run
         run_keys = np.array([stream_key(seed, TRAINING, 1 << 32) for seed in self.seeds], np.uint64)
         k = len(self.split.names)
         self.replay = Replay(
@@ -160,7 +162,8 @@ class DeepLearner(Staged):
     @property
     def turns(self) -> int:
         """Transitions learned from, in each run."""
-        return int(self.replay.clock[: self.games_each, TURNS].sum())
+        turns = self.replay.clock[:, TURNS]
+        return int(turns[0] if self.games_each == 1 else turns[: self.games_each].sum())
 
     @property
     def games(self) -> int:
@@ -180,15 +183,17 @@ class DeepLearner(Staged):
     def _see(self) -> None:
         """Take a copy of the network for acting: the original's memory is given away at the next update."""
         self.network = jax.tree.map(np.array, self.state.network) if self._numpy else self.state.network
+        self._adviser = self._advising(self.network)
 
-    def _advice(self, observation: np.ndarray, network: Network | None = None) -> np.ndarray:
-        """[S, B, F] -> [S, B, n, A]."""
-        network = self.network if network is None else network
-        seen = observation.reshape(*observation.shape[:2], *self.plan.shape)
+    def _advising(self, network: Network) -> Adviser:
+        """How a network is asked."""
         if self._numpy:
-            with np.errstate(all="ignore"):  # what is not finite is told by the loss, with the advisor's name
-                return network(seen)
-        return np.array(_forward(network, seen))
+            return plain(network)
+        return lambda seen: np.array(_forward(network, seen.reshape(*seen.shape[:2], *self.plan.shape)))
+
+    def _advice(self, observation: np.ndarray, adviser: Adviser | None = None) -> np.ndarray:
+        """[S, B, F] -> [S, B, n, A]."""
+        return (adviser or self._adviser)(observation)
 
     def consult(self, state: Any) -> Consulted:
         """The active advisors' advice in one state."""
@@ -230,10 +235,18 @@ class DeepLearner(Staged):
         begin = self.replay.begin_again if self._watching else self.replay.open
         begin(self.source.current, self._active(self.source.active, self._nothing))
 
+    def epsilon_now(self) -> float:
+        """The chance of an action at random."""
+        return self._epsilon()
+
+    def last_losses(self) -> dict[str, float]:
+        """The mean loss of the first run's last updates, by advisor; empty before the first."""
+        return {} if self._loss is None else dict(zip(self.split.names, self._loss.tolist(), strict=True))
+
     def _epsilon(self) -> float:
-        deep, last = self.deep, self.settings.epsilon
-        part = min(self.turns / deep.epsilon_turns, 1.0) if deep.epsilon_turns else 1.0
-        return deep.epsilon_start + (last - deep.epsilon_start) * part
+        if self.deep.random_start and not self.updates:
+            return 1.0
+        return self.deep.exploring(self.settings.epsilon, self.turns)
 
     def _run(self, turns: int) -> None:
         source, replay, runs = self.source, self.replay, len(self.seeds)
@@ -311,10 +324,11 @@ class DeepLearner(Staged):
         deep = self.deep
         count = deep.updates_at_once
         batch = self.replay.batches(self.updates, count, deep.batch, self.split.gammas, deep.n_step)
-        self.state, loss = self._update(self.state, batch)
+        self.state, loss = self._update(self.state, batch, np.array(deep.rates(self.updates), np.float32))
         self.updates += count
         self._see()
         loss = np.asarray(loss)
+        self._loss = loss[0] / count
         if not np.isfinite(loss).all():
             run, advisor = np.argwhere(~np.isfinite(loss))[0]
             raise Diverged(
@@ -339,9 +353,9 @@ class DeepLearner(Staged):
                 return [self._evaluate_vector(games, seed)]
             return [self._evaluate_python(games, seed, run) for run in range(len(self.seeds))]
 
-    def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, network: Any) -> Any:
+    def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, adviser: Any) -> Any:
         """Greedy actions of the games in `observation` [S, B, F]."""
-        advice = self._advice(observation, network)
+        advice = self._advice(observation, adviser)
         actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
         active = self._active(source.active, NOBODY)
         self._choose(advice.reshape(-1, *advice.shape[2:]), active, keys, clock, 0.0, actions)
@@ -369,9 +383,9 @@ class DeepLearner(Staged):
         assert self.task.adapter is not None
         own = self.seeds[run]
         source = PythonSource(self.task, [self.task.adapter.env], [(own, 0)], bool(self.deep.convolutions))
-        network = jax.tree.map(lambda leaf: leaf[run : run + 1], self.network)
+        adviser = self._advising(jax.tree.map(lambda leaf: leaf[run : run + 1], self.network))
         key = np.array([stream_key(own, EVALUATION, seed)], np.uint64)
-        return play_games(source, own, seed, games, self._player(source, key, network))
+        return play_games(source, own, seed, games, self._player(source, key, adviser))
 
     def _evaluate_vector(self, games: int, seed: int) -> Played:
         """The first games of each of the environment's places; the training games begin anew afterwards."""
@@ -385,12 +399,12 @@ class DeepLearner(Staged):
             self.source.open()
             self._begin_again()
 
-    def _player(self, source: Any, keys: np.ndarray, network: Any) -> Callable[[], np.ndarray]:
+    def _player(self, source: Any, keys: np.ndarray, adviser: Adviser | None) -> Callable[[], np.ndarray]:
         """Greedy actions where the games of a source stand, turn by turn."""
         clock = np.zeros((len(keys), 3), np.int64)
 
         def act() -> np.ndarray:
-            actions = self._greedy(source, keys, clock, source.current[None], network)
+            actions = self._greedy(source, keys, clock, source.current[None], adviser)
             clock[:, TURNS] += 1
             return actions
 

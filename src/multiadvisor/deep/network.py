@@ -7,7 +7,7 @@ observation gets the rest as zeros, which is the same as a smaller network, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -117,6 +117,39 @@ class Network(equinox.Module):
             return each[:, 0]
         together = xp.swapaxes(each, 1, 2).reshape(runs, samples, -1, plan.actions)
         return together[:, :, np.array(plan.places)]
+
+
+def plain(network: Network) -> Callable[[np.ndarray], np.ndarray]:
+    """The same for a network without convolutions in NumPy, with the arrays at hand: each look at a module costs."""
+    plan = network.plan
+    layers = [(layer.weight, layer.bias) for layer in network.hidden]
+    last, bias = network.last.weight, network.last.bias
+    hides = any(0 in mask for mask in plan.masks)
+    masks = np.array(plan.masks, np.float32)[None, :, None]  # [1, G, 1, features]
+    networks, outputs, actions, places = len(plan.masks), plan.outputs, plan.actions, np.array(plan.places)
+    scale = None if plan.scale == 1.0 else np.float32(plan.scale)
+
+    @np.errstate(all="ignore")  # what is not finite is told by the loss, with the advisor's name
+    def advice(observation: np.ndarray) -> np.ndarray:
+        x = observation.astype(np.float32)[:, None]  # [S, 1, B, features]
+        if scale is not None:
+            x *= scale
+        if hides:
+            x = x * masks
+        for weight, offset in layers:
+            x = x @ weight
+            x += offset
+            np.maximum(x, 0, out=x)
+        x = x @ last
+        x += bias  # [S, G, B, outputs * A]
+        runs, samples = x.shape[0], x.shape[2]
+        each = x.reshape(runs, networks, samples, outputs, actions)
+        if networks == 1:
+            return each[:, 0]
+        together = each.swapaxes(1, 2).reshape(runs, samples, -1, actions)
+        return together[:, :, places]
+
+    return advice
 
 
 def _patches(x: Array, stride: int, xp: Any) -> Array:

@@ -464,7 +464,7 @@ class VectorSource:
     def step(self, actions: np.ndarray) -> Turn:
         """A turn of every game; where one had ended, a new one is dealt."""
         count, n = self.env.num_envs, self.task.n
-        seen, rewards, terminated, truncated, infos = five(self.env.step(self._played(actions)))
+        seen, rewards, terminated, truncated, infos = five(self.env.step(self.reader.played(actions)))
         dealt = self.over if self.waits else np.zeros(count, bool)
         over = np.asarray(terminated | truncated)
         self.reader.check_reward(rewards[0])
@@ -478,11 +478,6 @@ class VectorSource:
             arrived, active = self._rows(last), self._who(last)
         self.over = over
         return Turn(arrived, paid, ended, np.asarray(terminated), over, dealt, active)
-
-    def _played(self, actions: np.ndarray) -> np.ndarray:
-        """The environment's own actions."""
-        box = self.reader.box
-        return actions + self.reader.first_action if box is None else box.to_environment(actions)
 
     def _paid(self, rewards: np.ndarray, infos: Any, over: np.ndarray, dealt: np.ndarray) -> np.ndarray:
         """[N, n] from the rewards [N, d]; the terms of a game's last step stand apart where the next begins with it."""

@@ -105,13 +105,14 @@ def clipped(gradient: Network, limit: float) -> Network:
     return jax.tree.map(lambda leaf: leaf * factor.reshape(-1, *(1,) * (leaf.ndim - 1)), gradient)
 
 
-Updater = Callable[[State, Batch], tuple[State, Array]]
+Updater = Callable[[State, Batch, Array], tuple[State, Array]]
 
 
 def make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
     """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
 
-    `update` also returns the losses of the K updates summed, [S, n]. Agents that learn alike share it, compiled once.
+    `update` takes the learning rates [K] besides, so that those may change, and also returns the losses of the K
+    updates summed, [S, n]. Agents that learn alike share it, compiled once.
     """
     known = (
         rules.plannings, rules.voices.parts, tuple(rules.voices.of.tolist()), rules.weights, rules.epsilon,
@@ -129,25 +130,26 @@ _MOST_MADE = 32
 
 
 def _make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
-    adam = optax.adam(deep.learning_rate)
+    adam = optax.scale_by_adam()
     huber = deep.loss == "huber"
 
     def total(network: Network, target: Network, batch: Batch) -> tuple[Array, Array]:
         each = losses(network, target, batch, rules, deep.double, huber)
         return each.sum(), each
 
-    def one(state: State, batch: Batch) -> tuple[State, Array]:
+    def one(state: State, part: tuple[Batch, Array]) -> tuple[State, Array]:
+        batch, rate = part
         (_, each), gradient = jax.value_and_grad(total, has_aux=True)(state.network, state.target, batch)
         if deep.clip_norm:
             gradient = clipped(gradient, deep.clip_norm)
         change, optimiser = adam.update(gradient, state.optimiser, state.network)
-        network = optax.apply_updates(state.network, change)
+        network = jax.tree.map(lambda old, step: old - rate * step, state.network, change)
         updates = state.updates + 1
         target = jax.lax.cond(updates % deep.target_every == 0, lambda: network, lambda: state.target)
         return State(network, target, optimiser, updates), each
 
-    def update(state: State, batch: Batch) -> tuple[State, Array]:
-        state, each = jax.lax.scan(one, state, batch)
+    def update(state: State, batch: Batch, rates: Array) -> tuple[State, Array]:
+        state, each = jax.lax.scan(one, state, (batch, rates))
         return state, each.sum(axis=0)
 
     def start(network: Network) -> State:

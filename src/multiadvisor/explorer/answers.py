@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import learned_beside
 from multiadvisor.draws import CHOICE, ENVIRONMENT, draw_python, stream_key
 from multiadvisor.errors import BadInput
@@ -21,8 +23,23 @@ from multiadvisor.worlds.game import Games
 from multiadvisor.worlds.maze import maze_of
 
 CONTINUATIONS = 20
+MOST_ACTIONS = 4  # tried at once
+_EVERY = 10  # turns after which it is said how far it is
 _SHOWN = 30  # turns of each continuation whose way is drawn
 _LONGEST = 2000  # turns of a continuation of a task without a limit
+
+
+def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
+    """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
+    task, advisors = agent.task, getattr(agent, "advisors", agent.task.foci)
+    if weights is None or len(weights) != len(advisors):
+        return weights  # and whoever uses them refuses what does not fit
+    names = [focus.name for focus in advisors if focus.name != CORRECTION]  # which keeps its own
+    own = dict(zip(names, weights, strict=False))
+    if names == list(task.names):
+        return list(own.values())
+    which = [names[0] if len(names) == 1 else focus.group or focus.name for focus in task.foci]
+    return [float(focus.weight) * own[name] for focus, name in zip(task.foci, which, strict=True)]
 
 
 def reweighted(task: Task, weights: list[float] | None) -> Task:
@@ -42,7 +59,7 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
     Learned values of another planning have no attractors by definition; the cells from which their greedy walk never
     earns are told in any case.
     """
-    task = reweighted(agent.task, weights)
+    task = reweighted(agent.task, own_weights(agent, weights))
     if (maze := maze_of(task)) is None:
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
@@ -102,13 +119,16 @@ def _listed(solution: Solution) -> list[dict[str, Any]]:
 # ---- what if ---------------------------------------------------------------------------------------------------------
 def what_if(
     agent: MultiAdvisor, x: np.ndarray, turn: int, actions: tuple[int, ...], weights: list[float] | None = None,
-    count: int = CONTINUATIONS,
+    count: int = CONTINUATIONS, tell: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:  # fmt: skip
     """How the game goes on from x after each of some actions and greedily from then on, `count` times.
 
-    Continuation k of every action has the same random numbers, so that the difference is the action's alone.
+    Continuation k of every action has the same random numbers, so that the difference is the action's alone. `tell`
+    hears how far it is.
     """
     task = agent.task
+    if not 1 <= len(actions) <= MOST_ACTIONS:
+        raise BadInput(f"{len(actions)} actions were named to try: name 1 to {MOST_ACTIONS}")
     if task.world is None:
         raise BadInput(f"task {task.name!r} is a Python environment, which cannot be put back into an earlier state")
     if weights is not None and not has_tables(agent):
@@ -117,7 +137,7 @@ def what_if(
         if not 0 <= action < len(task.actions):
             raise BadInput(f"action {action} is not among the {len(task.actions)} of task {task.name!r}")
     x = task.world.checked(x, task.name)
-    player = TablePlayer(agent, reweighted(task, weights).weights) if has_tables(agent) else agent
+    player = TablePlayer(agent, reweighted(task, own_weights(agent, weights)).weights) if has_tables(agent) else agent
     limit = (_LONGEST if task.limit is None else task.limit) - turn
     keys = np.tile([stream_key(k, ENVIRONMENT, turn) for k in range(count)], len(actions))
     games = Games(task, keys)
@@ -139,6 +159,8 @@ def what_if(
             ways.append(games.x[:, 0].copy())
         if not playing.any():
             break
+        if step % _EVERY == 0:
+            tell(step / max(limit, 1))
         choice = _greedy(player, games)
     shape = (len(actions), count)
     return {

@@ -26,6 +26,7 @@ from multiadvisor.worlds.board import DIRECTIONS
 from multiadvisor.worlds.maze import maze_of
 
 _LARGEST_TABLE = 64 << 20  # bytes
+_LONGEST_OBSERVATION = 24  # numbers that the page draws over time
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
 
 
@@ -72,6 +73,8 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
         "compiled": task.world is not None,
+        "paid": [{"name": focus.name, "group": focus.group} for focus in task.foci],
+        "observation": list(task.observation_names),
     }
 
 
@@ -120,6 +123,8 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
         arrays["preferences"] = _preferences(trace, game, agent)
     if trace.x is not None and agent.task.actions == tuple(DIRECTIONS):
         arrays["walls"] = _walls(agent, trace.states(game))
+    if (observed := _observed(trace, game)) is not None:
+        arrays["observed"] = observed
     kind: Any = float if trace.advice is None else trace.advice.dtype
     header = {
         "seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game]),
@@ -173,6 +178,18 @@ def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
     if world.listing is not None:
         return np.logical_not(leaves(enumerate_task(agent.task))[states[:, 0]]).astype(np.uint8)
     return none
+
+
+def _observed(trace: Trace, game: int) -> np.ndarray | None:
+    """What was observed before each turn and at the end [T + 1, d], where it is a few numbers."""
+    span = trace.span(game)
+    if trace.observed is not None:
+        seen = trace.observed[span.start + game : span.stop + game + 1, :_LONGEST_OBSERVATION]
+    elif trace.x is not None and trace.x.shape[1] <= _LONGEST_OBSERVATION:
+        seen = trace.states(game)
+    else:
+        return None
+    return np.where(np.isfinite(seen), seen, 0.0).astype(float)
 
 
 def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:

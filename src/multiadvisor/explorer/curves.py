@@ -1,7 +1,8 @@
 """Learning curves of runs and of sweeps: settings that differ in their seed alone are one curve, with an interval.
 
 A seed counts once, by its longest record, as the same run again says nothing new; and only records of one length are
-averaged, so that no curve is cut and no interval is of fewer runs than it says.
+averaged, so that no curve is cut and no interval is of fewer runs than it says. Curves of one task are called by what
+they differ in.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.errors import short
 from multiadvisor.runs.ledger import read_result
 
 MEASURES = ("score", "turns", "finished", "touches")
@@ -26,6 +28,8 @@ class Record(NamedTuple):
     options: dict[str, Any]
     settings: dict[str, Any]
     epochs: list[dict[str, Any]]
+    transitions: int | None = None
+    """Of an epoch, where that is known."""
 
 
 def is_epoch(kept: Any) -> bool:
@@ -39,6 +43,16 @@ def is_epoch(kept: Any) -> bool:
     )
 
 
+def epoch_length(schedule: Any) -> int | None:
+    """The transitions of an epoch of this schedule, if it says so.
+
+    >>> epoch_length({"transitions": 500}), epoch_length(None)
+    (500, None)
+    """
+    found = schedule.get("transitions") if isinstance(schedule, dict) else None
+    return found if isinstance(found, int) and found > 0 else None
+
+
 def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     """One curve for each setting, in the order in which they come.
 
@@ -50,33 +64,35 @@ def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     settings: dict[str, dict[str, Record]] = {}
     for record in records:
         same = {key: value for key, value in record.settings.items() if key != "seed"}
-        seeds = settings.setdefault(_key([record.task, record.options, same]), {})
+        seeds = settings.setdefault(_key([record.task, record.options, same, record.transitions]), {})
         seed = _key(record.settings.get("seed"))
         if len(record.epochs) > (len(seeds[seed].epochs) if seed in seeds else 0):
             seeds[seed] = record
-    return [curve for seeds in settings.values() if seeds for curve in _curves(list(seeds.values()))]
+    groups = [group for seeds in settings.values() if seeds for group in _by_length(list(seeds.values()))]
+    firsts = [group[0] for group in groups]
+    return [_curve(group, name) for group, name in zip(groups, names_of(firsts), strict=True)]
 
 
 def _key(parts: Any) -> str:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _curves(records: list[Record]) -> list[dict[str, Any]]:
-    """The curves of one setting: one, unless some runs are longer than others."""
+def _by_length(records: list[Record]) -> list[list[Record]]:
+    """The runs of one setting: together, unless some are longer than others."""
     groups: dict[int, list[Record]] = {}
     for record in records:
         groups.setdefault(len(record.epochs), []).append(record)
-    if len(groups) == 1:
-        return [_curve(records, "")]
-    return [_curve(group, f", {length} epoch{'s' * (length != 1)}") for length, group in groups.items()]
+    return list(groups.values())
 
 
-def _curve(group: list[Record], note: str) -> dict[str, Any]:
-    length = len(group[0].epochs)
+def _curve(group: list[Record], name: str) -> dict[str, Any]:
+    first = group[0]
+    epochs = [first.epochs[k].get("epoch", k + 1) for k in range(len(first.epochs))]
     curve: dict[str, Any] = {
-        "task": group[0].task, "label": label(group[0].settings) + note, "runs": len(group),
-        "epochs": [group[0].epochs[k].get("epoch", k + 1) for k in range(length)],
+        "task": first.task, "label": name, "runs": len(group), "epochs": epochs,
+        "transitions": None if first.transitions is None else [epoch * first.transitions for epoch in epochs],
     }  # fmt: skip
+    length = len(epochs)
     for measure in MEASURES:
         values: list[list[Any]] = [[record.epochs[k].get(measure) for record in group] for k in range(length)]
         if any(value is None for row in values for value in row):
@@ -103,19 +119,83 @@ def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+# ---- what to call them -----------------------------------------------------------------------------------------------
+_NETWORKS = ("deep", "continuous")
+_SAID = ("planning", "learner", "gamma", "aggregation", "noise", "seed", "deep split")  # in the label, or of no matter
+
+
 def label(settings: dict[str, Any]) -> str:
-    """Settings in two words.
+    """Settings in two words; a network is called one.
 
     >>> label({"planning": "empathic", "learner": "linear", "gamma": 0.9})
     'linear 0.9'
     >>> label({"planning": "egocentric", "gamma": 0.9, "aggregation": "fruits=max"})
     'egocentric 0.9, fruits=max'
+    >>> label({"planning": "empathic", "gamma": 0.99, "deep": {"split": "groups"}})
+    'empathic network 0.99, split groups'
     """
-    learner = settings.get("learner", "advisors")
-    text = f"{settings['planning'] if learner == 'advisors' else learner} {settings['gamma']:g}"
+    learner, deep = settings.get("learner", "advisors"), settings.get("deep")
+    kind = settings["planning"] if learner == "advisors" else learner
+    if settings.get("continuous"):
+        kind = "actor and critics"
+    text = f"{kind}{' network' if deep else ''} {settings['gamma']:g}"
+    split = deep.get("split", "advisors") if deep else "advisors"
+    text += "" if split == "advisors" else f", split {split}"
     aggregation = settings.get("aggregation", "sum")
     text += "" if aggregation == "sum" else f", {aggregation}"
     return text + (f", noise {settings['noise']:g}" if settings.get("noise") else "")
+
+
+def names_of(records: list[Record]) -> list[str]:
+    """A name for each of several records: its settings in two words, and what else tells it from others of its task.
+
+    >>> runs = [Record("a", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "alpha": a}, []) for a in (0.1, 0.2)]
+    >>> names_of(runs)
+    ['empathic 0.9, alpha 0.1', 'empathic 0.9, alpha 0.2']
+    """
+    facts = [_facts(record) for record in records]
+    names = []
+    for record, own in zip(records, facts, strict=True):
+        base = label(record.settings)
+        others = [
+            fact for other, fact in zip(records, facts, strict=True)
+            if other.task == record.task and label(other.settings) == base
+        ]  # fmt: skip
+        told = [name for name in own if len({_key(fact.get(name)) for fact in others}) > 1]
+        names.append(", ".join([base, *(_phrase(name, own[name]) for name in told)]))
+    return names
+
+
+def _facts(record: Record) -> dict[str, Any]:
+    """All that two runs of one task may differ in and that their label does not say, each by its name."""
+    found: dict[str, Any] = {}
+    for name, value in {**record.settings, **record.options}.items():
+        if name in _NETWORKS:
+            found |= {f"{name} {part}": inner for part, inner in (value or {}).items()}
+        else:
+            found[name] = value
+    found |= {"transitions": record.transitions, "epochs": len(record.epochs)}
+    return {name: value for name, value in found.items() if name not in _SAID}
+
+
+def _phrase(name: str, value: Any) -> str:
+    """One of them in words.
+
+    >>> _phrase("deep learning_rate", 0.001), _phrase("epochs", 1), _phrase("maze", None), _phrase("deep hidden", [8])
+    ('learning rate 0.001', '1 epoch', 'no maze', 'hidden 8')
+    """
+    words = name.removeprefix("deep ").removeprefix("continuous ").replace("_", " ")
+    if name == "epochs":
+        return f"{value} epoch{'s' * (value != 1)}"
+    if name == "transitions":
+        return "epochs of unknown length" if value is None else f"{value:,} transitions an epoch"
+    if value is None or value is False:
+        return f"no {words}"
+    if value is True:
+        return words
+    if isinstance(value, list | tuple):
+        value = " ".join(map(str, value)) or "none"
+    return f"{words} {short(f'{value:g}' if isinstance(value, float) else str(value), 40)}"
 
 
 def sweep_records(folder: Path) -> list[Record]:
@@ -124,7 +204,10 @@ def sweep_records(folder: Path) -> list[Record]:
     for path in sorted((folder / "results").glob("[0-9a-f]*.json")):
         result = read_result(folder, path.stem)
         try:
-            found = Record(path.stem, result["task"], result["options"], result["settings"], list(result["epochs"]))
+            found = Record(
+                path.stem, result["task"], result["options"], result["settings"], list(result["epochs"]),
+                epoch_length(result.get("schedule")),
+            )  # fmt: skip
             float(found.settings["gamma"]), str(found.settings["planning"])
         except (KeyError, TypeError, ValueError):
             continue  # another kind of job

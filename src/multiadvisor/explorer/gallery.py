@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,9 @@ from multiadvisor.theory.mdp import FiniteMDP
 from multiadvisor.theory.solver import SOLVED, Solution, best_actions, check_planning, solve
 from multiadvisor.worlds.builtin import make
 
+LARGEST_GAMMA = 0.999  # closer to 1 the exact values of some plannings take many seconds
 _LEARNED = 20_000  # transitions of the noisy learner
+_alone = threading.Lock()  # one exhibit is solved at a time, whoever asks
 
 
 @dataclass(frozen=True)
@@ -118,16 +121,21 @@ def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
         raise unknown("exhibit", name, EXHIBITS)
     check_planning(planning)
     check_gamma(gamma)
+    if gamma > LARGEST_GAMMA:
+        raise BadInput(f"gamma is {gamma}: choose it at most {LARGEST_GAMMA}, as more takes the solver too long")
+    if EXHIBITS[name].noise is not None and not 0.0 <= noise <= 10.0:
+        raise BadInput(f"noise is {noise}: choose it between 0 and 10")
+    with _alone:
+        return _shown(name, planning, gamma, noise)
+
+
+def _shown(name: str, planning: str, gamma: float, noise: float) -> bytes:
     one = EXHIBITS[name]
     made, mdp, critical = _mdp(one.task)
-    if gamma == 1.0:
-        raise BadInput("gamma is 1, where waiting costs nothing: choose it below 1")
     solution = _solved(one.task, planning, gamma)
     agent = exact(one.task, planning, gamma)
     agreement = None
     if one.noise is not None:
-        if not 0.0 <= noise <= 10.0:
-            raise BadInput(f"noise is {noise}: choose it between 0 and 10")
         truth = agent
         agent = MultiAdvisor(made, planning=planning, gamma=gamma, epsilon=0.2, noise=noise, seed=1)
         agent.learn(_LEARNED, progress=False)

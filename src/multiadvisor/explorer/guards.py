@@ -82,7 +82,8 @@ class Guarded:
             await self.app(scope, receive, _with_headers(send))
             return
         self.refused(guard, scope["path"])
-        await _refuse(scope, receive, send, {"host": 421, "origin": 403, "token": 401}[guard])
+        told = _tunnel(self.hosts) if guard == "host" else "not for you\n"
+        await _refuse(scope, receive, send, {"host": 421, "origin": 403, "token": 401}[guard], told)
 
     def _stopped_by(self, scope: Scope, fields: dict[str, str]) -> str | None:
         if "host" in self.guards and fields.get("host") not in self.hosts:
@@ -129,11 +130,22 @@ def _with_headers(send: Any) -> Any:
     return sending
 
 
-async def _refuse(scope: Scope, receive: Any, send: Any, status: int) -> None:
+def _tunnel(hosts: set[str]) -> str:
+    """What to do where the page is asked for by another name: nearly always a tunnel on another port of one's own."""
+    own = next(host for host in sorted(hosts) if host[0].isdigit())
+    port = own.rpartition(":")[2]
+    return (
+        f"this page is served as {own} only, and was asked for by another name or port: through SSH give it the same "
+        f"port on both sides, ssh -L {port}:127.0.0.1:{port} HOST, and open the address that the terminal shows; where "
+        f"port {port} is taken on your side, start the explorer with another --port\n"
+    )
+
+
+async def _refuse(scope: Scope, receive: Any, send: Any, status: int, told: str) -> None:
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
     headers = [(b"content-type", b"text/plain; charset=utf-8"), *((k.encode(), v.encode()) for k, v in HEADERS.items())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"not for you\n"})
+    await send({"type": "http.response.body", "body": told.encode()})

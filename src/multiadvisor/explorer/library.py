@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
-from multiadvisor.explorer.curves import Record, curves, is_epoch, label, sweep_records
+from multiadvisor.explorer.curves import Record, curves, epoch_length, is_epoch, label, sweep_records
 from multiadvisor.runs.trace import Trace, record
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.checkpoint import read_header
@@ -31,6 +32,8 @@ class Entry:
     task: dict[str, Any]
     epochs: list[dict[str, Any]]
     loaded: MultiAdvisor | None = None
+    transitions: int | None = None
+    """Of an epoch, where that is known."""
     named: str | None = None
     traces: list[tuple[Trace, int]] = field(default_factory=list)
     """Games of trace files, before those that are played here."""
@@ -61,7 +64,8 @@ def _entry(folder: Path, name: str, named: str | None) -> Entry:
             raise TypeError("epochs")
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
-    return Entry(name, folder, settings, task, epochs, named=named)
+    length = epoch_length(header["record"].get("schedule"))
+    return Entry(name, folder, settings, task, epochs, named=named, transitions=length)
 
 
 class Library:
@@ -96,8 +100,12 @@ class Library:
             if below or found:
                 return
         entry = _entry(folder, name or str(folder), self.named)
-        if name is None:
-            entry.agent  # noqa: B018  what was named must be whole; what lies in a folder is loaded when looked at
+        if name is None and entry.agent.task.goals is not None:
+            # what was named must be whole; what lies in a folder is loaded when looked at
+            raise BadInput(
+                f"{str(folder)!r} is of {entry.task['name']!r}, whose advisors point at other goals from turn to turn, "
+                "which the page does not show: make a video with `multiadvisor evaluate RUN --video FILE`"
+            )
         self.entries[entry.id] = entry
 
     def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:
@@ -160,10 +168,13 @@ class Library:
         trace, game = self.recorded(name, number)
         return game_pack(trace, game, self.entry(name).agent)
 
-    def curves(self) -> list[dict[str, Any]]:
-        """The learning curves of all runs, and of the sweeps."""
+    def curves(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The learning curves of all runs and of the sweeps; with `names`, of these runs alone."""
+        shown = self.entries.values() if names is None else [self.entry(name) for name in names]
         own = [
-            Record(entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs)
-            for entry in self.entries.values()
+            Record(
+                entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs, entry.transitions
+            )
+            for entry in shown
         ]
-        return curves([*own, *self.records])
+        return curves([*own, *(self.records if names is None else ())])

@@ -14,9 +14,11 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import exact_layer
 from multiadvisor.explorer.bundle import run_pack
 from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
 from multiadvisor.worlds.maze import maze_of
 
 STATIC = Path(__file__).parent / "static"
+_STYLE = re.compile(r'<link rel="stylesheet" href="/static/(\w+\.css)">\n')
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
 _NAME = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
@@ -55,12 +57,12 @@ def html(library: Library, names: list[str], game: int) -> str:
     """A page that needs no server: up to two runs in one game."""
     inside = json.dumps(_inside(library, names, game), allow_nan=False).replace("<", "\\u003c")
     page = (STATIC / "index.html").read_text("utf-8").replace("<!-- modules -->\n", "")
-    style, script = (STATIC / "style.css").read_text("utf-8"), one_script()
+    style, script = "".join((STATIC / name).read_text("utf-8") for name in _STYLE.findall(page)), one_script()
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{style}</style>", page)
+    page = _STYLE.sub("", page).replace("</head>", f"<style>{style}</style>\n</head>", 1)
     page = re.sub(r'<link rel="icon"[^>]*>', "", page)
     page = page.replace("<head>", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
     embedded = (
@@ -75,7 +77,8 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         raise BadInput("no run was named to export")
     listing = library.listing()
     known = {one["id"]: one for one in listing["runs"]}
-    runs, packs, layers = [], {}, {}
+    runs, packs, layers, beside = [], {}, {}, More(library)
+    more: dict[str, object] = {}
     for number, name in enumerate(names):
         entry = library.entry(name)
         titles = known[name]["games"]
@@ -86,7 +89,22 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
         packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
         layers[str(number)] = _layers(library, name, game)
-    return {"curves": library.curves(), "gallery": [], "plannings": [], "runs": runs, "packs": packs, "layers": layers}
+        if entry.agent.task.board is None:
+            packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, game, 0, until=1 << 30))
+        more[f"insight/{number}"] = _insight(library, beside, name, game)
+    shown = library.curves(names)  # what else is open is nobody's business either
+    found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs}
+    return {**found, "layers": layers, "more": more}
+
+
+def _insight(library: Library, beside: More, name: str, game: int) -> dict[str, object]:
+    """What the game in the file tells."""
+    try:
+        entry = library.entry(name)
+        found = beside.look_at(entry, entry.agent, [game])
+    except BadInput as error:
+        return {"error": str(error)}
+    return found | {key: [{**one, "game": 0} for one in found[key]] for key in ("games", "moments", "stuck")}
 
 
 def _layers(library: Library, name: str, game: int) -> dict[str, object]:

@@ -40,6 +40,8 @@ def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> 
         tell()
         explorer.warm()
         print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
+        if os.environ.get("SSH_CONNECTION"):
+            print(f"from your own machine: ssh -L {taken}:127.0.0.1:{taken} HOST, the same port twice", file=sys.stderr)
         if browser and has_display():
             _open(address(taken, explorer.keys.ticket()))
         while True:

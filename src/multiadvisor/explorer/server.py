@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import gzip
 import json
 import math
 import socket
@@ -28,6 +29,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer import answers, gallery, onefile
 from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guarded, Keys
 from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
@@ -36,6 +38,8 @@ _PORTS = 50  # tried one after the other where the first is taken
 _LARGEST_MESSAGE = 1 << 20
 _LARGEST_TICKET = 200
 _PIECES = 50  # of a training, between which the page hears how far it is
+_LEAST_PACKED = 1000  # bytes: less is sent as it is
+_MOST_AT_ONCE = 8  # questions of one page that wait for their answers
 
 
 class Explorer:
@@ -43,11 +47,14 @@ class Explorer:
 
     def __init__(self, library: Library, *, guards: frozenset[str] = GUARDS) -> None:
         self.library, self.keys, self.guards = library, Keys(), guards
+        self.more = More(library)
         self.reached: deque[str] = deque(maxlen=1000)
         """The paths that reached a handler, the last ones."""
         self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
         """(guard, path) of what was turned away, the last ones."""
         self.on_enter: Callable[[str], None] = lambda ticket: None
+        # whatever takes the processor for long is done once at a time, whoever asks
+        self._training, self._playing = threading.Lock(), threading.Lock()
         # read once: a request names one of these, never a path
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
         # told of all modules at once, a browser need not find them one behind the other
@@ -76,6 +83,7 @@ class Explorer:
             Route("/api/runs/{id}/games/{game}", self._game),
             Route("/api/gallery/{id}", self._exhibit),
             Route("/api/export", self._export),
+            Route("/api/more/{path:path}", self._more),
             WebSocketRoute("/api/socket", self._socket),
         ]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
@@ -93,7 +101,7 @@ class Explorer:
         self.reached.append(request.url.path)
         if name not in self._files:
             return Response("there is no such file\n", 404, media_type="text/plain")
-        return Response(self._files[name], media_type=_TYPES[Path(name).suffix])
+        return _packed(request, self._files[name], _TYPES[Path(name).suffix])
 
     async def _enter(self, request: Request) -> Response:
         """A ticket for the token."""
@@ -113,14 +121,19 @@ class Explorer:
     # ---- data ----------------------------------------------------------------------------------------------------
     async def _answer(self, request: Request, work: Callable[[], bytes | str | dict[str, Any]]) -> Response:
         self.reached.append(request.url.path)
+
+        def answer() -> Response:
+            result = work()
+            if isinstance(result, dict):
+                return _packed(request, _text(result).encode(), "application/json")
+            if isinstance(result, str):
+                return _packed(request, result.encode(), "text/html")
+            return _packed(request, result, "application/octet-stream")
+
         try:
-            result = await run_in_threadpool(work)
+            return await run_in_threadpool(answer)
         except BadInput as error:
             return _problem(str(error), 400)
-        if isinstance(result, dict):
-            return _json(result)
-        kind = "text/html" if isinstance(result, str) else "application/octet-stream"
-        return Response(result, media_type=kind)
 
     async def _runs(self, request: Request) -> Response:
         return await self._answer(request, lambda: {**self.library.listing(), **gallery.listing()})
@@ -134,6 +147,9 @@ class Explorer:
     async def _game(self, request: Request) -> Response:
         number = _whole(request.path_params["game"])
         return await self._answer(request, lambda: self.library.game(request.path_params["id"], number))
+
+    async def _more(self, request: Request) -> Response:
+        return await self._answer(request, lambda: self.more.answer(request.path_params["path"]))
 
     async def _exhibit(self, request: Request) -> Response:
         given = request.query_params
@@ -158,7 +174,7 @@ class Explorer:
         running: set[asyncio.Task[None]] = set()
         try:
             while (message := await socket.receive())["type"] != "websocket.disconnect":
-                task = asyncio.create_task(self._reply(socket, message.get("text"), gone))
+                task = asyncio.create_task(self._reply(socket, message.get("text"), gone, len(running)))
                 running.add(task)
                 task.add_done_callback(running.discard)
         except RuntimeError:
@@ -166,7 +182,7 @@ class Explorer:
         finally:
             gone.set()
 
-    async def _reply(self, socket: WebSocket, text: str | None, gone: threading.Event) -> None:
+    async def _reply(self, socket: WebSocket, text: str | None, gone: threading.Event, before: int) -> None:
         number: Any = None
         loop = asyncio.get_running_loop()
 
@@ -178,6 +194,8 @@ class Explorer:
         try:
             asked = _message(text)
             number = asked.get("id")
+            if before >= _MOST_AT_ONCE:
+                raise BadInput("too much is asked at once: wait for an answer")
             result = await run_in_threadpool(self._do, asked, tell)
             reply = {"id": number, "result": result}
         except BadInput as error:
@@ -194,7 +212,8 @@ class Explorer:
         if weights is not None:
             weights = [_real(one) for one in weights] if isinstance(weights, list) else [math.nan]
         if asked.get("do") == "retrain":
-            return {"id": self._retrain(entry.agent, entry.name, weights, tell)}
+            with _once(self._training, "another training is going on: wait for its end"):
+                return {"id": self._retrain(entry.agent, entry.name, weights, tell)}
         trace, game = self.library.recorded(entry.id, _whole(asked.get("game")))
         turn = _whole(asked.get("turn"))
         if trace.x is None:
@@ -206,16 +225,18 @@ class Explorer:
             return answers.attractor_layer(entry.agent, states[turn], weights)
         if asked.get("do") == "what-if":
             actions = asked.get("actions")
-            if not isinstance(actions, list) or not 1 <= len(actions) <= 100:
+            if not isinstance(actions, list):
                 raise BadInput("no action was named to try")
-            return answers.what_if(entry.agent, states[turn], turn, tuple(_whole(a) for a in actions), weights)
+            with self._playing:
+                tried = tuple(_whole(action) for action in actions)
+                return answers.what_if(entry.agent, states[turn], turn, tried, weights, tell=tell)
         raise BadInput("that is nothing the explorer can do")
 
     def _retrain(
         self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]
     ) -> str:
         """The same agent from the start, under other weights."""
-        task = answers.reweighted(agent.task, weights)
+        task = answers.reweighted(agent.task, answers.own_weights(agent, weights))
         if not task.weights.any():
             raise BadInput("all weights are 0, so that nobody has a say: raise one of them to train again")
         own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
@@ -225,6 +246,17 @@ class Explorer:
             again.learn((piece + 1) * total // _PIECES - again.turns, progress=False)
             tell((piece + 1) / _PIECES)
         return self.library.add_agent(again, f"{name}, trained again").id
+
+
+@contextlib.contextmanager
+def _once(lock: threading.Lock, otherwise: str) -> Iterator[None]:
+    """Hold the lock, or say why not."""
+    if not lock.acquire(blocking=False):
+        raise BadInput(otherwise)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _message(text: str | None) -> dict[str, Any]:
@@ -241,6 +273,13 @@ def _message(text: str | None) -> dict[str, Any]:
 def _text(message: dict[str, Any]) -> str:
     """JSON in ASCII: half a character in somebody's message, or in the name of a file, can be sent like any other."""
     return json.dumps(message, separators=(",", ":"))
+
+
+def _packed(request: Request, content: bytes, kind: str) -> Response:
+    """Packed at the lowest level, which is quick, where the asker can unpack it: tables of many advisors are large."""
+    if len(content) < _LEAST_PACKED or "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(content, media_type=kind)
+    return Response(gzip.compress(content, 1, mtime=0), media_type=kind, headers={"content-encoding": "gzip"})
 
 
 def _json(content: dict[str, Any], status: int = 200) -> Response:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -107,11 +109,25 @@ def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
     [10, 10]
     """
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
+    return _alone(agent, [seed], games, agent.settings.seed)
+
+
+def play_each(agent: MultiAdvisor, seeds: Sequence[int], draws: int, longest: int | None = None) -> Games:
+    """One game for each of these seeds, as `record(agent, 1, seed, draws=draws, longest=longest)` records it."""
+    return _alone(agent, list(seeds), 1, draws, longest)
+
+
+def _alone(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longest: int | None = None) -> Games:
     task, settings = agent.task, agent.settings
     if any(name in settings.aggregation for name in (GPI, *SELECTIONS)):
         raise BadInput(
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
             "advice alone, so that no share of it can be told: explain single states with agent.explain"
+        )
+    if task.goals is not None:
+        raise BadInput(
+            f"the advisors of {task.name!r} point at other goals from turn to turn, which a report does not know: "
+            "explain single turns with agent.explain"
         )
     if task.continuous:
         raise BadInput(
@@ -120,10 +136,10 @@ def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
         )
     stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
     with stage:
-        return _played(agent, games, seed)
+        return _played(agent, seeds, games, draws, longest)
 
 
-def _played(agent: MultiAdvisor, games: int, seed: int) -> Games:
+def _played(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longest: int | None) -> Games:
     task, advisors = agent.task, agent.advisors
     size, actions = len(advisors), len(task.actions)
     place = {focus.name: j for j, focus in enumerate(advisors)}
@@ -138,25 +154,27 @@ def _played(agent: MultiAdvisor, games: int, seed: int) -> Games:
         heard.append(weights)
         active.append(there)
         if len(advice) * values.size > _LARGEST:
-            raise BadInput(f"{games} games of {task.name!r} say more than fits into memory: give fewer games")
-        return agent.act(state, (draw % (1 << 32)) / (1 << 32)) - task.first_action
+            count = len(seeds) * games
+            raise BadInput(f"{count} games of {task.name!r} say more than fits into memory: give fewer games")
+        return task.numbered(agent.act(state, (draw % (1 << 32)) / (1 << 32)))
 
     apart = task.world is not None and agent.settings.deep is not None
-    source = games_of(task, agent.settings.seed, seed, apart)
     choice, states, turns, finished, rewards = [], [], [], [], []
-    for game in range(games):
-        length = 0
-        for turn in episode(source, game, act):
-            length += 1
-            choice.append(turn.action)
-            states.append(turn.state)
-            reward = np.zeros(task.n)
-            reward[turn.advisors] = turn.reward
-            rewards.append(reward)
-            last = turn
-        states.append(last.after)
-        turns.append(length)
-        finished.append(bool(last.terminated))
+    for seed in seeds:
+        source = games_of(task, draws, seed, apart)
+        for game in range(games):
+            length = 0
+            for turn in islice(episode(source, game, act), longest):
+                length += 1
+                choice.append(turn.action)
+                states.append(turn.state)
+                reward = np.zeros(task.n)
+                reward[turn.advisors] = turn.reward
+                rewards.append(reward)
+                last = turn
+            states.append(last.after)
+            turns.append(length)
+            finished.append(bool(last.terminated))
     paid = np.array(rewards)  # [T, task.n]
     lengths = np.array(turns, np.int64)
     first = np.concatenate([[0], np.cumsum(lengths)])[:-1]

@@ -27,6 +27,7 @@ from multiadvisor.explain import Explanation, explain, explain_advised
 from multiadvisor.insight.games import CELLS
 from multiadvisor.insight.stuck import ends_of_parts, resting
 from multiadvisor.learner import Played
+from multiadvisor.runs.pictures import Pictures, numbers_of
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.task import Task
@@ -44,6 +45,7 @@ KIND = "multiadvisor trace"
 _FIRST = b'{"actions": ['
 """How every header begins: its keys are sorted."""
 _LARGEST_HEADER = 16 << 20
+_LONGEST_OBSERVATION = 64  # numbers that are kept of each turn
 
 
 class Turn(NamedTuple):
@@ -60,6 +62,8 @@ class Turn(NamedTuple):
     """Who was active [m], and ..."""
     advice: np.ndarray | None
     """... what they advised [m, A]; None where the agent's tables tell it from the state."""
+    returns: dict[str, float] = {}  # noqa: RUF012
+    """What each advisor was paid so far in this game, the turn itself included, where it is not zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,8 @@ class Trace:
     x: np.ndarray | None  # [T + G, size] states, the last of each game included; None for Python environments
     active: np.ndarray | None  # [T, n] bool; None where the agent's tables tell it
     advice: np.ndarray | None  # [active ones of all turns, A]
+    observed: np.ndarray | None = None  # [T + G, d] the observations of a Python environment, where they are short
+    pictures: Pictures | None = None
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -130,6 +136,22 @@ class Trace:
             raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice in the place of states")
         return self.x[span.start + game : span.stop + game + 1]
 
+    def rewards(self, game: int) -> np.ndarray:
+        """What each advisor was paid in each turn of one game [turns, n]."""
+        span = self.span(game)
+        paid, found = self._paid(span.start, span.stop), np.zeros((span.stop - span.start, len(self.names)))
+        found[self.reward_turn[paid] - span.start, self.reward_advisor[paid]] = self.reward[paid]
+        return found
+
+    def returns(self, game: int) -> np.ndarray:
+        """What each advisor was paid before each turn of one game, and in all of it [turns + 1, n]."""
+        paid = self.rewards(game)
+        return np.concatenate([np.zeros((1, paid.shape[1])), np.cumsum(paid, axis=0)])
+
+    def _paid(self, first: int, last: int) -> slice:
+        """The rewards of these turns, of which `last` is the first that no longer counts."""
+        return slice(*np.searchsorted(self.reward_turn, [first, last]))
+
     def turn(self, game: int, turn: int) -> Turn:
         """One turn of one game, both counted from 0."""
         span = self.span(game)
@@ -139,15 +161,17 @@ class Trace:
         state = None if self.x is None else self.x[at + game]
         if turn == length:
             return Turn(state, None, False, {}, None, None)
-        paid = slice(*np.searchsorted(self.reward_turn, [at, at + 1]))
+        paid, before = self._paid(at, at + 1), self._paid(span.start, at + 1)
         names = self.names
         rewards = {names[j]: float(r) for j, r in zip(self.reward_advisor[paid], self.reward[paid], strict=True)}
+        so_far = np.bincount(self.reward_advisor[before], self.reward[before], len(names))
+        returns = {names[j]: float(so_far[j]) for j in np.flatnonzero(so_far)}
         who = advice = None
         if self.active is not None and self.advice is not None:
             wishes = self.header["wishes"]
             who = tuple(wishes[j]["name"] for j in np.flatnonzero(self.active[at]))
             advice = self.advice[self._first_advice[at] : self._first_advice[at + 1]]
-        return Turn(state, int(self.action[at]), bool(self.explored[at]), rewards, who, advice)
+        return Turn(state, int(self.action[at]), bool(self.explored[at]), rewards, who, advice, returns)
 
     def played(self) -> Played:
         """The games as an evaluation gives them."""
@@ -211,6 +235,11 @@ def record(
         raise BadInput(
             f"the actions of {agent.task.name!r} are real numbers, and a trace keeps a finite choice: leave it out"
         )
+    if agent.task.goals is not None:
+        raise BadInput(
+            f"the advisors of {agent.task.name!r} point at other goals from turn to turn, which a trace does not keep: "
+            "explain single turns, or make a video"
+        )
     games, seed = whole_number("games", games, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
@@ -233,7 +262,7 @@ def record(
             advised.append(np.asarray(values))
         if explored[-1]:
             return low * len(task.actions) >> 32
-        return agent.act(state, low / (1 << 32)) - task.first_action
+        return task.numbered(agent.act(state, low / (1 << 32)))
 
     source = games_of(task, own, seed, apart)
     for game in range(games):
@@ -267,7 +296,17 @@ def record(
         reward_advisor=np.array(who, np.int64), reward=np.array(what, float),
         x=None if task.world is None else np.array(states, np.int64),
         active=np.array(active) if advice else None, advice=np.concatenate(advised) if advice else None,
+        observed=_observed(states) if task.world is None else None,
     )  # fmt: skip
+
+
+def _observed(observations: list[Any]) -> np.ndarray | None:
+    """Observations as rows of numbers [T + G, d]; None where they are none, or long as pictures are."""
+    try:
+        found = np.array([numbers_of(one) for one in observations])
+    except (TypeError, ValueError):
+        return None
+    return found if found.ndim == 2 and 1 <= found.shape[1] <= _LONGEST_OBSERVATION else None
 
 
 def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evaluation, Trace]:
@@ -383,7 +422,9 @@ def _tensors(trace: Trace) -> dict[str, np.ndarray]:
         tensors["mask"] = _packed(trace.x[:, bits].astype(bool))
     if trace.active is not None and trace.advice is not None:
         tensors["active"], tensors["advice"] = _packed(trace.active), trace.advice
-    return tensors
+    if trace.observed is not None:
+        tensors["observed"] = trace.observed
+    return tensors | ({} if trace.pictures is None else trace.pictures.tensors())
 
 
 def _canonical(header: dict[str, Any]) -> bytes:
@@ -522,8 +563,11 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
     whole["action"] += first
     trace = Trace(
         header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],
-        x=x, active=active, advice=advice, **whole,
+        x=x, active=active, advice=advice, observed=tensors.get("observed"),
+        pictures=Pictures.decoded(tensors, total + games), **whole,
     )  # fmt: skip
+    if trace.observed is not None and (trace.observed.ndim != 2 or len(trace.observed) != total + games):
+        raise ValueError("observed")
     rewards = trace.reward_turn.shape == trace.reward_advisor.shape == trace.reward.shape
     if not (rewards and games > 0 and (trace.turns > 0).all() and len(trace.action) == total):
         raise ValueError("lengths")

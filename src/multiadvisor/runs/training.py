@@ -27,7 +27,10 @@ from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
-_OURS = (LOCK, "values-*.safetensors", ".*.part")  # what a process leaves that was killed before it had saved anything
+LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
+BEST = "best"  # the folder within it where the best epoch is kept
+# what a process leaves that was killed before it had saved anything
+_OURS = (LOCK, LIVE, BEST, "values-*.safetensors", ".*.part")
 
 
 def _save_seconds() -> float:
@@ -75,6 +78,10 @@ class Training:
     """Whether the end is saved too: of no use to a job, whose result is the end."""
     reweighted: list[dict[str, Any]] = field(default_factory=list)
     """When the weights were changed on the way, and to what: `turns`, and `weights` by advisor."""
+    keep_best: bool = False
+    """Whether the epoch with the best score is kept too, in a folder of its own within the run's."""
+    best: dict[str, Any] | None = None
+    """That epoch's number and score: `epoch` and `score`."""
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
@@ -97,8 +104,9 @@ class Training:
                     if self.out is not None and clock.due():
                         clock.time(self.save)  # within an epoch: the bytes are the same however learning is cut
                 self.epochs.append(self._look(number))
+                better = self._keep_best()
                 tell(0, self.epochs[-1])
-                if self.out is not None and (fragile or clock.due()):
+                if self.out is not None and (better or fragile or clock.due()):
                     clock.time(self.save)
                     fragile = False
         except (Diverged, AtOnce):
@@ -116,14 +124,26 @@ class Training:
         seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
         return {"epoch": number, **_figures(seen), **({"advisors": seen.advisors} if self.by_advisor else {})}
 
-    def save(self) -> None:
-        """Write the agent with the epochs so far to the run's folder."""
+    def _keep_best(self) -> bool:
+        """Keep the last epoch, where its score is the best so far; of equal ones the first stays."""
+        last = self.epochs[-1]
+        if not self.keep_best or (self.best is not None and last["score"] <= self.best["score"]):
+            return False
+        assert self.out is not None
+        self.best = {"epoch": last["epoch"], "score": last["score"]}
+        with deferred_interrupt():
+            self.save(self.out / BEST)  # before the run itself: killed in between, it comes here again
+        return True
+
+    def save(self, folder: Path | None = None) -> None:
+        """Write the agent with the epochs so far to the run's folder, or to another."""
         assert self.out is not None
         record = {"schedule": dataclasses.asdict(self.schedule), "epochs": self.epochs, "seconds": self.seconds}
-        self.agent.save(self.out, {**record, **self._changes()})
+        self.agent.save(folder or self.out, {**record, **self._changes()})
 
     def _changes(self) -> dict[str, Any]:
-        return {"reweighted": self.reweighted} if self.reweighted else {}
+        best = {"best": self.best} if self.best is not None else {}
+        return {**({"reweighted": self.reweighted} if self.reweighted else {}), **best}
 
     def result(self) -> dict[str, Any]:
         """The run as one JSON object."""
@@ -171,21 +191,35 @@ def _is_epoch(given: Any, number: int) -> bool:
     )
 
 
+def _best_of(out: Path) -> dict[str, Any] | None:
+    """The best epoch that a run has kept, as its own record tells, which may be ahead of a run that was killed."""
+    if not (out / BEST / "agent.json").exists():
+        return None
+    record = read_header(out / BEST).get("record")
+    epochs = record.get("epochs") if isinstance(record, dict) else None
+    if not isinstance(epochs, list) or not epochs or not _is_epoch(last := epochs[-1], len(epochs)):
+        raise BadInput(f"the record in {str(out / BEST)!r} has no epochs: restore it from a copy, or remove it")
+    return {"epoch": last["epoch"], "score": last["score"]}
+
+
 def begin(
-    task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool, reweight: bool = False
-) -> Training:
+    task: Task, settings: Settings, schedule: Schedule, out: Path | None, resume: bool, reweight: bool = False,
+    keep_best: bool = False,
+) -> Training:  # fmt: skip
     """A new run, or with `resume` the one in the folder, which must be the same run.
 
     With `reweight` it may have other weights, where it can go on with them: what was learned does not depend on them,
-    or actions are continuous.
+    or actions are continuous. With `keep_best` the best epoch is kept too; a run that has kept one goes on doing so.
     """
+    if keep_best and (out is None or schedule.games == 0):
+        raise BadInput("the best epoch is kept in the run's folder, by its games: give --out, and --games above 0")
     by_advisor = room_for_advisors(task, schedule.epochs)
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
         if out is not None and out.exists() and not all(_ours(path) for path in out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor)
+        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
     changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
@@ -221,7 +255,11 @@ def begin(
             *changes,
             {"turns": agent.turns, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
         ]
-    return Training(agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes)
+    best = _best_of(out)
+    return Training(
+        agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes,
+        keep_best=keep_best or best is not None, best=None if changed else best,  # other weights, other scores
+    )  # fmt: skip
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from multiadvisor.task import Focus, Transition, nothing
 from multiadvisor.worlds.box import BoxActions
 from multiadvisor.worlds.components import reward_components
 from multiadvisor.worlds.info import Terms
+from multiadvisor.worlds.several import SeveralActions
 from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
 
@@ -155,7 +156,9 @@ class Adapter:
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         choice = env.single_action_space if self.vector else env.action_space
         self.box = BoxActions(choice) if isinstance(choice, spaces.Box) else None  # continuous actions
-        if not isinstance(choice, spaces.Discrete | spaces.Box):
+        several = isinstance(choice, spaces.MultiDiscrete | spaces.MultiBinary)
+        self.several = SeveralActions(choice) if several else None  # choices at once, of which all combinations count
+        if not several and not isinstance(choice, spaces.Discrete | spaces.Box):
             raise BadInput(
                 f"the environment's actions are {type(choice).__name__}, but advisors need Discrete or Box ones: "
                 "wrap the environment so that it offers a finite choice, or real numbers"
@@ -163,6 +166,8 @@ class Adapter:
         self.actions, self.first_action = 0 if self.box is None else self.box.size, 0
         if isinstance(choice, spaces.Discrete):
             self.actions, self.first_action = int(choice.n), int(choice.start)
+        if self.several is not None:
+            self.actions = self.several.count
         self.components = reward_components(env)
         n = len(self.foci)
         self.views: list[View] = []
@@ -344,16 +349,19 @@ class Adapter:
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
 
+    def played(self, action: Any) -> Any:
+        """The environment's own action, or an array of them, of the learner's."""
+        if self.box is not None:
+            return self.box.to_environment(action)
+        return action + self.first_action if self.several is None else self.several.to_environment(action)
+
     def step(self, action: Any, result: Any = None) -> tuple[bool, bool]:
         """Make a step, fill the signals, see who has ended and where everybody is: terminated, truncated.
 
         The action is counted from 0, or for a box of them each number is from -1 to 1. `result`: what the step gave,
         where somebody else has made it.
         """
-        if self.box is not None:
-            action = self.box.to_environment(action)
-        else:
-            action += self.first_action
+        action = self.played(action)
         if result is None:
             result = self.env.step(action)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here

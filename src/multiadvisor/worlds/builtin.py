@@ -10,7 +10,14 @@ from typing import Any
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
-from multiadvisor.worlds import bunny, compiled_tasks, dyna_maze, gadgets, pac_boy  # noqa: F401 they register their tasks
+from multiadvisor.worlds import (  # noqa: F401 they register their tasks
+    bunny,
+    compiled_tasks,
+    dyna_maze,
+    emulated_tasks,
+    gadgets,
+    pac_boy,
+)
 from multiadvisor.worlds.registration import register_environments
 from multiadvisor.worlds.registry import FILES, TASKS
 

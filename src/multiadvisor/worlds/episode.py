@@ -65,13 +65,15 @@ def episode(source: Source, game: int, act: Callable[[Any, int], Any]) -> Iterat
     raise BadInput(f"a game of {source.task.name!r} did not end in {LONGEST_GAME} turns: give the task a limit")
 
 
-def games_of(task: Task, seed: int, evaluation: int, apart: bool = False) -> Source:
+def games_of(task: Task, seed: int, evaluation: int, apart: bool = False, env: Any = None) -> Source:
     """The games that an agent with this seed plays in an evaluation.
 
-    `apart`: each game has draws of its own, as those have that a network plays side by side.
+    `apart`: each game has draws of its own, as those have that a network plays side by side. `env`: another instance of
+    the task's environment, in which they are to be played.
     """
-    kind = _Compiled if task.world is not None else _Environment
-    return kind(task, seed, evaluation, apart)
+    if task.world is not None:
+        return _Compiled(task, seed, evaluation, apart)
+    return _Environment(task, seed, evaluation, env)
 
 
 class _Compiled:
@@ -104,13 +106,14 @@ class _Compiled:
 class _Environment:
     """Games of a Python environment."""
 
-    def __init__(self, task: Task, seed: int, evaluation: int, apart: bool) -> None:
+    def __init__(self, task: Task, seed: int, evaluation: int, env: Any = None) -> None:
         assert task.adapter is not None
         if task.adapter.vector:
             raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
-        task.adapter.stage.user = None  # whoever trains in the environment has to find its way back
+        if env is None:
+            task.adapter.stage.user = None  # whoever trains in the environment has to find its way back
         self.task, self._seed, self._evaluation = task, seed, evaluation
-        self._adapter = task.adapter.fresh(table=False)
+        self._adapter = task.adapter.fresh(table=False, env=env)
         self._key, self._turn = int(stream_key(seed, EVALUATION, evaluation)), 0
 
     def deal(self, game: int) -> Any:

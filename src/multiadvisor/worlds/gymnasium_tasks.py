@@ -351,6 +351,12 @@ def _given_foci(env: Any, given: Any, rest: bool) -> list[Focus] | None:
     return [*foci, Focus("rest", reward=REST)] if rest else foci
 
 
+def _names(env: Any, adapter: Adapter) -> tuple[str, ...]:
+    """Of the actions: the environment's own names of all of them, or those of several choices at once."""
+    names = action_names(env, adapter.actions, adapter.first_action, adapter.box is not None)
+    return names if adapter.several is None or names[0] != "action 0" else adapter.several.names
+
+
 def task_from_gymnasium(
     env: Any, foci: Sequence[Focus | str] | str | None, name: str | None,
     discretise: Callable[[Any], Hashable] | None, options: dict[str, Any] | None = None, rest: bool = False,
@@ -391,7 +397,7 @@ def task_from_gymnasium(
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     return Task(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
-        actions=action_names(env, adapter.actions, adapter.first_action, adapter.box is not None),
+        actions=_names(env, adapter),
         observation_names=observation_names(env),
         foci=tuple(told), adapter=adapter, options=known,
         known={

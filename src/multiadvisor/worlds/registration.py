@@ -14,7 +14,7 @@ def environment_name(task: str) -> str:
     return "".join(word.capitalize() if set(word) & set("aeiouy") else word.upper() for word in task.split("-"))
 
 
-def register(task: str) -> None:
+def register(task: str, environment: str | None = None) -> None:
     """Make a task known to Gymnasium, as `multiadvisor/PacBoy-v0` and, with a vector reward, `mo-PacBoy-v0`.
 
     >>> import gymnasium, multiadvisor
@@ -23,6 +23,11 @@ def register(task: str) -> None:
     """
     from gymnasium.envs.registration import register, registry
 
+    if environment is not None:
+        identifier = f"multiadvisor/{environment_name(task)}-v0"
+        if identifier not in registry:
+            register(id=identifier, entry_point=environment)
+        return
     for prefix, kind in (("", ""), ("mo-", "MO")):
         identifier = f"multiadvisor/{prefix}{environment_name(task)}-v0"
         if identifier not in registry:  # Gymnasium warns of a name that is given twice

@@ -12,15 +12,18 @@ from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.registration import register
 
 TASKS: dict[str, Callable[..., Task]] = {}
+ENVIRONMENTS: dict[str, str] = {}
+"""Those of them that are no compiled worlds, and what Gymnasium makes in their place."""
 FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
 
 
-def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+def register_task(name: str, *, environment: str | None = None) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
     """Register a function that makes a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
 
     Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
-    files can give it. The task that it returns has them as its `options`; its docstring is what `tasks` shows.
+    files can give it. The task that it returns has them as its `options`; its docstring is what `tasks` shows. Where it
+    is no compiled world, `environment` names what Gymnasium shall make in its place, `module:Class`.
 
     >>> from dataclasses import replace
     >>> from multiadvisor import make
@@ -47,7 +50,9 @@ def register_task(name: str) -> Callable[[Callable[..., Task]], Callable[..., Ta
             if option in BY_ADVISOR:
                 raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
         TASKS[name] = build
-        register(name)
+        if environment is not None:
+            ENVIRONMENTS[name] = environment
+        register(name, environment)
         return build
 
     return keep

@@ -39,7 +39,7 @@ def network(*hidden: int) -> Callable[[int], MultiAdvisor]:
 
     def make(seed: int) -> MultiAdvisor:
         deep = DeepSettings(
-            hidden=hidden, starts=64, update_every=1, replay=20_000, learning_rate=1e-3, target_every=500
+            hidden=hidden, starts=64, update_every=1, replay=20_000, learning_rate=1e-3, target_every=500, double=True
         )
         return MultiAdvisor(
             Task.from_gymnasium(_environment()), planning="egocentric", gamma=GAMMA, seed=seed, deep=deep

@@ -11,10 +11,19 @@ import { CompareView } from "./compareview.js";
 import { Gallery } from "./gallery.js";
 import { Curves } from "./curves.js";
 import { isDark, paletteOf } from "./colours.js";
-import { exportCsv, exportHtml, exportPng } from "./exporting.js";
+import {
+  exportBoards,
+  exportCharts,
+  exportCsv,
+  exportCurves,
+  exportHtml,
+  exportMenu,
+  exportPair,
+} from "./exporting.js";
 import { weightsNow } from "./weights.js";
+import { Extras } from "./extras.js";
 
-const VIEWS = { game: "Game", compare: "Compare", gallery: "Gallery", learning: "Learning" };
+const VIEWS = { game: "Game", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
 
 class App {
   constructor(source, listing) {
@@ -24,23 +33,29 @@ class App {
     this.store = new Store();
     this.redraw = () => this.schedule();
     this.loader = new Loader(source, this.redraw);
+    this.extras = new Extras(this);
     this.player = new Player(this.store, this.redraw);
     this.player.place = () => el("div", { class: "playerbox" });
     this.runPick = this.picker("run", "Run");
     this.firstPick = this.picker("run", "First run");
     this.otherPick = this.picker("other", "Second run");
-    this.gamePick = el("select", { onchange: () => this.store.set({ game: Number(this.gamePick.value), turn: 0 }) });
+    [this.gamePick, this.pairGamePick] = [0, 1].map(() => {
+      const pick = el("select", { onchange: () => this.store.set({ game: Number(pick.value), turn: 0 }) });
+      return pick;
+    });
     this.game = new GameView({
       store: this.store,
       source,
       player: this.player,
       redraw: this.redraw,
+      ...this.extras.given,
       retrain: () => this.retrain(),
     });
     this.compare = new CompareView({
       store: this.store,
       player: this.player,
       selects: [this.firstPick, this.otherPick],
+      game: this.pairGamePick,
     });
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
@@ -49,6 +64,7 @@ class App {
       { class: "toolbar" },
       el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
       el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick),
+      this.extras.fresh,
       this.game.facts,
     );
     this.main = byId("view");
@@ -98,15 +114,20 @@ class App {
       if (pick.children.length !== runs.length)
         pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
-    this.runPick.value = String(state.run);
-    this.firstPick.value = String(state.run);
-    this.otherPick.value = String(state.other);
+    const choose = (pick, value) => {
+      if (pick.value !== String(value)) pick.value = String(value);
+    };
+    choose(this.runPick, state.run);
+    choose(this.firstPick, state.run);
+    choose(this.otherPick, state.other);
     const games = runs[state.run]?.games || [];
     if (this.gamesShown !== games) {
       this.gamesShown = games;
-      this.gamePick.replaceChildren(...games.map((name, k) => option(k, name)));
+      for (const pick of [this.gamePick, this.pairGamePick])
+        pick.replaceChildren(...games.map((name, k) => option(k, name)));
     }
-    this.gamePick.value = String(state.game);
+    choose(this.gamePick, state.game);
+    choose(this.pairGamePick, state.game);
   }
 
   buildHeader() {
@@ -153,52 +174,46 @@ class App {
       },
       "?",
     );
-    const item = (text, act) =>
-      el(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            menu.open = false;
-            act();
-          },
-        },
-        text,
-      );
-    const menu = el(
-      "details",
-      { class: "menu" },
-      el("summary", {}, "Export"),
-      el(
-        "div",
-        {},
-        item("Board as PNG", () => this.exportBoard()),
-        item(
-          "Game as CSV",
-          () => this.shown && exportCsv(this.shown.game, weightsNow(this.shown.run, this.store.state)),
-        ),
-        this.source.live ? item("Page as HTML", () => this.exportPage()) : null,
-      ),
+    this.menu = exportMenu(
+      () => this.offers(),
+      (text) => this.say(text),
     );
-    this.menu = menu;
-    byId("tools").replaceChildren(menu, this.theme, help);
+    byId("tools").replaceChildren(this.menu, this.theme, help);
   }
 
-  exportBoard() {
-    if (this.shown && this.shown.run.grid) exportPng(this.game.board.canvas, this.shown.run, this.store.state.turn);
-  }
-
-  async exportPage() {
-    if (!this.shown) return;
+  // What can be taken away from the view as it stands there.
+  offers() {
     const { state } = this.store;
-    const ids = [state.run, state.other]
-      .map((k) => this.listing.runs[k]?.id)
-      .filter((id, k, all) => id && all.indexOf(id) === k);
-    try {
-      await exportHtml(this.source, this.shown.run, ids, state.game);
-    } catch (error) {
-      this.say(error.message);
+    const palette = paletteOf(state.theme);
+    const found = [];
+    const boards = (shown, views, turn) => {
+      const runs = shown.map((one) => one.run);
+      const text = views.length > 1 ? "Boards as PNG" : "Board as PNG";
+      if (runs.every((run) => run.grid)) found.push([text, () => exportBoards(views, runs, turn, palette)]);
+    };
+    if (state.view === "game" && this.shown) {
+      boards([this.shown], [this.game.board], state.turn);
+      found.push(["Game as CSV", () => exportCsv(this.shown.game, weightsNow(this.shown.run, state))]);
     }
+    if (state.view === "compare" && this.shown) {
+      boards(this.pair, this.compare.boards, state.turn);
+      found.push(["Games as CSV", () => exportPair(this.pair)]);
+    }
+    if (state.view === "gallery" && this.gallery.shown) {
+      const { shown } = this.gallery;
+      boards([shown], [this.gallery.board], state.step);
+      found.push(["Game as CSV", () => exportCsv(shown.game, shown.run.weights)]);
+    }
+    if (state.view === "learning" && this.curves.drawn.length) {
+      found.push(["Curves as PNG", () => exportCharts(this.curves.drawn, state.measure, palette)]);
+      found.push(["Curves as CSV", () => exportCurves(this.curves.curves, state.measure)]);
+    }
+    const [one, two] = [this.listing.runs[state.run], this.listing.runs[state.other]];
+    if (this.source.live && one && state.view !== "gallery") {
+      const beside = two && two !== one && two.task === one.task;
+      found.push(["Page as HTML", () => exportHtml(this.source, beside ? [one, two] : [one], state.game)]);
+    }
+    return found;
   }
 
   async retrain() {
@@ -227,7 +242,7 @@ class App {
 
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.gallery, this.curves, this.game.attractors]) part.forget();
+    for (const part of [this.loader, this.extras, this.gallery, this.curves, this.game.attractors]) part.forget();
     this.schedule();
   }
 
@@ -272,7 +287,8 @@ class App {
         game: [this.bar, this.game.root],
         compare: [this.compare.root],
         gallery: [this.gallery.root],
-        learning: [this.curves.root],
+        agents: [this.extras.agents.root],
+        learning: [this.extras.training.root, this.curves.root],
       };
       this.main.replaceChildren(...roots[state.view]);
     }
@@ -281,6 +297,7 @@ class App {
       game: () => this.drawGame(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
+      agents: () => this.extras.drawAgents(),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
     if (!this.player.playing) setText(this.live, sentence);
@@ -306,7 +323,7 @@ class App {
       return "";
     }
     const entry = this.listing.runs[state.run];
-    const shown = this.loader.get(entry, state.game);
+    const shown = this.extras.get(entry, state);
     const problem = entry
       ? this.loader.problem(entry, state.game)
       : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
@@ -337,14 +354,19 @@ class App {
       return this.compare.say(
         `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
       );
-    const pair = [one, two].map((entry) => this.loader.get(entry, state.game));
+    // the same game has another number where one of them has games of a trace before it
+    const name = one.games[state.game];
+    const numbers = [state.game, name === undefined ? state.game : two.games.indexOf(name)];
+    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another game.`, true);
+    const pair = [one, two].map((entry, k) => this.loader.get(entry, numbers[k]));
     if (!pair[0] || !pair[1]) {
-      const problem = [one, two].map((entry) => this.loader.problem(entry, state.game)).find(Boolean);
+      const problem = [one, two].map((entry, k) => this.loader.problem(entry, numbers[k])).find(Boolean);
       this.again.hidden = !problem || !this.source.live;
       return this.compare.say(problem || "Loading \u2026");
     }
     this.compare.say("");
     [this.shown] = pair;
+    this.pair = pair;
     return this.compare.render(pair, state, palette);
   }
 
@@ -356,6 +378,7 @@ class App {
   }
 
   drawLearning(state, palette) {
+    this.extras.training.render(this.listing.runs[state.run], palette);
     this.main.hidden = false;
     this.say("");
     this.curves.load(this.listing.runs.length);

@@ -1,9 +1,12 @@
-// Why this action: what each action is worth, and who makes it so. One bar for each action, negative to the left.
+// Why this action: what each action is worth, and who makes it so. One bar for each action, negative to the left; every
+// part has a number and a colour of its own, and the list below the bars says whose it is.
 
 import { el, gapText, setText, signed, widthOf } from "./dom.js";
 import { bestActions, hearPart } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
+const LISTED_PLAYING = 24; // advisors that are listed while it plays
+const HUES = 8; // colours of parts, as in the style sheet
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
 
 const COMPASS = { N: "North", S: "South", W: "West", E: "East" };
@@ -78,7 +81,7 @@ function wholeOf(run) {
 
 // The longest of these texts that has room in so many pixels.
 function fitting(texts, room) {
-  return texts.find((text) => text.length * 6.3 + 10 < room) || "";
+  return texts.find((text) => text.length * 6.3 + 8 < room) || "";
 }
 
 export class Bars {
@@ -100,9 +103,11 @@ export class Bars {
       const rest = new Set(this.parts.filter((part) => !kept.includes(part)).flatMap((part) => [...part.members]));
       this.parts = [...kept, { label: `${rest.size} more`, members: rest, voice }];
     }
+    this.several = this.parts.length > 1;
+    const hueOf = (p) => (this.several ? ` part-${p % HUES}` : "");
     this.rows = run.actions.map((name, a) => {
-      const segments = this.parts.map((part) =>
-        el("span", { class: "segment", title: part.label }, el("span", { class: "inside" })),
+      const segments = this.parts.map((part, p) =>
+        el("span", { class: `segment${hueOf(p)}`, title: part.label }, el("span", { class: "inside" })),
       );
       const zero = el("span", { class: "zero" });
       const mark = el("span", { class: "total" });
@@ -112,8 +117,9 @@ export class Bars {
         mark,
         tag: el("span", { class: "tag" }),
         number: el("span", { class: "number" }),
-        track: el("span", { class: "track", "aria-hidden": "true" }, ...segments, zero, mark),
+        lane: el("span", { class: "lane" }, ...segments, zero, mark),
       };
+      row.track = el("span", { class: "track", "aria-hidden": "true" }, row.lane);
       row.root = el(
         "div",
         { class: "bar", "data-action": a },
@@ -125,11 +131,20 @@ export class Bars {
       return row;
     });
     this.key = el("p", { class: "hint" });
-    this.body.replaceChildren(...this.rows.map((row) => row.root), this.key);
+    this.legend = el(
+      "ul",
+      { class: "parts", hidden: !this.several, "aria-label": "Parts of the bars" },
+      this.parts.map(({ label }, p) => {
+        const patch = el("span", { class: "patch", "aria-hidden": "true" }, String(p + 1));
+        return el("li", { class: hueOf(p).trim() }, patch, label);
+      }),
+    );
+    this.body.replaceChildren(...this.rows.map((row) => row.root), this.legend, this.key);
     this.table = null;
   }
 
-  render(frame) {
+  // `playing`: only the strongest advisors are listed, as a list of hundreds would take longer than a frame.
+  render(frame, playing = false) {
     const { run, total, advisors, action } = frame;
     if (run !== this.run) this.build(run);
     const sums = valuesOf(frame, this.parts);
@@ -148,9 +163,14 @@ export class Bars {
       );
     });
     const width = high - low || 1;
-    const at = (value) => (100 * (value - low)) / width;
-    const track = widthOf(this.rows[0].track, 40);
+    const track = widthOf(this.rows[0].lane, 40);
+    // moved by `translate`, so that a bar that grows shifts nothing else
+    const move = (node, value) => {
+      node.style.translate = `${((track * (value - low)) / width).toFixed(2)}px`;
+    };
     const best = advisors.length ? bestActions(total) : [];
+    const shorter = (label, value, p) =>
+      this.several ? [label, String(p + 1)] : [signed(value), signed(value, 1)];
     this.rows.forEach((row, a) => {
       let right = 0;
       let left = 0;
@@ -160,19 +180,19 @@ export class Bars {
         if (value >= 0) right += value;
         else left += value;
         const share = (100 * Math.abs(value)) / width;
-        segment.style.left = `${at(from)}%`;
+        move(segment, from);
         segment.style.width = `${share}%`;
         segment.hidden = share < 0.15;
         segment.classList.toggle("negative", value < 0);
         const label = labelOf(frame, this.parts[p], a);
         setText(
           segment.firstChild,
-          fitting([`${label} ${signed(value)}`, signed(value), signed(value, 1)], (share * track) / 100),
+          fitting([`${label} ${signed(value)}`, ...shorter(label, value, p)], (share * track) / 100),
         );
         segment.title = `${label} ${signed(value, 4)}`;
       });
-      row.zero.style.left = `${at(0)}%`;
-      row.mark.style.left = `${at(total[a])}%`;
+      move(row.zero, 0);
+      move(row.mark, total[a]);
       setText(row.number, advisors.length ? signed(total[a], 3) : "");
       row.number.dataset.exact = String(total[a]);
       row.root.classList.toggle("chosen", a === action);
@@ -185,15 +205,15 @@ export class Bars {
       setText(row.tag, words.join(", "));
     });
     const heard = run.plain ? "" : `Heard by ${run.aggregation}. `;
-    const parts = this.parts.length > 1 || !run.plain ? `The diamond is ${wholeOf(run)}. ` : "";
+    const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
       advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
     );
-    if (this.open.open) this.renderAll(frame);
+    if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }
 
-  renderAll({ run, advisors, advice }) {
+  renderAll({ run, advisors, advice }, most) {
     if (!this.table) {
       const head = el(
         "tr",
@@ -206,7 +226,7 @@ export class Bars {
       this.all.replaceChildren(this.table);
     }
     const size = advice.map((own) => Math.max(...own.map(Math.abs)));
-    const most = Math.max(...size, 1e-300);
+    const largest = Math.max(...size, 1e-300);
     const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]);
     while (this.lines.children.length < order.length)
       this.lines.append(
@@ -220,12 +240,14 @@ export class Bars {
     while (this.lines.children.length > order.length) this.lines.lastChild.remove();
     order.forEach((i, k) => {
       const line = this.lines.children[k];
+      if (line.hidden !== k >= most) line.hidden = k >= most;
+      if (k >= most) return;
       setText(line.children[0], run.names[advisors[i]]);
       for (let a = 0; a < run.A; a += 1) {
         const cell = line.children[a + 1];
         setText(cell, signed(advice[i][a], 4));
         cell.classList.toggle("negative", advice[i][a] < 0);
-        cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / most)}%`);
+        cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / largest)}%`);
       }
     });
   }

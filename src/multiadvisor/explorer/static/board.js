@@ -190,13 +190,14 @@ function angleOf(vector) {
   return vector && (vector[0] || vector[1]) ? Math.atan2(vector[0], vector[1]) : null;
 }
 
-// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned, palette }.
-export function drawBoard(context, size, what) {
+// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned,
+// palette }. All of it that stays as it is during a turn; the scale of its colours.
+export function drawStill(context, size, what) {
   const { run, game, turn, palette } = what;
   const { grid, A } = run;
   context.fillStyle = palette.page;
   context.fillRect(0, 0, grid.columns * size, grid.rows * size);
-  const centre = (cell) => [(grid.cells[cell][1] + 0.5) * size, (grid.cells[cell][0] + 0.5) * size];
+  const centre = centreOf(grid, size);
   const scale = scaleOf(what.heights);
   grid.cells.forEach(([row, column], cell) => {
     const unknown = Number.isNaN(what.heights[cell]);
@@ -235,6 +236,18 @@ export function drawBoard(context, size, what) {
   });
   for (const [cell, leads] of what.led || []) drawFrame(context, ...centre(cell), size, palette, leads);
   for (const one of what.attractors || []) drawRing(context, ...centre(one.cell), size, palette, one.stable);
+  return scale;
+}
+
+function centreOf(grid, size) {
+  return (cell) => [(grid.cells[cell][1] + 0.5) * size, (grid.cells[cell][0] + 0.5) * size];
+}
+
+// What moves, and the cell that is looked at.
+export function drawMoving(context, size, what) {
+  const { run, game, turn, palette } = what;
+  const { grid } = run;
+  const centre = centreOf(grid, size);
   const cells = game.cells(turn);
   const next = what.fraction > 0 && turn < game.turns ? game.cells(turn + 1) : null;
   const between = (k) => {
@@ -258,5 +271,4 @@ export function drawBoard(context, size, what) {
     roundedCell(context, column * size + 1.5, row * size + 1.5, size - 3, size * 0.12);
     context.stroke();
   }
-  return scale;
 }

@@ -1,7 +1,7 @@
 // The board as a part of the page: the canvas, an ARIA grid behind it for keyboards and screen readers, the pointer.
 
 import { el, fitCanvas, precise, setText, signed } from "./dom.js";
-import { drawBoard } from "./board.js";
+import { drawMoving, drawStill } from "./board.js";
 import { bestActions } from "./maths.js";
 
 const MOST = 1681; // cells of the ARIA grid: larger boards show a window of 41 x 41 around the player
@@ -26,6 +26,8 @@ export class BoardView {
       this.high,
       this.unknown,
     );
+    this.picture = document.createElement("canvas");
+    this.still = null;
     this.shape = "";
     this.what = null;
     this.focused = -1;
@@ -140,7 +142,25 @@ export class BoardView {
     );
   }
 
-  // Draws `what` of drawBoard into the box, as large as it fits.
+  // What does not move is kept as a picture from the second frame of a turn on: a large board takes long.
+  drawnStill(context, what, size) {
+    const { rows, columns } = what.run.grid;
+    const parts = ["run", "game", "turn", "landscape", "heights", "heat", "arrows", "ways", "palette"];
+    const key = [size, window.devicePixelRatio, ...parts.map((name) => what[name])];
+    key.push(JSON.stringify([what.attractors || [], what.led || []]));
+    if (!this.still || key.some((part, k) => part !== this.still.key[k])) {
+      this.still = { key, drawn: false, scale: drawStill(context, size, what) };
+      return this.still.scale;
+    }
+    if (!this.still.drawn) {
+      drawStill(fitCanvas(this.picture, columns * size, rows * size), size, what);
+      this.still.drawn = true;
+    }
+    context.drawImage(this.picture, 0, 0, columns * size, rows * size);
+    return this.still.scale;
+  }
+
+  // Draws `what` of the board into the box, as large as it fits.
   render(what, box) {
     this.what = what;
     const { rows, columns } = what.run.grid;
@@ -149,7 +169,8 @@ export class BoardView {
     const context = fitCanvas(this.canvas, columns * size, rows * size);
     this.root.style.width = `${columns * size}px`;
     this.root.style.height = `${rows * size}px`;
-    const scale = drawBoard(context, size, what);
+    const scale = this.drawnStill(context, what, size);
+    drawMoving(context, size, what);
     this.legend.classList.toggle("mixed", scale.mixed);
     this.legend.classList.toggle("below", scale.high <= 0 && scale.low < 0);
     this.legend.hidden = !what.heat;

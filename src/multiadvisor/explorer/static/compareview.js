@@ -1,6 +1,6 @@
 // Two agents in the same game, their clocks locked: where do they part?
 
-import { el, scoreText, setText, widthOf } from "./dom.js";
+import { el, scoreText, setText, settle, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -35,7 +35,7 @@ class Side {
     this.memo = null;
   }
 
-  render({ run, game }, turn, state, palette, fraction) {
+  render({ run, game }, turn, state, palette, { between: fraction, playing }) {
     const now = Math.min(turn, game.turns);
     if (!this.memo || this.memo.game !== game || this.memo.turn !== now) {
       const landscape = run.grid ? game.landscape(now, run.weights) : null;
@@ -69,31 +69,44 @@ class Side {
         { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) },
       );
     }
-    this.bars.render(frame);
+    this.bars.render(frame, playing);
     setText(this.sentence, reasonText(frame));
     return frame;
   }
 }
 
 export class CompareView {
-  constructor({ store, player, selects }) {
+  constructor({ store, player, selects, game }) {
     this.player = player;
     this.timeline = new Timeline(store);
     this.sides = [new Side("Board of the first run", selects[0]), new Side("Board of the second run", selects[1])];
+    this.boards = this.sides.map((side) => side.board);
     this.summary = el("p", { class: "sentence", id: "divergence" });
+    this.names = [0, 1].map((k) => el("span", { class: `line-${k + 1}` }));
+    this.numbers = el("tbody");
+    const head = el("tr", {}, el("td"), ...this.names.map((name) => el("th", { scope: "col" }, name)));
+    this.table = el("table", { class: "numbers pair" }, el("thead", {}, head), this.numbers);
+    this.choice = el(
+      "div",
+      { class: "toolbar" },
+      el("label", { class: "field" }, el("span", {}, "Game"), game),
+      el("p", { class: "facts" }, "Both runs play the same game, by one clock."),
+    );
     this.body = el(
       "div",
       { class: "stack" },
       el("section", { class: "card wide" }, this.player.place(), this.timeline.root, this.summary),
       el("div", { class: "columns even" }, ...this.sides.map((side) => side.root)),
+      el("section", { class: "card wide" }, el("h2", {}, "In numbers"), this.table),
     );
     this.empty = el("section", { class: "card wide" }, el("h2", {}, "Compare"), el("p", { class: "empty" }));
-    this.root = el("div", { class: "stack" }, this.empty, this.body);
+    this.root = el("div", {}, this.choice, el("div", { class: "stack" }, this.empty, this.body));
     this.memo = null;
   }
 
-  // A sentence in the place of the view.
-  say(text) {
+  // A sentence in the place of the view; the game can be chosen where that may help.
+  say(text, choose = false) {
+    this.choice.hidden = Boolean(text) && !choose;
     this.empty.hidden = !text;
     this.body.hidden = Boolean(text);
     setText(this.empty.lastChild, text);
@@ -102,22 +115,25 @@ export class CompareView {
 
   render(pair, state, palette) {
     const [one, two] = pair;
-    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game)
+    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game) {
+      settle(this.sides.map((side) => side.sentence));
       this.memo = {
         one: one.game,
         two: two.game,
         series: pair.map(({ run, game }) => seriesOf(game, run.weights)),
         fork: firstDivergence(one.game, two.game),
       };
+    }
     const { series, fork } = this.memo;
     const longest = Math.max(one.game.turns, two.game.turns);
     this.player.render(longest);
     const turn = Math.min(state.turn, longest);
-    const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player.between));
+    const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player));
     this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
+    const alike = one.run.label === two.run.label;
     const scores = pair.map(({ run, game }, k) => {
       const score = scoreText(series[k].score[game.turns]);
-      return `${run.label}: ${score} in ${game.turns} turns`;
+      return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${game.turns} turns`;
     });
     let text = "They never part.";
     if (fork >= 0) {
@@ -127,6 +143,39 @@ export class CompareView {
       text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     setText(this.summary, `${text} ${scores.join("; ")}.`);
+    this.renderNumbers(pair, series, turn);
     return `Turn ${turn}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
   }
+
+  // What there is to say of both in numbers, side by side.
+  renderNumbers(pair, series, turn) {
+    pair.forEach(({ run }, k) => setText(this.names[k], `${k + 1} ${run.name}`));
+    const lines = numbersOfPair(series, turn);
+    while (this.numbers.children.length < lines.length)
+      this.numbers.append(el("tr", {}, el("th", { scope: "row" }), el("td"), el("td")));
+    while (this.numbers.children.length > lines.length) this.numbers.lastChild.remove();
+    lines.forEach((line, k) => line.forEach((text, c) => setText(this.numbers.children[k].children[c], text)));
+  }
+}
+
+function numbersOfPair(series, turn) {
+  const line = (name, tell) => [name, ...series.map(tell)];
+  const now = (one) => Math.min(turn, one.turns);
+  const closest = (one) => {
+    if (one.closest < 0) return "none";
+    const margin = one.margins[one.closest];
+    return `turn ${one.closest}, ${margin === 0 ? "a tie" : margin.toPrecision(2)}`;
+  };
+  const lost = (one) => one.touches.filter((at) => at < turn).length;
+  return [
+    line("score until now", (one) => scoreText(one.score[now(one)])),
+    line("score at the end", (one) => scoreText(one.score[one.turns])),
+    line("turns", (one) => String(one.turns)),
+    line(series[0].items ? "fruit left" : "speaking", (one) => String(one.speak[now(one)])),
+    line(series[0].ghosts ? "touches until now" : "losses until now", (one) => String(lost(one))),
+    line("closest call", closest),
+    line("turns without gain, on few places", (one) =>
+      one.stuck.length ? String(one.stuck.reduce((sum, { start, end }) => sum + end - start, 0)) : "none",
+    ),
+  ];
 }

@@ -1,30 +1,86 @@
-// Learning curves: one for each setting, with an interval over the runs that differ in their seed alone.
+// Learning curves: one for each setting, with an interval over the runs that differ in their seed alone; a chart for
+// each task, as scores of different tasks have nothing to do with each other.
 
-import { el, fitCanvas, option, plural, setText, widthOf } from "./dom.js";
+import { el, fitCanvas, option, setText, widthOf } from "./dom.js";
+import { drawChart, lineStyle, placesOf } from "./chart.js";
 
 const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
 const MOST_CURVES = 12;
-const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 2]];
-const COLOURS = {
-  light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"],
-  dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"],
-};
+
+// A piece of the line as it is drawn in the chart.
+function swatch() {
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  picture.setAttribute("viewBox", "0 0 28 8");
+  picture.setAttribute("class", "swatch");
+  picture.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  line.setAttribute("d", "M0 4H28");
+  line.setAttribute("fill", "none");
+  line.setAttribute("stroke-width", "3");
+  picture.append(line);
+  return picture;
+}
+
+class Chart {
+  constructor(task) {
+    this.task = task;
+    this.title = el("h3", {}, task);
+    this.canvas = el("canvas", { role: "img" });
+    this.body = el("div", { class: "chart" }, this.canvas);
+    this.more = el("p", { class: "hint", hidden: true });
+    this.rows = el("tbody");
+    const head = ["setting", "runs", "at the end", "95% interval"].map((text) => el("th", { scope: "col" }, text));
+    this.numbers = el("table", { class: "numbers settings" }, el("thead", {}, el("tr", {}, ...head)), this.rows);
+    this.root = el("section", { class: "stack", "aria-label": task }, this.title, this.body, this.numbers, this.more);
+  }
+
+  render(all, measure, palette, dark) {
+    const kept = all.filter((curve) => curve[measure]);
+    const best = [...kept].sort((p, q) => q[measure].mean.at(-1) - p[measure].mean.at(-1)).slice(0, MOST_CURVES);
+    const shown = kept.filter((curve) => best.includes(curve));
+    this.shown = shown;
+    this.more.hidden = kept.length === shown.length && shown.length > 0;
+    setText(
+      this.more,
+      shown.length
+        ? `The ${shown.length} highest of ${kept.length} settings are shown.`
+        : `No run of this task has recorded ${MEASURES[measure].toLowerCase()}.`,
+    );
+    this.body.hidden = !shown.length;
+    this.numbers.hidden = !shown.length;
+    if (!shown.length) return;
+    const ends = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2).replace("-", "\u2212"));
+    const told = shown.map((curve, k) => `${curve.label}: ${ends[k]} at the end`).join("; ");
+    this.canvas.setAttribute("aria-label", `${MEASURES[measure]} of ${this.task} by ${placesOf(shown).unit}. ${told}`);
+    while (this.rows.children.length < shown.length)
+      this.rows.append(el("tr", {}, el("th", { scope: "row" }, swatch(), el("span")), el("td"), el("td"), el("td")));
+    while (this.rows.children.length > shown.length) this.rows.lastChild.remove();
+    shown.forEach((curve, k) => {
+      const [name, runs, end, range] = this.rows.children[k].children;
+      const { colour, dash } = lineStyle(k, dark);
+      const line = name.firstChild.firstChild;
+      line.setAttribute("stroke", colour);
+      line.setAttribute("stroke-dasharray", dash.join(" "));
+      setText(name.lastChild, curve.label);
+      setText(runs, String(curve.runs));
+      setText(end, ends[k]);
+      const [low, high] = [curve[measure].low, curve[measure].high].map((part) => part.at(-1).toFixed(2));
+      setText(range, curve.runs > 1 ? `${low} to ${high}`.replaceAll("-", "\u2212") : "one run");
+    });
+    const width = widthOf(this.body, 200);
+    const height = Math.round(Math.min(380, Math.max(220, width * 0.36)));
+    drawChart(fitCanvas(this.canvas, width, height), { curves: shown, measure, palette, dark, width, height });
+  }
+}
 
 export class Curves {
   constructor(store, source, redraw) {
-    Object.assign(this, { store, source, redraw, curves: null, problem: "" });
-    this.canvas = el("canvas", { role: "img" });
+    Object.assign(this, { store, source, redraw, curves: null, problem: "", charts: [] });
     this.pick = el(
       "select",
       { onchange: () => store.set({ measure: this.pick.value }) },
       Object.entries(MEASURES).map(([value, text]) => option(value, text)),
     );
-    this.legend = el("ul", { class: "keys" });
-    this.body = el("div", { class: "chart" }, this.canvas);
-    this.more = el("p", { class: "hint", hidden: true });
-    this.table = el("tbody");
-    const head = ["setting", "runs", "last epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
-    this.numbers = el("table", { class: "numbers" }, el("thead", {}, el("tr", {}, ...head)), this.table);
     this.empty = el("p", { class: "empty" });
     this.head = el(
       "div",
@@ -32,8 +88,8 @@ export class Curves {
       el("h2", {}, "Learning curves"),
       el("label", { class: "field" }, el("span", {}, "Show"), this.pick),
     );
-    this.parts = [this.body, this.legend, this.more, this.numbers];
-    this.root = el("section", { class: "card wide" }, this.head, this.empty, ...this.parts);
+    this.body = el("div", { class: "charts" });
+    this.root = el("section", { class: "card wide" }, this.head, this.empty, this.body);
   }
 
   // The curves are asked for when they are first looked at, and again where runs were added.
@@ -42,6 +98,9 @@ export class Curves {
     this.asked = runs;
     try {
       this.curves = await this.source.curves();
+      const tasks = [...new Set(this.curves.map((curve) => curve.task))];
+      this.charts = tasks.map((task) => new Chart(task));
+      this.body.replaceChildren(...this.charts.map((chart) => chart.root));
     } catch (error) {
       this.problem = error.message;
     }
@@ -60,122 +119,20 @@ export class Curves {
         : "";
     setText(this.empty, text || none);
     this.empty.hidden = !(text || none);
-    for (const part of [this.head.lastChild, ...this.parts]) part.hidden = Boolean(text || none);
+    for (const part of [this.head.lastChild, this.body]) part.hidden = Boolean(text || none);
     if (text || none) return;
     this.pick.value = measure;
-    const kept = this.curves.filter((curve) => curve[measure]);
-    const best = [...kept].sort((p, q) => q[measure].mean.at(-1) - p[measure].mean.at(-1)).slice(0, MOST_CURVES);
-    const shown = kept.filter((curve) => best.includes(curve));
-    this.more.hidden = kept.length === shown.length;
-    this.more.textContent = `The ${shown.length} highest of ${kept.length} settings are shown.`;
-    const colours = COLOURS[dark ? "dark" : "light"];
-    const width = widthOf(this.body, 260);
-    const height = Math.min(420, Math.max(240, width * 0.42));
-    const context = fitCanvas(this.canvas, width, height);
-    context.clearRect(0, 0, width, height);
-    const last = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2));
-    this.canvas.setAttribute(
-      "aria-label",
-      shown.length
-        ? `${MEASURES[measure]} by epoch. ${shown.map((curve, k) => `${curve.label}: ${last[k]} in the last epoch`).join("; ")}`
-        : `No run has recorded ${MEASURES[measure].toLowerCase()}`,
-    );
-    this.legend.replaceChildren(
-      ...shown.map((curve, k) => {
-        const swatch = el("span", { class: "swatch" });
-        swatch.style.background = colours[k % colours.length];
-        return el("li", {}, swatch, `${curve.task}: ${curve.label}, ${plural(curve.runs, "run")}`);
-      }),
-    );
-    this.table.replaceChildren(
-      ...shown.map((curve, k) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, `${curve.task}: ${curve.label}`),
-          el("td", {}, String(curve.runs)),
-          el("td", {}, last[k]),
-          el(
-            "td",
-            {},
-            curve.runs > 1
-              ? `${curve[measure].low.at(-1).toFixed(2)} to ${curve[measure].high.at(-1).toFixed(2)}`
-              : "one run",
-          ),
-        ),
-      ),
-    );
-    if (!shown.length) {
-      context.fillStyle = palette.soft;
-      context.font = "14px system-ui, sans-serif";
-      context.fillText(`No run has recorded ${MEASURES[measure].toLowerCase()}.`, 16, 32);
-      return;
-    }
-    let low = Infinity;
-    let high = -Infinity;
-    let most = 1;
-    for (const curve of shown) {
-      low = Math.min(low, ...curve[measure].low);
-      high = Math.max(high, ...curve[measure].high);
-      most = Math.max(most, curve.epochs.at(-1));
-    }
-    if (high - low < 1e-9) {
-      high += 1;
-      low -= 1;
-    }
-    const left = 52;
-    const bottom = height - 30;
-    const x = (epoch) => left + ((width - left - 14) * (epoch - 1)) / Math.max(1, most - 1);
-    const y = (value) => 12 + (bottom - 12) * (1 - (value - low) / (high - low));
-    context.font = "12px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    for (const value of steps(low, high)) {
-      context.strokeStyle = palette.line;
-      context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(left, y(value));
-      context.lineTo(width - 14, y(value));
-      context.stroke();
-      context.fillStyle = palette.soft;
-      context.textAlign = "right";
-      context.fillText(String(Number(value.toPrecision(6))).replace("-", "\u2212"), left - 8, y(value));
-    }
-    context.fillStyle = palette.soft;
-    context.textAlign = "center";
-    context.textBaseline = "top";
-    for (const epoch of [1, ...steps(1, most)].filter(Number.isInteger))
-      context.fillText(String(epoch), x(epoch), bottom + 8);
-    context.textAlign = "left";
-    context.fillText("epoch", 4, bottom + 8);
-    shown.forEach((curve, k) => {
-      const { mean, low: lows, high: highs } = curve[measure];
-      context.fillStyle = colours[k % colours.length];
-      context.strokeStyle = colours[k % colours.length];
-      if (curve.runs > 1) {
-        context.globalAlpha = 0.18;
-        context.beginPath();
-        curve.epochs.forEach((epoch, e) => context.lineTo(x(epoch), y(highs[e])));
-        for (let e = curve.epochs.length - 1; e >= 0; e -= 1) context.lineTo(x(curve.epochs[e]), y(lows[e]));
-        context.fill();
-        context.globalAlpha = 1;
-      }
-      context.lineWidth = 2;
-      context.setLineDash(DASHES[(k + Math.floor(k / DASHES.length)) % DASHES.length]);
-      context.beginPath();
-      curve.epochs.forEach((epoch, e) => context.lineTo(x(epoch), y(mean[e])));
-      context.stroke();
-      context.setLineDash([]);
-      if (curve.epochs.length === 1) context.fillRect(x(curve.epochs[0]) - 3, y(mean[0]) - 3, 6, 6);
-    });
+    for (const chart of this.charts)
+      chart.render(
+        this.curves.filter((curve) => curve.task === chart.task),
+        measure,
+        palette,
+        dark,
+      );
   }
-}
 
-function steps(low, high) {
-  const raw = (high - low) / 8 || 1;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step)
-    found.push(Number(value.toPrecision(12)));
-  return found;
+  // The charts that stand on the page, for a picture.
+  get drawn() {
+    return this.problem ? [] : this.charts.filter((chart) => chart.shown?.length);
+  }
 }

@@ -193,6 +193,7 @@ export class Game {
       return out;
     }
     // a sum, advisor by advisor
+    const { table } = this;
     for (const j of advisors) {
       const weight = only === null ? weights[j] : 1;
       if (weight === 0) continue;
@@ -204,8 +205,13 @@ export class Game {
       }
       const step = run.stride[j] * factor * A;
       let at = (run.offset[j] + run.stride[j] * base) * A;
+      if (step === A) {
+        // the rows of all cells lie one behind the other, in the order of the cells
+        for (let i = 0; i < out.length; i += 1) out[i] += weight * table[at + i];
+        continue;
+      }
       for (let c = 0; c < count; c += 1) {
-        for (let a = 0; a < A; a += 1) out[c * A + a] += weight * this.table[at + a];
+        for (let a = 0; a < A; a += 1) out[c * A + a] += weight * table[at + a];
         at += step;
       }
     }

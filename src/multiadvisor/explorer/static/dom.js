@@ -117,3 +117,27 @@ export function widthOf(node, least) {
 export function onWidth(listener) {
   changed = listener;
 }
+
+// Boxes whose text changes from turn to turn keep the most room they have needed, so that nothing below them jumps.
+const needed = new WeakMap();
+const steady = new ResizeObserver((entries) => {
+  for (const { target, contentRect, borderBoxSize } of entries) {
+    const known = needed.get(target);
+    const height = borderBoxSize[0].blockSize;
+    if (known && known.width !== contentRect.width) settle([target]);
+    else if (height > 0 && !(known && height <= known.height)) {
+      needed.set(target, { width: contentRect.width, height });
+      target.style.minHeight = `${height}px`;
+    }
+  }
+});
+
+// From now on these boxes keep their room; what they needed before is forgotten.
+export function settle(nodes) {
+  for (const node of nodes) {
+    node.style.minHeight = "";
+    needed.delete(node);
+    steady.unobserve(node);
+    steady.observe(node);
+  }
+}

@@ -1,6 +1,8 @@
-// Taking something away: the board as PNG, the game as CSV, everything as one HTML file.
+// Taking something away: boards and charts as PNG, games and curves as CSV, everything as one HTML file.
 
-function download(name, content, type) {
+import { el } from "./dom.js";
+
+export function download(name, content, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;
@@ -10,51 +12,169 @@ function download(name, content, type) {
   window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-function fileName(run, ending) {
-  return `${`${run.task}-${run.label}`.replace(/[^\w.-]+/g, "-")}.${ending}`;
+function fileName(parts, ending) {
+  return `${parts.join("-").replace(/[^\w.-]+/g, "-")}.${ending}`;
 }
 
-export function exportPng(canvas, run, turn) {
-  return new Promise((resolve) => {
+// ---- pictures --------------------------------------------------------------------------------------------------------
+const GAP = 16;
+const TITLE = 28;
+
+// Canvases as one picture, beside each other or one below the other, each under its title; at the screen's resolution.
+function onePicture(canvases, titles, palette, below) {
+  const ratio = canvases[0].width / (canvases[0].clientWidth || canvases[0].width);
+  const [gap, title] = [GAP * ratio, titles.some(Boolean) ? TITLE * ratio : 0];
+  const [wide, high] = [canvases.map((one) => one.width), canvases.map((one) => one.height + title)];
+  const sum = (sizes) => sizes.reduce((total, size) => total + size + gap, -gap);
+  const picture = document.createElement("canvas");
+  picture.width = Math.round(below ? Math.max(...wide) : sum(wide));
+  picture.height = Math.round(below ? sum(high) : Math.max(...high));
+  const context = picture.getContext("2d");
+  context.fillStyle = palette.page;
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.fillStyle = palette.ink;
+  context.font = `600 ${14 * ratio}px system-ui, sans-serif`;
+  context.textBaseline = "middle";
+  let at = 0;
+  canvases.forEach((one, k) => {
+    const [x, y] = below ? [0, at] : [at, 0];
+    context.fillText(titles[k], x, y + title / 2, one.width);
+    context.drawImage(one, x, y + title);
+    at += (below ? one.height + title : one.width) + gap;
+  });
+  return picture;
+}
+
+function savePng(canvas, name) {
+  return new Promise((resolve, reject) => {
     canvas.toBlob((blob) => {
-      download(fileName(run, `turn-${turn}.png`), blob, "image/png");
-      resolve();
+      if (!blob) return reject(new Error("This picture is too large for the browser."));
+      download(name, blob, "image/png");
+      return resolve();
     }, "image/png");
   });
 }
 
+// The boards of one or two runs in a turn.
+export function exportBoards(boards, runs, turn, palette) {
+  const canvases = boards.map((board) => board.canvas);
+  const name = fileName([runs[0].task, ...runs.map((run) => run.label), "turn", turn], "png");
+  if (canvases.length === 1) return savePng(canvases[0], name);
+  const titles = runs.map((run) => `${run.name} (${run.label})`);
+  return savePng(onePicture(canvases, titles, palette, false), name);
+}
+
+export function exportCharts(charts, measure, palette) {
+  const [canvases, titles] = [charts.map((chart) => chart.canvas), charts.map((chart) => chart.task)];
+  return savePng(onePicture(canvases, titles, palette, true), fileName(["learning", measure], "png"));
+}
+
+// ---- tables ----------------------------------------------------------------------------------------------------------
 // Quoted, and never a formula to a spreadsheet.
-function csvCell(value) {
+export function csvCell(value) {
   const text = String(value);
   const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-export function csvOf(game, weights) {
-  const { run } = game;
-  const heard = run.plain ? "" : ` (${run.aggregation})`;
-  const lines = [
-    ["turn", "place", "action", "explored", "earned", "speaking", ...run.actions.map((name) => `Q ${name}${heard}`)],
-  ];
-  for (let turn = 0; turn < game.turns; turn += 1) {
-    const place = run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn);
-    lines.push([
-      turn,
-      place,
-      run.actions[game.action[turn]],
-      game.explored[turn],
-      game.earned[turn],
-      game.speaking(turn).advisors.length,
-      ...game.preferences(turn, weights),
-    ]);
-  }
+function csvText(lines) {
   return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;
 }
 
-export function exportCsv(game, weights) {
-  download(fileName(game.run, "csv"), csvOf(game, weights), "text/csv");
+function headOf(run) {
+  const heard = run.plain ? "" : ` (${run.aggregation})`;
+  const worth = run.actions.map((name) => `Q ${name}${heard}`);
+  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth];
 }
 
-export async function exportHtml(source, run, ids, game) {
-  download(fileName(run, "html"), await source.text(`export?runs=${ids.join(",")}&game=${game}`), "text/html");
+function linesOf(game, weights) {
+  const { run } = game;
+  return Array.from({ length: game.turns }, (_, turn) => [
+    turn,
+    run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
+    run.actions[game.action[turn]],
+    game.explored[turn],
+    game.earned[turn],
+    game.speaking(turn).advisors.length,
+    ...game.preferences(turn, weights),
+  ]);
+}
+
+export function csvOf(game, weights) {
+  return csvText([headOf(game.run), ...linesOf(game, weights)]);
+}
+
+export function exportCsv(game, weights) {
+  download(fileName([game.run.task, game.run.label], "csv"), csvOf(game, weights), "text/csv");
+}
+
+// Two games in one table: the first column says whose turn it is.
+export function exportPair(pair) {
+  const lines = pair.flatMap(({ run, game }, k) =>
+    linesOf(game, run.weights).map((line) => [`${k + 1} ${run.name}`, ...line]),
+  );
+  const [{ run }] = pair;
+  download(
+    fileName([run.task, ...pair.map((one) => one.run.label)], "csv"),
+    csvText([["run", ...headOf(run)], ...lines]),
+    "text/csv",
+  );
+}
+
+export function curvesCsv(curves, measure) {
+  const lines = curves
+    .filter((curve) => curve[measure])
+    .flatMap((curve) =>
+      curve.epochs.map((epoch, e) => [
+        curve.task,
+        curve.label,
+        curve.runs,
+        epoch,
+        curve.transitions ? curve.transitions[e] : "",
+        curve[measure].mean[e],
+        curve[measure].low[e],
+        curve[measure].high[e],
+      ]),
+    );
+  return csvText([["task", "setting", "runs", "epoch", "transitions", measure, "low", "high"], ...lines]);
+}
+
+export function exportCurves(curves, measure) {
+  download(fileName(["learning", measure], "csv"), curvesCsv(curves, measure), "text/csv");
+}
+
+export async function exportHtml(source, runs, game) {
+  const ids = runs.map((run) => run.id).join(",");
+  const text = await source.text(`export?runs=${ids}&game=${game}`);
+  download(fileName([runs[0].task, runs[0].label], "html"), text, "text/html");
+}
+
+// ---- the menu --------------------------------------------------------------------------------------------------------
+// What can be taken away is asked for when the menu opens: [text, what to do] for each; where nothing can, it says so.
+export function exportMenu(offers, failed) {
+  const list = el("div");
+  const menu = el("details", { class: "menu" }, el("summary", {}, "Export"), list);
+  const button = ([text, act]) =>
+    el(
+      "button",
+      {
+        type: "button",
+        onclick: async () => {
+          menu.open = false;
+          try {
+            await act();
+          } catch (error) {
+            failed(error.message);
+          }
+        },
+      },
+      text,
+    );
+  menu.addEventListener("toggle", () => {
+    if (!menu.open) return;
+    const found = offers().map(button);
+    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing here yet to take away."));
+    list.replaceChildren(...found);
+  });
+  return menu;
 }

@@ -8,6 +8,9 @@ import { bestActions } from "./maths.js";
 import { frameOf } from "./frame.js";
 import { reasonText } from "./reason.js";
 
+const LARGEST_GAMMA = 0.999; // as on the server: closer to 1 the exact values take long
+const PATIENCE = 400; // milliseconds after which it says that it is solving
+
 export class Gallery {
   constructor(store, source, player, exhibits, plannings, redraw) {
     Object.assign(this, { store, source, player, exhibits, redraw });
@@ -38,7 +41,7 @@ export class Gallery {
     this.gammaText = el("input", {
       type: "number",
       min: 0,
-      max: 0.9999,
+      max: LARGEST_GAMMA,
       step: 0.0001,
       "aria-label": "Gamma, exactly",
       class: "number small",
@@ -62,6 +65,7 @@ export class Gallery {
     this.board = new BoardView("Board of the exhibit");
     this.bars = new Bars();
     this.verdict = el("p", { class: "sentence", id: "verdict" });
+    this.solving = el("p", { class: "hint", role: "status" });
     this.now = el("h3");
     this.box = el("div", { class: "boardbox" }, this.board.root);
     const controls = el(
@@ -82,6 +86,7 @@ export class Gallery {
             this.tabs,
             this.text,
             controls,
+            this.solving,
             this.box,
             this.board.legend,
             player.place(),
@@ -103,7 +108,7 @@ export class Gallery {
     return {
       one,
       planning: state.planning || one.planning,
-      gamma: state.gamma > 0 && state.gamma < 1 ? state.gamma : one.gamma,
+      gamma: state.gamma > 0 && state.gamma < 1 ? Math.min(state.gamma, LARGEST_GAMMA) : one.gamma,
       noise: state.noise >= 0 ? state.noise : (one.noise ?? 0),
     };
   }
@@ -115,6 +120,7 @@ export class Gallery {
     this.wish = wish;
     if (this.busy || wish === this.asked) return;
     this.busy = true;
+    const slow = window.setTimeout(() => setText(this.solving, "Solving \u2026"), PATIENCE);
     while (this.wish !== this.asked) {
       this.asked = this.wish;
       try {
@@ -130,6 +136,8 @@ export class Gallery {
       }
       this.redraw();
     }
+    window.clearTimeout(slow);
+    setText(this.solving, "");
     this.busy = false;
   }
 

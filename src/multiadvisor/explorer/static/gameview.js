@@ -1,6 +1,6 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
+import { el, option, scoreText, setText, settle, signed, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionText } from "./bars.js";
@@ -11,7 +11,9 @@ import { Timeline, seriesOf } from "./timeline.js";
 import { Weights, weightsChanged, weightsNow } from "./weights.js";
 import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
+import { Beside } from "./beside.js";
 
+const AROUND = 290; // pixels above and below the board that are not its own
 const LEADING = -2; // the map of whoever has the strongest wish in this turn
 
 function leadText(run, { lead, advisors }) {
@@ -26,7 +28,7 @@ export function card(title, ...content) {
 }
 
 export class GameView {
-  constructor({ store, source, player, redraw, retrain }) {
+  constructor({ store, source, player, redraw, retrain, ...others }) {
     Object.assign(this, { store, source, player, redraw });
     this.hovered = -1;
     this.board = new BoardView("Board", {
@@ -68,31 +70,43 @@ export class GameView {
       el("label", { class: "field" }, el("span", {}, "Attractors"), this.layer),
     );
     this.box = el("div", { class: "boardbox" }, this.board.root);
+    this.beside = new Beside({ store, source, redraw, ...others });
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
-    this.boardCard = card("Board", this.layers, this.box, this.state, this.board.legend, this.layerText);
+    this.boardCard = card("Board", this.layers, this.box, ...this.beside.pictures, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
     this.reasonCard = card("The shortest reason", this.reason.root);
+    this.detailCard = card(null, this.inspector.root);
+    this.toolCards = [
+      el(
+        "section",
+        { class: "card" },
+        el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
+        this.weights.root,
+      ),
+      card("What if", this.whatIf.root),
+    ];
+    // the clock stands beside the board, so that both are seen at once; on a narrow page it comes right after it
+    for (const one of [this.boardCard, this.timeCard]) one.classList.add("first");
+    for (const one of [this.detailCard, ...this.toolCards]) one.classList.add("later");
     this.root = el(
       "div",
-      { class: "columns" },
-      el("div", { class: "stack" }, this.boardCard, this.timeCard, card(null, this.inspector.root)),
+      { class: "columns game" },
+      el("div", { class: "stack" }, this.boardCard, this.beside.rewards.root, this.detailCard),
       el(
         "div",
         { class: "stack" },
+        this.timeCard,
         card("Why this action", this.bars.root),
         this.reasonCard,
-        el(
-          "section",
-          { class: "card" },
-          el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
-          this.weights.root,
-        ),
-        card("What if", this.whatIf.root),
+        ...this.toolCards,
       ),
+      this.beside.moments.root,
+      this.beside.drives.root,
     );
     this.memo = {};
+    this.settled = null; // the game whose texts have the room they need
   }
 
   // The landscape and the series are kept until something they depend on changes.
@@ -104,7 +118,7 @@ export class GameView {
     return value;
   }
 
-  render({ run, game, id, number }, state, palette) {
+  render({ run, game, id, number, version }, state, palette) {
     const weights = this.remember("weights", [run, state.weights, state.muted, state.solo], () =>
       weightsNow(run, state),
     );
@@ -115,17 +129,23 @@ export class GameView {
     this.player.render(game.turns);
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
     this.renderBoard({ run, game, id, number, turn, weights, changed, frame }, state, palette);
-    this.bars.render(frame);
+    this.bars.render(frame, this.player.playing);
+    if (this.settled !== game) {
+      const { bars, reason, inspector } = this;
+      settle([this.layerText, bars.key, reason.sentence, reason.chips, inspector.table.parentNode]);
+    }
+    this.settled = game;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
     this.weights.render(run, state, this.source.live);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
+    this.beside.render({ run, game, id, number, version }, turn, palette, this.boardCard.firstChild);
     this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
-    const { planning, learner, gamma } = run.settings;
+    const { planning, learner, gamma, deep } = run.settings;
     const heard = run.plain ? "" : `, heard by ${run.aggregation}`;
-    const how = (learner === "linear" ? "linear Q-learning" : planning) + heard;
+    const how = (learner === "linear" ? "linear Q-learning" : `${planning}${deep ? " network" : ""}`) + heard;
     const score = scoreText(series.score[game.turns]);
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
@@ -142,7 +162,8 @@ export class GameView {
     this.box.hidden = run.grid === null;
     this.layers.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
-    this.state.hidden = run.grid !== null;
+    this.state.hidden = run.grid !== null || !run.compiled;
+    this.layerText.hidden = run.grid === null;
     setText(this.boardCard.firstChild, run.grid === null ? "State" : "Board");
     if (run.grid === null) {
       const place = game.place(turn);
@@ -195,7 +216,7 @@ export class GameView {
         pinned: state.cell,
         palette,
       },
-      { width, height: Math.max(220, Math.min(width, window.innerHeight * 0.62)) },
+      { width, height: Math.max(220, Math.min(width, window.innerHeight - AROUND)) },
     );
     const led = frame.lead && turn < game.turns ? leadText(run, frame) : "";
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;

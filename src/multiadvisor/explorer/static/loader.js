@@ -5,6 +5,8 @@ import { Game, Run } from "./data.js";
 export class Loader {
   constructor(source, redraw) {
     Object.assign(this, { source, redraw, runs: new Map(), games: new Map(), problems: new Map() });
+    this.old = new Map(); // games of an earlier checkpoint, shown until the new ones are there
+    this.versionOf = () => 0;
   }
 
   // A run and one of its games, or null while they are on their way.
@@ -16,11 +18,13 @@ export class Loader {
       this.games.set(key, null);
       this.load(entry, number, key);
     }
-    return known ? { ...known, id: entry.id, number } : null;
+    const found = known || this.old.get(key);
+    return found ? { ...found, id: entry.id, number } : null;
   }
 
   async load(entry, number, key) {
     try {
+      const version = this.versionOf(entry.id);
       const game = this.source.pack(`runs/${entry.id}/games/${number}`);
       game.catch(() => {});
       if (!this.runs.has(entry.id))
@@ -29,12 +33,23 @@ export class Loader {
           this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
         );
       const run = await this.runs.get(entry.id);
-      this.games.set(key, { run, game: new Game(run, await game) });
+      this.games.set(key, { run, game: new Game(run, await game), version });
+      this.old.delete(key);
     } catch (error) {
       this.runs.delete(entry.id);
       this.problems.set(key, error.message);
     }
     this.redraw();
+  }
+
+  // A run was trained further: what is known of it is out of date.
+  drop(id) {
+    this.runs.delete(id);
+    for (const key of [...this.games.keys()])
+      if (key.startsWith(`${id} `) && this.games.get(key)) {
+        this.old.set(key, this.games.get(key));
+        this.games.delete(key);
+      }
   }
 
   // Why a game did not come.

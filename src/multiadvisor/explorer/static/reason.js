@@ -68,7 +68,7 @@ export class Reason {
     this.open = el("details", { class: "more" }, el("summary", {}, "All differences"), region);
     this.root = el(
       "div",
-      {},
+      { class: "reason" },
       this.sentence,
       el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick),
       this.chips,
@@ -82,6 +82,7 @@ export class Reason {
     if (run !== this.run) {
       this.run = run;
       this.open.hidden = !run.known;
+      this.root.classList.toggle("many", run.plain && run.n > 8);
       this.pick.replaceChildren(
         option(-1, "the next best"),
         ...run.actions.map((name, a) => option(a, actionText(name))),

@@ -31,6 +31,13 @@ class EmbeddedSource {
     return this.data.curves;
   }
 
+  async more(path) {
+    const found = this.data.more[path];
+    if (!found) throw new Error("This is not in the file.");
+    if (found.error) throw new Error(sentence(found.error));
+    return found;
+  }
+
   async pack(path) {
     if (!this.data.packs[path]) throw new Error("This game is not in the file.");
     return bytesOf(this.data.packs[path]);
@@ -75,6 +82,11 @@ class ServerSource {
 
   async pack(path) {
     return (await this.fetch(path)).arrayBuffer();
+  }
+
+  // What stands beside the games, as JSON.
+  async more(path) {
+    return (await this.fetch(`more/${path}`)).json();
   }
 
   async text(path) {

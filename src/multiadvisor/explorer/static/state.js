@@ -27,7 +27,7 @@ const DEFAULTS = {
   theme: "auto",
 };
 const CHOICES = {
-  view: ["game", "compare", "gallery", "learning"],
+  view: ["game", "compare", "agents", "gallery", "learning"],
   attractors: ["off", "exact", "learned"],
   theme: ["auto", "light", "dark"],
   measure: ["score", "turns", "finished", "touches"],

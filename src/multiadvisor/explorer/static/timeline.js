@@ -101,7 +101,6 @@ export class Timeline {
   // `all` has the series of one game, or of two that are compared.
   render(all, turn, palette, width, divergence = -1) {
     this.shown = all;
-    const [first] = all;
     const longest = Math.max(...all.map((series) => series.turns));
     this.longest = longest;
     if (Number(this.slider.max) !== longest) this.slider.max = longest;
@@ -129,17 +128,19 @@ export class Timeline {
     context.moveTo(x, 0);
     context.lineTo(x, height);
     context.stroke();
-    const lanes = [
-      scoreText(first.score[Math.min(turn, first.turns)]),
-      String(first.speak[Math.min(turn, first.turns)]),
-      String(first.touches.filter((at) => at < turn).length),
-      signed(first[lastLane(all)][Math.min(turn, first.turns)]),
-    ];
     context.font = "600 11px system-ui, sans-serif";
-    context.fillStyle = palette.ink;
     context.textBaseline = "top";
     context.textAlign = "right";
-    lanes.forEach((text, k) => context.fillText(text, width - 4, 16 + k * LANE));
+    all.forEach((series, k) => {
+      context.fillStyle = all.length > 1 ? palette.series[k] : palette.ink;
+      const [now, down] = [Math.min(turn, series.turns), all.length > 1 ? 9 + 13 * k : 16];
+      [
+        scoreText(series.score[now]),
+        String(series.speak[now]),
+        String(series.touches.filter((at) => at < turn).length),
+        signed(series[lastLane(all)][now]),
+      ].forEach((text, lane) => context.fillText(text, width - 4, down + lane * LANE));
+    });
   }
 
   marks(all, divergence) {

@@ -40,7 +40,7 @@ export class WhatIf {
     }
     const over = turn >= game.turns;
     const possible = this.source.live && run.compiled && !over;
-    this.button.disabled = !possible;
+    this.button.disabled = !possible || Boolean(this.busy);
     if (!this.source.live)
       setText(
         this.note,
@@ -67,14 +67,18 @@ export class WhatIf {
     const other = Number(this.pick.value);
     this.busy = true;
     setText(this.note, "Playing on \u2026");
+    this.changed();
+    const question = {
+      do: "what-if",
+      run: id,
+      game: number,
+      turn,
+      actions: done === other ? [done] : [done, other],
+      weights: weights && Array.from(weights),
+    };
     try {
-      const answer = await this.source.ask({
-        do: "what-if",
-        run: id,
-        game: number,
-        turn,
-        actions: done === other ? [done] : [done, other],
-        weights: weights && Array.from(weights),
+      const answer = await this.source.ask(question, (share) => {
+        if (this.busy) setText(this.note, `Playing on \u2026 ${Math.round(100 * share)}%`);
       });
       this.answer = { ...answer, game };
       this.clear.hidden = false;

@@ -1,0 +1,29 @@
+"""docs/images/ms-pacman.gif: some turns of a game of a saved run, small enough for a page.
+
+python docs/film_ms_pacman.py RUN [SEED [FIRST [TURNS]]]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import multiadvisor as mad
+from multiadvisor import video
+from multiadvisor.filming import film
+
+FOLDER = Path(__file__).parent / "images"
+BOARD = 172  # points from the top: below are lives and the score
+
+
+def main(run: str, seed: int = 0, first: int = 100, turns: int = 220) -> None:
+    """Write the GIF, and say what it shows."""
+    seen = film(mad.load(run), games=1, seed=seed, scale=1)
+    pictures = [picture[:BOARD].repeat(2, axis=0).repeat(2, axis=1) for picture in seen.pictures[first : first + turns]]
+    content = video.gif(pictures, speed=15)
+    (FOLDER / "ms-pacman.gif").write_bytes(content)
+    print(f"{len(pictures)} turns of a game of {seen.score:,.0f} points, {len(content):,} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -1,0 +1,116 @@
+"""Atari's Ms. Pac-Man: what tabular advisors learn in 300 games, and what each part of the committee is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.agent import MultiAdvisor, bank_of, load_with_record
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.worlds.builtin import make
+
+GAMES, EVALUATION = 300, 30
+EVERY = 10  # games between two points of a curve
+_PIECE = 500  # turns between two looks at the clock
+_SAVE = 20  # games between two checkpoints
+_LEARNING = 0.83  # of the time, where there is a limit
+BASE = "as shipped"
+
+
+def _setting(settings: dict[str, Any] | None = None, own: dict[str, Any] | None = None, **options: Any) -> Any:
+    return {"settings": settings or {}, "options": options, **(own or {})}
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    BASE: _setting(),
+    **{
+        f"{planning}, gamma {gamma}, {aggregation}": _setting(
+            {"planning": planning, "gamma": gamma, "aggregation": aggregation}
+        )
+        for planning, gamma, aggregation in (
+            ("agnostic", 0.99, "sum"), ("egocentric", 0.99, "sum"), ("egocentric", 0.99, "normalised"),
+            ("egocentric", 0.99, "max"), ("egocentric", 0.95, "max"), ("agnostic", 0.99, "max"),
+            ("egocentric", 0.95, "p_norm:5"), ("agnostic", 0.99, "p_norm:5"), ("agnostic", 0.95, "normalised"),
+            ("egocentric", 0.95, "normalised"), ("egocentric", 0.9, "normalised"), ("empathic", 0.99, "normalised"),
+            ("empathic", 0.95, "normalised"),
+        )
+    },
+    **{
+        f"without {group}": _setting(without=group)
+        for group in ("ghosts", "edible", "pills", "fruit", "pellets", "frontier")
+    },
+    "no replay": _setting(sweeps=0),
+    "pills are spared": _setting(spare=True),
+}  # fmt: skip
+
+
+def job(name: str, seed: int, games: int = GAMES, evaluation: int = EVALUATION) -> Job:
+    """A run of one setting."""
+    return Job("ms-pacman", {**SETTINGS[name], "seed": seed, "games": games, "evaluation": evaluation})
+
+
+@kind("ms-pacman", lease=900.0)
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The scores of the games while learning, and of those played afterwards; saved on the way."""
+    return run(config, folder, tell)
+
+
+def run(
+    config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None,
+    late: Callable[[float], bool] = lambda share: False,
+) -> dict[str, Any]:  # fmt: skip
+    """`work`, cut short where it is `late` for a share of the time there is: its result says how many games."""
+    agent, before = _begun(config, folder)
+    learner = bank_of(agent)
+    start = emulator_frames(agent)
+    while agent.games < config["games"] and not late(_LEARNING):
+        last = agent.games
+        learner.run(_PIECE)
+        if tell is not None:
+            tell(agent.games / (config["games"] + config["evaluation"]))
+        if folder is not None and agent.games // _SAVE > last // _SAVE:
+            agent.save(folder, {"frames": before + emulator_frames(agent) - start})
+    frames = before + emulator_frames(agent) - start
+    rooms, scores, mazes = learner.rooms, [], []
+    for game in range(config["evaluation"]):
+        if late(1.0):
+            break
+        seen = learner.evaluate(1, game)
+        scores.append(float(seen.score[0]))
+        mazes.append(last_maze(agent))
+        if tell is not None:
+            tell((config["games"] + game) / (config["games"] + config["evaluation"]))
+    return {
+        "learning": learner.scores[: config["games"]], "scores": scores, "mazes": mazes, "frames": int(frames),
+        "turns": agent.turns, "goals": sum(room.goals for room in rooms if room is not None),
+    }  # fmt: skip
+
+
+def _begun(config: dict[str, Any], folder: Path | None) -> tuple[MultiAdvisor, int]:
+    """The agent of a job, from its last checkpoint where there is one, and the frames until then."""
+    own = {what: config[what] for what in ("weights", "gammas") if what in config}
+    task = make("ms-pacman", **config["options"], **own)
+    if folder is not None and (folder / "agent.json").exists():
+        try:
+            agent, record = load_with_record(folder, task)
+            bank_of(agent).run(0)  # which plays the current stretch again
+            return agent, int(record["frames"])
+        except (BadInput, KeyError):
+            pass  # what is left of a crash and cannot be used: the run begins again
+    agent = MultiAdvisor(task, **config["settings"], seed=config["seed"])
+    agent.prepare()
+    return agent, 0
+
+
+def emulator_frames(agent: MultiAdvisor) -> int:
+    """Frames of the emulator so far."""
+    assert agent.task.adapter is not None
+    return int(agent.task.adapter.env.unwrapped.frames)
+
+
+def last_maze(agent: MultiAdvisor) -> int:
+    """The maze in which the last game ended, counted from 1."""
+    assert agent.task.adapter is not None
+    return 1 + int(agent.task.adapter.env.unwrapped.maze)

@@ -1,0 +1,127 @@
+"""Following runs that another process trains: it writes files, and these are looked at again and again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.library import Entry, Library, _entry
+from multiadvisor.insight.games import play_each
+from multiadvisor.insight.influence import influence
+from multiadvisor.runs.live import read_live
+from multiadvisor.runs.training import LOCK
+from multiadvisor.storage.lock import holder_of
+
+_CHEAP = 40  # advisors whose influence is told while training goes on
+_LONGEST = 500  # turns of the game by which it is told
+_WAIT = 0.2  # seconds
+
+
+def wait_for_run(folder: Path) -> None:
+    """Where a training has begun in a folder and saved nothing yet, wait for its first checkpoint."""
+    if (folder / "agent.json").exists() or holder_of(folder / LOCK) is None:
+        return
+    print(f"{folder} is being trained and has saved nothing yet: waiting", file=sys.stderr)
+    while not (folder / "agent.json").exists() and holder_of(folder / LOCK) is not None:
+        time.sleep(_WAIT)
+
+
+class Followed:
+    """One run: which checkpoint was seen last, and what its influence was from one to the next."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry, self.version = entry, 0
+        self.stamp = self._stamp()
+        self.influence: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+        self._told = -1
+
+    def _stamp(self) -> int:
+        try:
+            return (self.entry.folder / "agent.json").stat().st_mtime_ns if self.entry.folder else 0
+        except OSError:
+            return 0
+
+    def look(self) -> None:
+        """Take up a newer checkpoint, where there is one."""
+        entry, stamp = self.entry, self._stamp()
+        if entry.folder is None or stamp in (0, self.stamp):
+            return
+        try:
+            newer = _entry(entry.folder, entry.name, entry.named)
+        except BadInput:
+            return  # it is being replaced at this moment: next time
+        with entry.lock:
+            entry.epochs, entry.settings, entry.task = newer.epochs, newer.settings, newer.task
+            entry.loaded = None
+            entry.games.clear()
+        self.stamp = stamp
+        self.version += 1
+
+    @property
+    def due(self) -> bool:
+        """Whether the newest checkpoint was not asked for its influence yet, and nobody is about to."""
+        return self._told != self.version and not self._lock.locked()
+
+    def tell(self, draws: int) -> None:
+        """The influence of each term in one game of the newest checkpoint, once for each of these."""
+        with self._lock:
+            if self._told == self.version:
+                return
+            self._told = self.version
+            try:
+                agent = self.entry.agent
+                if len(agent.advisors) > _CHEAP or agent.task.continuous:
+                    return
+                games = play_each(agent, [0], draws, _LONGEST)
+                found = influence(games.advice, games.heard, games.voices, games.choice)
+            except BadInput:
+                return
+            shares = dict(zip(games.names, found.changed.tolist(), strict=True))
+            self.influence.append({"turns": agent.turns, "influence": shares})
+
+    def as_dict(self, since: int) -> dict[str, Any]:
+        """What the page draws; lines from number `since` on."""
+        entry = self.entry
+        live = read_live(entry.folder) if entry.folder is not None else None
+        lines = [] if live is None else live["lines"]
+        return {
+            "id": entry.id, "training": entry.folder is not None and holder_of(entry.folder / LOCK) is not None,
+            "version": self.version, "head": None if live is None else live["head"], "count": len(lines),
+            "lines": lines[since:], "first": min(since, len(lines)), "influence": self.influence,
+        }  # fmt: skip
+
+
+class Following:
+    """All runs of a library."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._runs: dict[str, Followed] = {}
+
+    def _of(self, entry: Entry) -> Followed:
+        return self._runs.setdefault(entry.id, Followed(entry))
+
+    def all(self) -> dict[str, Any]:
+        """Which runs are being trained, and which checkpoint of each is the newest."""
+        found = []
+        for entry in list(self._library.entries.values()):
+            one = self._of(entry)
+            one.look()
+            busy = entry.folder is not None and holder_of(entry.folder / LOCK) is not None
+            found.append({"id": entry.id, "training": busy, "version": one.version})
+        return {"runs": found, "followed": any(one.entry.folder is not None for one in self._runs.values())}
+
+    def one(self, name: str, since: int) -> dict[str, Any]:
+        """All that there is to draw of one run."""
+        followed = self._of(self._library.entry(name))
+        followed.look()
+        if followed.entry.folder is not None and followed.due:
+            # in a thread of its own: the curves need not wait for it
+            draws = next(iter(self._library.entries.values())).settings["seed"]
+            threading.Thread(target=followed.tell, args=(draws,), daemon=True).start()
+        return followed.as_dict(max(since, 0))

@@ -1,0 +1,146 @@
+"""What the page asks for beside the games themselves: pictures, what many games tell, and how a training goes on."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.bundle import pack
+from multiadvisor.explorer.following import Following
+from multiadvisor.explorer.library import _LONGEST, Entry, Library
+from multiadvisor.insight.games import play_each
+from multiadvisor.insight.moments import moments
+from multiadvisor.insight.report import report_on
+from multiadvisor.runs.pictures import LIMIT, Painting, Pictures, facts_of
+from multiadvisor.runs.png import SIGNATURE
+from multiadvisor.runs.trace import Trace
+
+_AT_ONCE = 12  # pictures to an answer, so that the first ones come at once
+_KEPT = 6  # games whose pictures are held
+_MOMENTS = 6
+_GAMES = 20  # at most so many games are looked at together
+
+
+class More:
+    """Answers by path."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._following = Following(library)
+        self._paintings: OrderedDict[tuple[str, int, int], Painting] = OrderedDict()
+        self._insights: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._lock, self._playing = threading.Lock(), threading.Lock()
+
+    def answer(self, path: str) -> bytes | dict[str, Any]:
+        """`pictures/RUN/GAME/FIRST`, `insight/RUN`, `live` or `live/RUN/SINCE`."""
+        match path.split("/"):
+            case ["pictures", name, game, first]:
+                return self.pictures(name, _number(game), _number(first))
+            case ["insight", name]:
+                return self.insight(name)
+            case ["live"]:
+                return self._following.all()
+            case ["live", name, since]:
+                return self._following.one(name, _number(since))
+        raise BadInput("that is nothing the explorer can do")
+
+    # ---- pictures --------------------------------------------------------------------------------------------------
+    def pictures(self, name: str, number: int, first: int, until: int | None = None) -> bytes:
+        """Pictures of a game from turn `first` on: a few, or all up to `until`."""
+        trace, game = self._library.recorded(name, number)
+        first = max(first, 0)
+        last = first + _AT_ONCE - 1 if until is None else until
+        if trace.pictures is not None:
+            return _kept_pack(trace, game, first, last)
+        painting = self._painting(name, trace, game)
+        painting.advance(last)
+        shown = painting.of[first : last + 1]
+        reason = painting.reason
+        header = {**painting.facts(), "first": first, "count": painting.count, "reason": reason, "done": painting.done}
+        return _picture_pack(header, [painting.content[k] for k in dict.fromkeys(shown)], shown)
+
+    def _painting(self, name: str, trace: Trace, game: int) -> Painting:
+        with self._lock:
+            key = (name, id(trace), game)
+            if key not in self._paintings:
+                self._paintings[key] = Painting(trace, game, self._library.entry(name).agent.task)
+            self._paintings.move_to_end(key)
+            while len(self._paintings) > _KEPT:
+                self._paintings.popitem(last=False)
+            return self._paintings[key]
+
+    # ---- many games ------------------------------------------------------------------------------------------------
+    def insight(self, name: str) -> dict[str, Any]:
+        """What the games on the page tell of a run: each advisor's part in it, when it counted, where it is stuck."""
+        entry = self._library.entry(name)
+        agent = entry.agent
+        with self._playing:
+            known = self._insights.get(name)
+            if known is None or known[0] != agent.turns:
+                count, first = min(self._library.games, _GAMES), len(entry.traces)
+                self._insights[name] = (agent.turns, self.look_at(entry, agent, list(range(first, first + count))))
+            return self._insights[name][1]
+
+    def look_at(self, entry: Entry, agent: MultiAdvisor, numbers: list[int]) -> dict[str, Any]:
+        """What these games of a run tell, as the page counts them: those of trace files come before."""
+        library, before = self._library, len(entry.traces)
+        if numbers[0] < before:
+            raise BadInput("this game was recorded elsewhere: `multiadvisor evaluate --report` tells of such games")
+        draws = next(iter(library.entries.values())).settings["seed"]
+        seeds = [library.seed + number - before for number in numbers]
+        games = play_each(agent, seeds, draws, _LONGEST)
+        found = report_on(games).as_dict()
+        picked = [one.as_dict() for one in moments(games, _MOMENTS)]
+        for one in (*found["games"], *found["stuck"], *picked):
+            one["game"] = numbers[one["game"]]
+        for one in picked:
+            one["picture"] = self._thumbnail(entry, agent, one["game"], one["turn"])
+        return {
+            **found, "moments": picked, "seeds": seeds, "score": float(games.played.score.mean()),
+            "finished": float(games.finished.mean()), "length": float(games.turns.mean()),
+        }  # fmt: skip
+
+    def _thumbnail(self, entry: Entry, agent: MultiAdvisor, number: int, turn: int) -> str | None:
+        """One picture as text: a data address, or the text itself; None where there is none, or a board."""
+        if agent.task.world is not None:
+            return None
+        trace, game = self._library.recorded(entry.id, number)
+        picture = self._painting(entry.id, trace, game).look_at(turn)
+        if picture is None:
+            return None
+        if picture.startswith(SIGNATURE):
+            return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        return picture.decode("utf-8", "replace")
+
+
+def _kept_pack(trace: Trace, game: int, first: int, last: int) -> bytes:
+    """Of pictures that a trace file brought with it."""
+    kept: Pictures | None = trace.pictures
+    assert kept is not None
+    span = trace.span(game)
+    count = span.stop - span.start + 1
+    shown = kept.of[span.start + game :][first : min(last + 1, count)].tolist()
+    facts = trace.header.get("pictures") or facts_of(kept.content, count, 0)
+    header = {**facts, "first": first, "count": count, "reason": "", "done": first + len(shown) >= count}
+    return _picture_pack(header, [kept.content[k] for k in dict.fromkeys(shown)], shown)
+
+
+def _picture_pack(header: dict[str, Any], content: list[bytes], shown: list[int]) -> bytes:
+    """Pictures, each once, where each ends, and which of them each turn shows."""
+    place = {k: at for at, k in enumerate(dict.fromkeys(shown))}
+    arrays: dict[str, np.ndarray] = {
+        "content": np.frombuffer(b"".join(content), np.uint8),
+        "ends": np.cumsum([len(one) for one in content], dtype=np.int64).astype(np.int32),
+        "of": np.array([place[k] for k in shown], np.int32),
+    }
+    return pack({**header, "limit": LIMIT}, arrays)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1

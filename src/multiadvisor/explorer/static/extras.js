@@ -1,0 +1,48 @@
+// What was added to the page around the game: runs that are followed, what many games tell, and the table of agents.
+
+import { el } from "./dom.js";
+import { Insights } from "./insight.js";
+import { Agents } from "./table.js";
+import { Live, Watch } from "./live.js";
+
+export class Extras {
+  constructor(app) {
+    this.app = app;
+    const { source, store, loader, redraw } = app;
+    this.watch = new Watch(source, redraw, (id) => loader.drop(id));
+    loader.versionOf = (id) => this.watch.versions[id] ?? 0;
+    this.insights = new Insights(source, redraw);
+    this.agents = new Agents(store, this.insights, redraw);
+    this.training = new Live(store, this.watch, redraw, () => this.latest());
+    this.given = { loader, insights: this.insights }; // to the game's view
+    const text = "It was trained further: show it";
+    this.fresh = el("button", { type: "button", hidden: true, onclick: () => this.latest() }, text);
+    store.listen((state, before) => {
+      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.watch.adopt();
+    });
+  }
+
+  // The first game of the newest checkpoint.
+  latest() {
+    this.watch.adopt();
+    this.app.store.set({ view: "game", game: 0, turn: 0 });
+  }
+
+  // A run and a game; a newer checkpoint is taken up by itself only where nobody is in the middle of a game.
+  get(entry, state) {
+    if (state.turn === 0 && !this.app.player.playing) this.watch.adopt();
+    this.fresh.hidden = !entry || !this.watch.stale(entry.id);
+    return this.app.loader.get(entry, state.game);
+  }
+
+  drawAgents() {
+    this.app.main.hidden = false;
+    this.app.say("");
+    this.agents.render(this.app.listing.runs, this.watch.versions);
+    return "";
+  }
+
+  forget() {
+    this.insights.forget();
+  }
+}

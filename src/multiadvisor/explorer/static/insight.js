@@ -1,0 +1,52 @@
+// What many games tell of a run, asked for when somebody looks.
+
+export class Insights {
+  constructor(source, redraw) {
+    Object.assign(this, { source, redraw, known: new Map() });
+  }
+
+  // { found } or { problem }, or null while it is on its way; `wanted`: whether to ask for it now.
+  of(id, version, wanted = true) {
+    const key = `${id} ${version}`;
+    if (!this.known.has(key) && wanted) {
+      this.known.set(key, null);
+      this.load(id, key);
+    }
+    return this.known.get(key) ?? null;
+  }
+
+  asked(id, version) {
+    return this.known.has(`${id} ${version}`);
+  }
+
+  async load(id, key) {
+    try {
+      this.known.set(key, { found: await this.source.more(`insight/${id}`) });
+    } catch (error) {
+      this.known.set(key, { problem: error.message });
+    }
+    this.redraw();
+  }
+
+  forget() {
+    for (const [key, value] of this.known) if (value && value.problem) this.known.delete(key);
+  }
+}
+
+// An element says when it first comes into view.
+export function whenSeen(node, tell) {
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watcher.disconnect();
+      tell();
+    },
+    { rootMargin: "120px" },
+  );
+  watcher.observe(node);
+}
+
+// How often, and by how much.
+export function changesText({ changed, by }) {
+  return changed ? `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${Number(by.toPrecision(3))}` : "never";
+}

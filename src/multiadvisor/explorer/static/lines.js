@@ -1,0 +1,156 @@
+// Lines over time: a small chart with round numbers on its axes, for rewards, for observations and for a training.
+
+import { el, fitCanvas, setText } from "./dom.js";
+
+const LINE_HUES = {
+  light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"],
+  dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"],
+};
+const STROKES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
+const LEFT = 52;
+const RIGHT = 12;
+const FOOT = 24;
+
+// Colour and dashes of line k: the dashes tell apart what has the same colour, and what colours do not tell to everyone.
+export function termStyle(k) {
+  const dark = document.documentElement.dataset.theme === "dark";
+  const hues = LINE_HUES[dark ? "dark" : "light"];
+  return { colour: hues[k % hues.length], dash: STROKES[Math.floor(k / hues.length) % STROKES.length] };
+}
+
+// A short number for an axis.
+export function axisText(value) {
+  const size = Math.abs(value);
+  const text =
+    size >= 1e6
+      ? `${Number((value / 1e6).toPrecision(3))}M`
+      : size >= 1e4
+        ? `${Number((value / 1e3).toPrecision(3))}k`
+        : String(Number(value.toPrecision(4)));
+  return text.replace("-", "\u2212");
+}
+
+function ticksOf(low, high, most, least = 0) {
+  const raw = Math.max((high - low) / most || 1, least);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw * 0.999);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step)
+    found.push(Number(value.toPrecision(12)));
+  return found;
+}
+
+// `lines`: [{ xs, ys, colour, dash, steps }]; `cursor` is marked. Returns how a place on the canvas becomes an x again.
+export function drawLines(canvas, { lines, width, height, palette, xs, xName, cursor = null, zero = true }) {
+  const context = fitCanvas(canvas, width, height);
+  context.clearRect(0, 0, width, height);
+  let [low, high] = zero ? [0, 0] : [Infinity, -Infinity];
+  for (const { ys } of lines)
+    for (const y of ys)
+      if (Number.isFinite(y)) {
+        low = Math.min(low, y);
+        high = Math.max(high, y);
+      }
+  if (!(low < high)) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
+  const [first, last] = xs;
+  const x = (value) => LEFT + ((width - LEFT - RIGHT) * (value - first)) / (last - first || 1);
+  const y = (value) => 8 + ((height - 8 - FOOT) * (high - value)) / (high - low);
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  for (const value of ticksOf(low, high, Math.max(2, Math.floor(height / 32)))) {
+    context.strokeStyle = value === 0 ? palette.soft : palette.line;
+    context.lineWidth = value === 0 ? 0.75 : 1;
+    context.beginPath();
+    context.moveTo(LEFT, Math.round(y(value)) + 0.5);
+    context.lineTo(width - RIGHT, Math.round(y(value)) + 0.5);
+    context.stroke();
+    context.fillStyle = palette.soft;
+    context.fillText(axisText(value), LEFT - 6, y(value));
+  }
+  context.textAlign = "center";
+  context.textBaseline = "top";
+  for (const value of ticksOf(first, last, Math.max(2, Math.floor(width / 90)), 1))
+    context.fillText(axisText(value), x(value), height - FOOT + 8);
+  context.textAlign = "left";
+  context.fillText(xName, 0, height - FOOT + 8);
+  for (const { xs: at, ys, colour, dash = [], steps = false } of lines) {
+    context.strokeStyle = colour;
+    context.fillStyle = colour;
+    context.lineWidth = 2;
+    context.lineJoin = "round";
+    context.setLineDash(dash);
+    context.beginPath();
+    for (let k = 0; k < ys.length; k += 1) {
+      if (!Number.isFinite(ys[k])) continue;
+      if (steps && k > 0) context.lineTo(x(at[k]), y(ys[k - 1]));
+      context.lineTo(x(at[k]), y(ys[k]));
+    }
+    context.stroke();
+    context.setLineDash([]);
+    if (ys.length === 1) context.fillRect(x(at[0]) - 3, y(ys[0]) - 3, 6, 6);
+  }
+  if (cursor !== null) {
+    context.strokeStyle = palette.accent;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x(cursor), 4);
+    context.lineTo(x(cursor), height - FOOT);
+    context.stroke();
+  }
+  return (clientX) => {
+    const box = canvas.getBoundingClientRect();
+    const share = (clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
+    return first + Math.max(0, Math.min(1, share)) * (last - first);
+  };
+}
+
+// A legend whose entries are switches: one line on and off.
+export class Legend {
+  constructor(label, redraw) {
+    this.off = new Set();
+    this.redraw = redraw;
+    this.root = el("div", { class: "switches", role: "group", "aria-label": label });
+    this.names = [];
+    this.buttons = [];
+  }
+
+  // `values` stand beside the names.
+  render(names, values = []) {
+    const known = names.length === this.names.length && names.every((name, k) => name === this.names[k]);
+    if (!known) {
+      this.names = names;
+      this.buttons = names.map((name) => {
+        const button = el(
+          "button",
+          {
+            type: "button",
+            class: "switch",
+            onclick: () => {
+              if (this.off.has(name)) this.off.delete(name);
+              else this.off.add(name);
+              this.redraw();
+            },
+          },
+          el("span", { class: "swatch", "aria-hidden": "true" }),
+          el("span", { class: "name" }, name),
+          el("span", { class: "number" }),
+        );
+        return button;
+      });
+      this.root.replaceChildren(...this.buttons);
+    }
+    this.buttons.forEach((button, k) => {
+      const { colour, dash } = termStyle(k);
+      const [swatch] = button.children;
+      if (swatch.style.borderTopColor !== colour) swatch.style.borderTopColor = colour;
+      swatch.style.borderTopStyle = dash.length ? "dashed" : "solid";
+      button.setAttribute("aria-pressed", String(!this.off.has(names[k])));
+      setText(button.lastChild, values[k] ?? "");
+    });
+  }
+
+  shows(name) {
+    return !this.off.has(name);
+  }
+}

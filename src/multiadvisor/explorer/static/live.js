@@ -1,0 +1,176 @@
+// A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
+
+import { el, option, plural, setText, widthOf } from "./dom.js";
+import { Legend, axisText, drawLines, termStyle } from "./lines.js";
+
+const EVERY = 2000; // milliseconds
+const RETRY = 3000;
+
+// Which runs are being trained, and which checkpoint of each is the newest.
+export class Watch {
+  constructor(source, redraw, changed) {
+    Object.assign(this, { source, redraw, changed, logs: {}, problem: "", wanted: "" });
+    this.versions = {}; // what the page shows of each run, and ...
+    this.newest = {}; // ... what there is
+    this.training = {};
+    if (source.live) this.turn();
+  }
+
+  async turn() {
+    let wait = EVERY;
+    try {
+      const { runs, followed } = await this.source.more("live");
+      if (!followed) return; // agents without folders: nobody else trains them
+      let redraw = this.problem !== "";
+      this.problem = "";
+      for (const { id, training, version } of runs) {
+        if (this.training[id] !== training) redraw = true;
+        if ((this.newest[id] ?? 0) !== version) redraw = true;
+        this.newest[id] = version;
+        this.training[id] = training;
+      }
+      if (this.wanted) redraw = (await this.read(this.wanted)) || redraw;
+      if (redraw) this.redraw();
+      if (!Object.values(this.training).some(Boolean)) wait = 2 * EVERY;
+    } catch (error) {
+      if (this.problem !== error.message) this.redraw();
+      this.problem = error.message;
+      wait = RETRY;
+    }
+    window.setTimeout(() => this.turn(), wait);
+  }
+
+  // Whether a run was trained further than what is shown of it.
+  stale(id) {
+    return (this.newest[id] ?? 0) !== (this.versions[id] ?? 0);
+  }
+
+  // From now on the newest checkpoints are shown.
+  adopt() {
+    for (const id of Object.keys(this.newest))
+      if (this.stale(id)) {
+        this.versions[id] = this.newest[id];
+        this.changed(id);
+      }
+  }
+
+  // New lines of a run's log; whether there were any.
+  async read(id) {
+    const known = this.logs[id] ?? { lines: [], head: null, influence: [] };
+    const seen = await this.source.more(`live/${id}/${known.lines.length}`);
+    const begun = seen.count < known.lines.length || (known.head && seen.head && known.head.turns !== seen.head.turns);
+    if (begun) {
+      this.logs[id] = { lines: [], head: null, influence: [] };
+      return this.read(id);
+    }
+    const news = seen.lines.length > 0 || seen.influence.length !== known.influence.length || !this.logs[id];
+    this.logs[id] = { head: seen.head, lines: [...known.lines, ...seen.lines], influence: seen.influence };
+    return news;
+  }
+
+  // The log of a run, or null; it is kept up to date from now on.
+  log(id) {
+    if (this.wanted !== id) {
+      this.wanted = id;
+      if (!this.logs[id] && this.source.live)
+        this.read(id).then(
+          () => this.redraw(),
+          () => {},
+        );
+    }
+    return this.logs[id] ?? null;
+  }
+}
+
+const SHOWN = { score: "Score", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", rate: "Transitions a second" };
+
+function seriesFrom(kind, log) {
+  const pick = (lines, field) => {
+    const kept = lines.filter((line) => line[field] !== undefined);
+    return { xs: kept.map((line) => line.turns), kept: kept.map((line) => line[field]) };
+  };
+  if (["score", "epsilon", "rate"].includes(kind)) {
+    const { xs, kept } = pick(log.lines, kind);
+    return [{ name: SHOWN[kind], xs, ys: kept }];
+  }
+  const { xs, kept } = pick(kind === "influence" ? log.influence : log.lines, kind);
+  const names = [...new Set(kept.flatMap((one) => Object.keys(one)))];
+  return names.map((name) => ({ name, xs, ys: kept.map((one) => one[name] ?? NaN) }));
+}
+
+export class Live {
+  constructor(store, watch, redraw, see) {
+    Object.assign(this, { store, watch, redraw });
+    this.kind = el("select", { id: "live-kind", onchange: redraw }, Object.entries(SHOWN).map(([value, text]) => option(value, text)));
+    this.legend = new Legend("Lines", redraw);
+    this.canvas = el("canvas", { role: "img" });
+    this.plot = el("div", { class: "plot" }, this.canvas);
+    this.title = el("h2", {}, "Training");
+    this.state = el("p", { class: "prose" });
+    this.facts = el("dl", { class: "facts-now" });
+    this.game = el("button", { type: "button", onclick: see }, "Latest game");
+    this.root = el(
+      "section",
+      { class: "card wide", id: "training", hidden: true },
+      el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Curve"), this.kind), this.game),
+      this.state,
+      this.facts,
+      this.legend.root,
+      this.plot,
+    );
+  }
+
+  render(entry, palette) {
+    const log = entry ? this.watch.log(entry.id) : null;
+    this.root.hidden = !log || !log.head;
+    if (this.root.hidden) return;
+    const busy = this.watch.training[entry.id];
+    setText(this.title, `${busy ? "Training" : "Trained"}: ${entry.name}`);
+    const last = log.lines.at(-1) ?? { turns: log.head.turns };
+    const total = log.head.epochs * log.head.transitions;
+    const broken = this.watch.problem ? ` ${this.watch.problem} It is asked again and again.` : "";
+    setText(
+      this.state,
+      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${broken}`,
+    );
+    this.renderFacts(log);
+    for (const choice of this.kind.options)
+      choice.disabled = !seriesFrom(choice.value, log).some(({ ys }) => ys.length > 0);
+    const series = seriesFrom(this.kind.value, log).filter(({ ys }) => ys.length);
+    const names = series.map(({ name }) => name);
+    this.legend.root.hidden = names.length < 2;
+    this.legend.render(
+      names,
+      series.map(({ ys }) => axisText(ys.at(-1))),
+    );
+    const lines = series.flatMap((one, k) => (this.legend.shows(one.name) ? [{ ...one, ...termStyle(k) }] : []));
+    drawLines(this.canvas, {
+      lines,
+      width: widthOf(this.plot, 220),
+      height: 240,
+      palette,
+      xs: [0, Math.max(1, last.turns)],
+      xName: "turns",
+      zero: !["score"].includes(this.kind.value),
+    });
+    this.canvas.setAttribute(
+      "aria-label",
+      `${SHOWN[this.kind.value]} after ${last.turns} transitions: ${series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`).join("; ") || "nothing yet"}`,
+    );
+  }
+
+  renderFacts(log) {
+    const latest = (field) => log.lines.findLast((line) => line[field] !== undefined)?.[field];
+    const facts = [
+      ["Epoch", latest("epoch") === undefined ? "first" : `${latest("epoch")} of ${log.head.epochs}`],
+      ["Score", latest("score") === undefined ? "" : axisText(latest("score"))],
+      ["Transitions a second", latest("rate") === undefined ? "" : axisText(Math.round(latest("rate")))],
+      ["Exploration", latest("epsilon") === undefined ? "" : axisText(latest("epsilon"))],
+      ["Checkpoints seen", plural(log.influence.length, "time")],
+    ].filter(([, value]) => value);
+    const text = JSON.stringify(facts);
+    if (this.told === text) return;
+    this.told = text;
+    this.facts.replaceChildren(...facts.flatMap(([name, value]) => [el("div", {}, el("dt", {}, name), el("dd", {}, value))]));
+  }
+}

@@ -1,0 +1,215 @@
+// The turns in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
+
+import { el, fitCanvas, listed, plural, scoreText, setText, signed } from "./dom.js";
+import { actionText } from "./bars.js";
+import { drawMoving, drawStill } from "./board.js";
+import { changesText, whenSeen } from "./insight.js";
+
+const THUMB = 168; // pixels
+const DRIVERS = 8; // advisors in the table before the rest is folded away
+
+function boardThumb(canvas, { run, game }, turn, palette) {
+  const { rows, columns, cells } = run.grid;
+  const size = Math.max(3, Math.floor(Math.min(THUMB / columns, 130 / rows)));
+  const nothing = new Float64Array(cells.length * run.A);
+  const context = fitCanvas(canvas, columns * size, rows * size);
+  const what = {
+    run,
+    game,
+    turn: Math.min(turn, game.turns),
+    fraction: 0,
+    landscape: nothing,
+    heights: new Float64Array(cells.length),
+    heat: false,
+    arrows: false,
+    attractors: [],
+    led: [],
+    ways: [],
+    cell: -1,
+    pinned: -1,
+    palette,
+  };
+  drawStill(context, size, what);
+  drawMoving(context, size, what);
+}
+
+export class Moments {
+  constructor(store, loader, redraw) {
+    Object.assign(this, { store, loader, redraw, seen: false });
+    this.strip = el("ol", { class: "strip-of-moments" });
+    this.hint = el("p", { class: "hint" });
+    this.root = el("section", { class: "card across later", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
+    whenSeen(this.root, () => {
+      this.seen = true;
+      redraw();
+    });
+  }
+
+  render(answer, entry, palette) {
+    const waiting = this.seen ? "Playing all games \u2026" : "";
+    const text = answer
+      ? answer.problem ||
+        `From ${plural(answer.found.games.length, "game")}: where the best and the worst action were furthest apart and the advisors most at odds.`
+      : waiting;
+    setText(this.hint, text);
+    const moments = answer?.found?.moments ?? [];
+    this.strip.hidden = !moments.length;
+    if (this.shown !== moments || this.palette !== palette) {
+      this.shown = moments;
+      this.palette = palette;
+      this.pending = new Map();
+      this.strip.replaceChildren(...moments.map((one) => this.item(one)));
+    }
+    // boards are drawn when their games are there
+    for (const [one, canvas] of this.pending) {
+      const loaded = this.loader.get(entry, one.game);
+      if (!loaded) continue;
+      boardThumb(canvas, loaded, one.turn, palette);
+      this.pending.delete(one);
+    }
+  }
+
+  item(one) {
+    let view;
+    if (one.picture?.startsWith("data:")) view = el("img", { src: one.picture, alt: "" });
+    else if (one.picture) view = el("pre", { class: "terminal" }, one.picture.replace(/\u001b\[[\d;]*m/g, ""));
+    else if (this.board) {
+      view = el("canvas", { "aria-hidden": "true" });
+      this.pending.set(one, view);
+    } else view = el("span", { class: "where" }, one.where);
+    return el(
+      "li",
+      {},
+      el(
+        "button",
+        { type: "button", class: "moment", onclick: () => this.go(one) },
+        el("span", { class: "thumb" }, view),
+        el("strong", {}, `Game ${one.game + 1}, turn ${one.turn}: ${actionText(one.action)}`),
+        el("span", { class: "reason" }, `${sentenceStart(one.reason)}.`),
+      ),
+    );
+  }
+
+  go({ game, turn }) {
+    this.store.set({ game, turn });
+    window.scrollTo({ top: 0 });
+  }
+}
+
+function stuckText(one) {
+  const held = Object.keys(one.holds);
+  const who = held.length ? `Held by ${listed(held)}` : "Nobody prefers to be there";
+  const left = Object.keys(one.leaves);
+  const against = left.length ? `; ${listed(left)} would rather leave` : "";
+  return `${one.kind} since turn ${one.since} (${plural(one.turns, "turn")}) at ${one.where}. ${who}${against}. ${sentenceStart(one.advice)}.`;
+}
+
+function sentenceStart(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) : "";
+}
+
+// Each advisor's return, influence and calibration in the games on the page, and the games that are stuck.
+export class Drives {
+  constructor(store) {
+    this.store = store;
+    this.body = el("tbody");
+    this.rest = el("tbody", { hidden: true });
+    const head = ["advisor", "return", "without it another action", "expected", "followed", "bias"];
+    this.table = el(
+      "div",
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Advisors" },
+      el(
+        "table",
+        { class: "numbers" },
+        el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)))),
+        this.body,
+        this.rest,
+      ),
+    );
+    this.more = el("button", { type: "button", class: "quiet", onclick: () => this.fold() });
+    this.hint = el("p", { class: "hint" });
+    this.stuck = el("ul", { class: "stuck" });
+    this.calm = el("p", { class: "hint" });
+    this.root = el(
+      "section",
+      { class: "card across later", id: "drives" },
+      el("h2", {}, "Which term drives it"),
+      this.hint,
+      this.table,
+      this.more,
+      el("h3", {}, "Stuck games"),
+      this.calm,
+      this.stuck,
+    );
+  }
+
+  fold() {
+    this.rest.hidden = !this.rest.hidden;
+    setText(this.more, this.rest.hidden ? this.moreText : "Show fewer");
+  }
+
+  render(answer, waiting) {
+    const found = answer?.found;
+    setText(this.hint, found ? this.meaning(found) : answer?.problem || (waiting ? "Playing all games \u2026" : ""));
+    for (const part of [...this.root.children].slice(2)) part.hidden = !found;
+    if (!found) return;
+    this.more.hidden = Object.keys(found.advisors).length <= DRIVERS;
+    this.calm.hidden = found.stuck.length > 0;
+    if (this.shown === found) return;
+    this.shown = found;
+    const rows = Object.entries(found.advisors)
+      .sort(([, p], [, q]) => q.influence.changed - p.influence.changed || q.influence.by - p.influence.by)
+      .map(([name, one]) => driverRow(name, one));
+    const groups = Object.entries(found.groups).map(([name, one]) =>
+      el("tr", { class: "sum" }, el("th", { scope: "row" }, `${name} (all)`), el("td"), el("td", {}, changesText(one.influence)), el("td"), el("td"), el("td")),
+    );
+    this.body.replaceChildren(...groups, ...rows.slice(0, DRIVERS));
+    this.rest.replaceChildren(...rows.slice(DRIVERS));
+    this.rest.hidden = true;
+    this.moreText = `${plural(rows.length - DRIVERS, "more advisor")}`;
+    setText(this.more, this.moreText);
+    setText(this.calm, `None of the ${plural(found.games.length, "game")} is stuck.`);
+    this.stuck.replaceChildren(
+      ...found.stuck.map((one) =>
+        el(
+          "li",
+          {},
+          el(
+            "button",
+            {
+              type: "button",
+              class: "mark",
+              onclick: () => {
+                this.store.set({ game: one.game, turn: one.since });
+                window.scrollTo({ top: 0 });
+              },
+            },
+            `\u25a6 Game ${one.game + 1}, turn ${one.since}`,
+          ),
+          el("p", {}, sentenceStart(stuckText(one))),
+        ),
+      ),
+    );
+  }
+
+  meaning(found) {
+    const said = [...new Set(Object.values(found.advisors).flatMap(({ calibration }) => (calibration ? [calibration.expects] : [])))];
+    const expects = said.length === 1 ? ` Each expects ${said[0]}.` : "";
+    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}`;
+  }
+}
+
+function driverRow(name, { influence, calibration, return: paid }) {
+  const figure = (value, text = scoreText) => (value === null || value === undefined ? "" : text(value) || "0");
+  const bias = (value) => signed(value);
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, name),
+    el("td", {}, figure(paid)),
+    el("td", {}, changesText(influence)),
+    el("td", {}, figure(calibration?.predicted, bias)),
+    el("td", {}, figure(calibration?.followed, bias)),
+    el("td", {}, figure(calibration?.bias, bias)),
+  );
+}

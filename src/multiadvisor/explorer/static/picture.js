@@ -1,0 +1,233 @@
+// What an environment looks like: its own picture of every turn, its own text, or else its observation over time.
+
+import { el, fitCanvas, plural, setText, widthOf } from "./dom.js";
+import { unpack } from "./data.js";
+import { axisText } from "./lines.js";
+
+const HELD = 4; // games whose pictures are kept
+const READY = 40; // decoded pictures that are kept
+
+// The pictures of games, asked for piece by piece from the first turn on.
+export class Album {
+  constructor(source, redraw) {
+    Object.assign(this, { source, redraw, games: new Map() });
+  }
+
+  of(id, number, version) {
+    const key = `${id} ${number} ${version}`;
+    let album = this.games.get(key);
+    if (!album) {
+      album = { blobs: [], of: [], facts: null, done: false, reason: "", ready: new Map() };
+      this.games.set(key, album);
+      for (const old of [...this.games.keys()].slice(0, -HELD)) {
+        this.games.get(old).left = true;
+        this.games.delete(old);
+      }
+      this.load(album, `${id}/${number}`);
+    }
+    return album;
+  }
+
+  async load(album, path) {
+    while (!album.done && !album.left) {
+      try {
+        const buffer = await this.source.pack(`more/pictures/${path}/${album.of.length}`);
+        const { header, arrays } = unpack(buffer);
+        const base = album.blobs.length;
+        let start = 0;
+        for (const end of arrays.ends) {
+          const bytes = arrays.content.slice(start, end);
+          const drawn = bytes[0] === 0x89;
+          album.blobs.push(drawn ? new Blob([bytes], { type: "image/png" }) : new TextDecoder().decode(bytes));
+          start = end;
+        }
+        for (const k of arrays.of) album.of.push(base + k);
+        album.facts = header;
+        album.reason = header.reason;
+        album.done = header.done || !arrays.of.length;
+      } catch (error) {
+        album.done = true;
+        album.reason = error.message;
+      }
+      this.redraw();
+    }
+  }
+
+  // The picture of a turn if it is decoded, and some of the next ones are made ready.
+  picture(album, turn) {
+    for (let ahead = 0; ahead < 10; ahead += 1) {
+      const k = album.of[turn + ahead];
+      if (k === undefined || album.ready.has(k) || typeof album.blobs[k] === "string") continue;
+      album.ready.set(k, null);
+      window.createImageBitmap(album.blobs[k]).then((bitmap) => {
+        album.ready.set(k, bitmap);
+        for (const old of [...album.ready.keys()].slice(0, -READY)) {
+          album.ready.get(old)?.close();
+          album.ready.delete(old);
+        }
+        this.redraw();
+      });
+    }
+    return album.ready.get(album.of[turn]) ?? null;
+  }
+}
+
+// Text of a terminal: what it would mark is marked.
+function terminalText(node, text) {
+  const parts = text.split(/\u001b\[(\d*(?:;\d+)*)m/);
+  node.replaceChildren(
+    ...parts.flatMap((part, k) => {
+      if (k % 2) return [];
+      const marked = k > 0 && parts[k - 1] !== "" && parts[k - 1] !== "0";
+      return part ? [marked ? el("mark", {}, part) : part] : [];
+    }),
+  );
+}
+
+function sizeText(facts) {
+  if (!facts || facts.kind !== "picture" || !facts.largest) return "";
+  const [width, height] = facts.largest;
+  const small = facts.smallest[0] < width ? `, later ${facts.smallest.join(" \u00d7 ")}` : "";
+  const kept = facts.repeated ? `; ${plural(facts.repeated, "turn")} without one of its own` : "";
+  const limit = small || kept ? ` to stay below ${facts.limit / 1e6} MB` : "";
+  return `Pictures of ${width} \u00d7 ${height}${small}${kept}${limit}.`;
+}
+
+export class PictureView {
+  constructor(source, redraw) {
+    this.album = new Album(source, redraw);
+    this.canvas = el("canvas", { role: "img", hidden: true });
+    this.text = el("pre", { class: "terminal", hidden: true, tabIndex: 0 });
+    this.box = el("div", { class: "picturebox" }, this.canvas, this.text);
+    this.note = el("p", { class: "hint" });
+    this.root = el("div", { class: "picture" }, this.box, this.note);
+    this.shown = null;
+  }
+
+  // Whether there is, or will be, a picture.
+  render({ run, game, id, number, version = 0 }, turn) {
+    if (run.grid || run.compiled) {
+      this.root.hidden = true;
+      return run.grid !== null;
+    }
+    this.root.hidden = false;
+    const album = this.album.of(id, number, version);
+    const what = album.blobs[album.of[turn]];
+    const none = album.done && !album.blobs.length;
+    this.box.hidden = none;
+    this.text.hidden = typeof what !== "string";
+    this.canvas.hidden = typeof what === "string";
+    if (typeof what === "string" && this.shown !== what) {
+      this.shown = what;
+      terminalText(this.text, what);
+    } else if (what) this.draw(album, turn, run, game);
+    else if (!album.done) {
+      // the place is kept, so that nothing moves when the picture comes
+      const [wide, high] = album.facts?.largest ?? [600, 400];
+      this.size(wide, high);
+    }
+    setText(this.note, none ? album.reason : what || album.done ? sizeText(album.facts) : "Drawing \u2026");
+    return !none;
+  }
+
+  size(wide, high) {
+    const width = Math.min(widthOf(this.box, 160), 600, (window.innerHeight * 0.5 * wide) / high);
+    const height = Math.round((width * high) / wide);
+    return { context: fitCanvas(this.canvas, Math.round(width), height), width: Math.round(width), height };
+  }
+
+  draw(album, turn, run, game) {
+    const bitmap = this.album.picture(album, turn);
+    if (!bitmap) return;
+    const { context, width, height } = this.size(bitmap.width, bitmap.height);
+    context.imageSmoothingQuality = "high";
+    context.drawImage(bitmap, 0, 0, width, height);
+    this.canvas.dataset.turn = turn;
+    const act = turn < game.turns ? `, before ${run.actions[game.action[turn]]}` : ", the end";
+    const label = `${run.task} in turn ${turn}${act}`;
+    if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
+  }
+}
+
+const STRIP = 24; // pixels of each number
+
+// The observation: a line for each of its numbers, with its name and its value now.
+export class Observed {
+  constructor(store) {
+    this.canvas = el("canvas", { role: "img" });
+    this.plot = el("div", { class: "plot" }, this.canvas);
+    this.title = el("summary", {}, "Observation");
+    this.root = el("details", { class: "more" }, this.title, this.plot);
+    const go = (event) => {
+      if (event.buttons !== 1 || !this.game) return;
+      const box = this.canvas.getBoundingClientRect();
+      const share = (event.clientX - box.left - this.gutter) / (box.width - this.gutter - 64);
+      store.set({ turn: Math.round(Math.max(0, Math.min(1, share)) * this.game.turns) });
+    };
+    this.canvas.addEventListener("pointerdown", go);
+    this.canvas.addEventListener("pointermove", go);
+  }
+
+  // `alone`: nothing else shows where the game is, so that it stands open.
+  render({ run, game }, turn, palette, alone) {
+    const seen = game.arrays.observed;
+    this.root.hidden = !seen || run.grid !== null;
+    if (this.root.hidden) return;
+    if (this.game !== game || this.alone !== alone) {
+      this.root.open = alone || this.root.open;
+      Object.assign(this, { game, alone });
+    }
+    if (!this.root.open) return;
+    const size = seen.length / (game.turns + 1);
+    const single = run.compiled ? "state" : "observation";
+    const names =
+      run.observation.length >= size
+        ? run.observation
+        : Array.from({ length: size }, (_, k) => (size === 1 ? single : `${single}[${k}]`));
+    const width = widthOf(this.plot, 220);
+    const key = [width, palette, turn, game];
+    if (this.drawn && key.every((part, k) => part === this.drawn[k])) return;
+    this.drawn = key;
+    const context = fitCanvas(this.canvas, width, size * STRIP + 4);
+    context.clearRect(0, 0, width, size * STRIP + 4);
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    this.gutter = Math.min(width * 0.36, 12 + Math.max(...names.slice(0, size).map((name) => context.measureText(name).width)));
+    const x = (at) => this.gutter + ((width - this.gutter - 64) * at) / Math.max(1, game.turns);
+    const told = [];
+    for (let k = 0; k < size; k += 1) {
+      let [low, high] = [Infinity, -Infinity];
+      for (let at = 0; at <= game.turns; at += 1) {
+        low = Math.min(low, seen[at * size + k]);
+        high = Math.max(high, seen[at * size + k]);
+      }
+      const top = 2 + k * STRIP;
+      const y = (value) => top + STRIP - 6 - ((STRIP - 10) * (value - low)) / (high - low || 1);
+      context.fillStyle = palette.soft;
+      context.textAlign = "left";
+      context.fillText(names[k], 0, top + STRIP / 2, this.gutter - 6);
+      context.strokeStyle = palette.line;
+      context.lineWidth = 1;
+      context.beginPath();
+      context.moveTo(0, top + STRIP - 1.5);
+      context.lineTo(width, top + STRIP - 1.5);
+      context.stroke();
+      context.strokeStyle = palette.series[1];
+      context.lineWidth = 1.5;
+      context.beginPath();
+      for (let at = 0; at <= game.turns; at += 1) context.lineTo(x(at), y(seen[at * size + k]));
+      context.stroke();
+      context.fillStyle = palette.ink;
+      context.textAlign = "right";
+      context.fillText(axisText(seen[turn * size + k]), width - 2, top + STRIP / 2);
+      told.push(`${names[k]} ${axisText(seen[turn * size + k])}`);
+    }
+    context.strokeStyle = palette.accent;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x(turn), 0);
+    context.lineTo(x(turn), size * STRIP + 4);
+    context.stroke();
+    this.canvas.setAttribute("aria-label", `Observation in turn ${turn}: ${told.join(", ")}`);
+  }
+}

@@ -1,0 +1,156 @@
+// What each term paid: turn by turn, so far, and in each game.
+
+import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
+import { Legend, drawLines, termStyle } from "./lines.js";
+
+const MOST_TERMS = 12;
+
+// The terms of a run: its advisors as the task pays them or, of many, their groups; [{ name, members }].
+export function termsOf(run) {
+  const own = run.paid.map(({ name }, j) => ({ name, members: [j] }));
+  if (own.length <= MOST_TERMS) return own;
+  const groups = new Map();
+  run.paid.forEach(({ name, group }, j) => {
+    const key = group || name;
+    if (!groups.has(key)) groups.set(key, { name: key, members: [] });
+    groups.get(key).members.push(j);
+  });
+  const all = [...groups.values()];
+  if (all.length <= MOST_TERMS) return all;
+  const rest = { name: "all others", members: all.slice(MOST_TERMS - 1).flatMap((term) => term.members) };
+  return [...all.slice(0, MOST_TERMS - 1), rest];
+}
+
+// Rewards [turns] and running returns [turns + 1] of each term, before the weights.
+export function rewardsOf(game) {
+  const terms = termsOf(game.run);
+  const place = new Int32Array(game.run.paid.length);
+  terms.forEach(({ members }, k) => members.forEach((j) => (place[j] = k)));
+  const rewards = terms.map(() => new Float64Array(game.turns));
+  for (let turn = 0; turn < game.turns; turn += 1)
+    for (const { advisor, value } of game.paid[turn]) rewards[place[advisor]][turn] += value;
+  const returns = rewards.map((own) => {
+    const sums = new Float64Array(game.turns + 1);
+    own.forEach((value, turn) => (sums[turn + 1] = sums[turn] + value));
+    return sums;
+  });
+  return { terms, rewards, returns };
+}
+
+export class Rewards {
+  constructor(store, redraw) {
+    this.store = store;
+    this.legend = new Legend("Terms of the reward", redraw);
+    this.kind = el(
+      "select",
+      { onchange: redraw, id: "rewards-kind" },
+      option("returns", "paid so far"),
+      option("rewards", "each turn's own"),
+    );
+    this.canvas = el("canvas", { role: "img" });
+    this.plot = el("div", { class: "plot" }, this.canvas);
+    this.body = el("tbody");
+    this.head = el("tr");
+    this.table = el(
+      "div",
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term was paid" },
+      el("table", { class: "numbers" }, el("thead", {}, this.head), this.body),
+    );
+    this.hint = el("p", { class: "hint" });
+    this.root = el(
+      "section",
+      { class: "card later", id: "rewards" },
+      el("div", { class: "line" }, el("h2", {}, "Rewards"), el("label", { class: "field" }, el("span", {}, "Lines"), this.kind)),
+      this.legend.root,
+      this.plot,
+      this.table,
+      this.hint,
+    );
+    this.where = null;
+    const go = (event) => {
+      if (event.buttons === 1 && this.where) store.set({ turn: Math.round(this.where(event.clientX)) });
+    };
+    this.canvas.addEventListener("pointerdown", go);
+    this.canvas.addEventListener("pointermove", go);
+  }
+
+  // `known`: what many games tell, where the server has said it; `number`: which game this is.
+  render(game, turn, palette, known, number) {
+    if (this.game !== game) {
+      this.game = game;
+      this.series = rewardsOf(game);
+    }
+    const { terms, rewards, returns } = this.series;
+    const own = this.kind.value === "rewards";
+    const values = own ? rewards : returns;
+    const at = (k) => (own ? (turn < game.turns ? rewards[k][turn] : 0) : returns[k][turn]);
+    const names = terms.map((term) => term.name);
+    this.legend.render(
+      names,
+      names.map((_, k) => scoreText(at(k)) || "0"),
+    );
+    const width = widthOf(this.plot, 220);
+    const key = [width, palette, turn, own, [...this.legend.off].join(), game];
+    if (!this.drawn || key.some((part, k) => part !== this.drawn[k])) {
+      this.drawn = key;
+      const xs = Array.from({ length: game.turns + 1 }, (_, t) => t);
+      const lines = values.flatMap((ys, k) =>
+        this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, ...termStyle(k) }] : [],
+      );
+      this.where = drawLines(this.canvas, {
+        lines,
+        width,
+        height: 170,
+        palette,
+        xs: [0, Math.max(1, game.turns)],
+        xName: "turn",
+        cursor: turn,
+      });
+      this.canvas.setAttribute(
+        "aria-label",
+        `${own ? "Rewards of turn" : "Paid before turn"} ${turn}: ${names.map((name, k) => `${name} ${signed(at(k))}`).join("; ")}`,
+      );
+    }
+    this.renderTable(terms, returns, known, number);
+    setText(
+      this.hint,
+      `What ${terms.length === 1 ? "the advisor was" : "the advisors were"} paid, before the weights.${
+        terms.length < game.run.paid.length ? " Groups are shown as sums." : ""
+      }`,
+    );
+  }
+
+  renderTable(terms, returns, known, number) {
+    const key = [this.series, known, number];
+    if (this.told && key.every((part, k) => part === this.told[k])) return;
+    this.told = key;
+    const names = this.game.run.paid.map(({ name }) => name);
+    const rows = known ? known.games.map((one) => ({ game: one.game, turns: one.turns, score: one.score, paid: one.advisors })) : [];
+    const cells = (one) => terms.map(({ members }) => members.reduce((sum, j) => sum + (one.paid[names[j]] ?? 0), 0));
+    if (!rows.some((one) => one.game === number)) {
+      const { game } = this;
+      const score = game.earned.reduce((sum, value) => sum + value, 0);
+      rows.push({ game: number, turns: game.turns, score, own: returns.map((sums) => sums[game.turns]) });
+      rows.sort((p, q) => p.game - q.game);
+    }
+    const head = ["game", "turns", "score", ...terms.map((term) => term.name)];
+    this.head.replaceChildren(...head.map((text) => el("th", { scope: "col" }, text)));
+    this.body.replaceChildren(
+      ...rows.map((one) => {
+        const go = el(
+          "button",
+          { type: "button", class: "quiet", onclick: () => this.store.set({ game: one.game, turn: 0 }) },
+          `game ${one.game + 1}`,
+        );
+        const figures = [one.score, ...(one.own ?? cells(one))];
+        return el(
+          "tr",
+          { class: one.game === number ? "now" : "" },
+          el("th", { scope: "row" }, go),
+          el("td", {}, String(one.turns)),
+          ...figures.map((value) => el("td", {}, scoreText(value) || "0")),
+        );
+      }),
+    );
+  }
+}

@@ -1,0 +1,201 @@
+// Several agents in one table: runs by row, and by column what each term was paid, how it drives, and whether it is right.
+
+import { el, plural, scoreText, setText, signed } from "./dom.js";
+import { csvCell, download } from "./exporting.js";
+
+const WIDE = 8; // terms with columns of their own
+const PLAIN = [
+  ["score", "score", (value) => scoreText(value) || "0"],
+  ["turns", "length", (value) => value.toFixed(1)],
+  ["finished", "finished", (value) => `${Math.round(100 * value)}%`],
+  ["stuck", "stuck", (value) => `${Math.round(100 * value)}%`],
+];
+const OF_TERM = [
+  ["return", (one) => one.return, (value) => scoreText(value) || "0"],
+  ["drives", (one) => one.influence.changed, (value) => `${(100 * value).toFixed(1)}%`],
+  ["bias", (one) => one.calibration?.bias ?? null, (value) => signed(value)],
+];
+const CSV_OF_TERM = [
+  ["return", (one) => one.return],
+  ["changed", (one) => one.influence.changed],
+  ["by", (one) => one.influence.by],
+  ["predicted", (one) => one.calibration?.predicted],
+  ["bias", (one) => one.calibration?.bias],
+  ["correlation", (one) => one.calibration?.correlation],
+];
+
+// What a run's games tell, term by term: its advisors or, of many, what is known of their groups.
+function byTerm(found) {
+  const names = Object.keys(found.advisors);
+  if (names.length <= WIDE) return found.advisors;
+  const terms = {};
+  for (const [group, { influence }] of Object.entries(found.groups)) {
+    const members = Object.values(found.advisors).filter((one) => one.group === group);
+    const sum = members.some((one) => one.return === null) ? null : members.reduce((so, one) => so + one.return, 0);
+    terms[group] = { return: sum, influence, calibration: null };
+  }
+  return terms;
+}
+
+function figuresOf(found) {
+  return { ...found, stuck: found.stuck.length / found.games.length };
+}
+
+// The runs of one task: only they have the same terms.
+class TaskTable {
+  constructor(task, redraw) {
+    Object.assign(this, { task, redraw, order: { key: "", down: true }, drawn: null });
+    this.head = el("tr");
+    this.groups = el("tr");
+    this.body = el("tbody");
+    this.root = el(
+      "div",
+      { class: "stack" },
+      el("h3", {}, task),
+      el(
+        "div",
+        { class: "scroll wide-table", tabIndex: 0, role: "region", "aria-label": `Agents of ${task}` },
+        el("table", { class: "numbers" }, el("thead", {}, this.groups, this.head), this.body),
+      ),
+    );
+  }
+
+  render(rows) {
+    const key = [this.order, ...rows.flatMap(({ answer, run }) => [answer, run])];
+    if (this.drawn && key.length === this.drawn.length && key.every((part, k) => part === this.drawn[k])) return;
+    this.drawn = key;
+    const columns = this.columns(rows);
+    this.fillHead(columns);
+    this.body.replaceChildren(...this.sorted(rows, columns).map((row) => this.row(row, columns)));
+  }
+
+  columns(rows) {
+    const terms = [...new Set(rows.flatMap(({ found }) => (found ? Object.keys(byTerm(found)) : [])))];
+    const plain = PLAIN.map(([name, field, text]) => ({ key: name, name, text, value: (found) => found[field] }));
+    const own = terms.flatMap((term) =>
+      OF_TERM.map(([name, of, text], k) => ({
+        key: `${name}/${term}`,
+        name,
+        term,
+        text,
+        first: k === 0,
+        value: (found) => (byTerm(found)[term] ? of(byTerm(found)[term]) : null),
+      })),
+    );
+    return [...plain, ...own];
+  }
+
+  fillHead(columns) {
+    const terms = columns.filter(({ first }) => first).map(({ term }) => term);
+    this.groups.hidden = !terms.length;
+    this.groups.replaceChildren(
+      el("td", { colSpan: 2 + PLAIN.length }),
+      ...terms.map((term) => el("th", { scope: "colgroup", colSpan: OF_TERM.length, class: "term" }, term)),
+    );
+    this.head.replaceChildren(
+      this.sorter({ key: "", name: "run" }),
+      el("th", { scope: "col", class: "words" }, "setting"),
+      ...columns.map((column) => this.sorter(column)),
+    );
+  }
+
+  sorter({ key, name, term = "", first = false }) {
+    const { order } = this;
+    const now = order.key === key;
+    const act = () => {
+      this.order = { key, down: now ? !order.down : true };
+      this.redraw();
+    };
+    const mark = now ? (order.down ? " \u25be" : " \u25b4") : "";
+    const sort = now ? (order.down ? "descending" : "ascending") : "none";
+    const title = term ? `${name} of ${term}` : name;
+    const button = el("button", { type: "button", class: "sorter", onclick: act }, name + mark);
+    const shown = { scope: "col", "aria-sort": sort, "data-key": key, title, class: first ? "first" : "" };
+    return el("th", shown, button);
+  }
+
+  row({ run, answer, found }, columns) {
+    const cells = found
+      ? columns.map(({ value, text, first }) => {
+          const number = value(found);
+          const known = number !== null && number !== undefined;
+          return el("td", { class: first ? "first" : "" }, known ? text(number) : "");
+        })
+      : [el("td", { class: "words", colSpan: Math.max(1, columns.length) }, answer ? answer.problem : "\u2026")];
+    return el("tr", {}, el("th", { scope: "row" }, run.name), el("td", { class: "words" }, run.label), ...cells);
+  }
+
+  sorted(rows, columns) {
+    const { key, down } = this.order;
+    const column = columns.find((one) => one.key === key);
+    if (!column) return key === "" && !down ? [...rows].reverse() : rows;
+    const known = rows.filter(({ found }) => found && Number.isFinite(column.value(found)));
+    const sorted = [...known].sort((p, q) => (column.value(q.found) - column.value(p.found)) * (down ? 1 : -1));
+    return [...sorted, ...rows.filter((row) => !known.includes(row))];
+  }
+}
+
+export class Agents {
+  constructor(store, insights, redraw) {
+    Object.assign(this, { store, insights, redraw, tables: new Map(), rows: [] });
+    this.csv = el("button", { type: "button", onclick: () => this.export() }, "Table as CSV");
+    this.hint = el("p", { class: "hint" });
+    this.body = el("div", { class: "stack" });
+    this.root = el(
+      "section",
+      { class: "card wide", id: "agents" },
+      el("div", { class: "line" }, el("h2", {}, "Agents"), this.csv),
+      this.hint,
+      this.body,
+    );
+  }
+
+  // One run after the other is asked for, so that the others can be looked at meanwhile.
+  render(runs, versions) {
+    let waiting = false;
+    this.rows = runs.map((run) => {
+      const answer = this.insights.of(run.id, versions[run.id] ?? 0, !waiting);
+      if (!answer) waiting = true;
+      return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
+    });
+    const games = this.rows.find(({ found }) => found)?.found.games.length;
+    const same = games ? `The same ${plural(games, "game")} for each. ` : "";
+    setText(
+      this.hint,
+      runs.length
+        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it. bias: what it expects less what follows. Click on a heading to sort.`
+        : "No run was given: `multiadvisor explore RUN RUN` shows several.",
+    );
+    this.csv.disabled = !this.rows.some(({ found }) => found);
+    const tasks = [...new Set(runs.map((run) => run.task))];
+    for (const task of tasks) if (!this.tables.has(task)) this.tables.set(task, new TaskTable(task, this.redraw));
+    const shown = tasks.map((task) => this.tables.get(task));
+    if (shown.length !== this.body.children.length) this.body.replaceChildren(...shown.map((table) => table.root));
+    for (const table of shown) table.render(this.rows.filter(({ run }) => run.task === table.task));
+  }
+
+  // The columns of `multiadvisor evaluate --report --csv`, every advisor by itself.
+  csvText() {
+    const rows = this.rows.filter(({ found }) => found);
+    const names = [...new Set(rows.flatMap(({ found }) => Object.keys(found.advisors)))];
+    const head = ["run", "task", "setting", "games", "score", "turns", "finished", "stuck"];
+    const lines = [[...head, ...names.flatMap((name) => CSV_OF_TERM.map(([what]) => `${what}/${name}`))]];
+    for (const { run, found } of rows)
+      lines.push([
+        run.name,
+        run.task,
+        run.label,
+        found.games.length,
+        found.score,
+        found.length,
+        found.finished,
+        found.stuck,
+        ...names.flatMap((name) => CSV_OF_TERM.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),
+      ]);
+    return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;
+  }
+
+  export() {
+    download("agents.csv", this.csvText(), "text/csv");
+  }
+}

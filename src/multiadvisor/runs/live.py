@@ -1,0 +1,133 @@
+"""What a training says of itself for whoever watches: a line of JSON now and then, in a file in the run's folder.
+
+Training only ever appends to the file. A page, in a process of its own, reads it. A line comes with every epoch, and
+between them once a second at first and then ever more seldom, so that a training of days has a thousand lines.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.logs import MEASURES
+from multiadvisor.runs.training import LIVE, Training
+from multiadvisor.storage.files import open_regular
+from multiadvisor.task import Task
+
+_EVERY = 1.0  # seconds between lines, or ...
+_SHARE = 0.005  # ... this share of the time so far
+_TERMS = 12  # so many advisors have figures of their own; of more, their groups
+_LARGEST = 16 << 20  # bytes of the file that are read
+_KEYS = {"turns": "length"}  # `turns` of a line are transitions
+_NUMBERS = ("seconds", "turns", "rate", "epoch", "epsilon", *(_KEYS.get(name, name) for name in MEASURES))
+
+
+def terms_of(task: Task) -> list[str]:
+    """Whose figures are told: every advisor's, or of many those of their groups."""
+    if task.n <= _TERMS:
+        return list(task.names)
+    groups = list(dict.fromkeys(focus.group for focus in task.foci))
+    return groups if len(groups) <= _TERMS and "" not in groups else []
+
+
+def by_term(task: Task, values: dict[str, float]) -> dict[str, float]:
+    """Figures by advisor as figures by term: sums over groups, where there are many."""
+    terms = terms_of(task)
+    if task.n <= _TERMS or not terms:
+        return {name: values[name] for name in terms if name in values}
+    found = dict.fromkeys(terms, 0.0)
+    for focus in task.foci:
+        found[focus.group] += values.get(focus.name, 0.0)
+    return found
+
+
+class LiveLog:
+    """Appends to the file of a run: `advance` hears of every piece of learning, `epoch` of every epoch."""
+
+    def __init__(self, training: Training) -> None:
+        assert training.out is not None
+        self._training, self._path = training, training.out / LIVE
+        self._since, self._last, self._turns = time.monotonic(), 0.0, training.agent.turns
+        self._before = self._spent = training.seconds
+        head = {
+            "kind": "multiadvisor live", "task": training.agent.task.name, "terms": terms_of(training.agent.task),
+            "epochs": training.schedule.epochs, "transitions": training.schedule.transitions,
+            "turns": training.agent.turns,
+        }  # fmt: skip
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"cannot write {str(self._path)!r}: {error.strerror}") from None
+        self._write(head)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+    def advance(self) -> None:
+        """Some learning was done."""
+        now = time.monotonic() - self._since
+        if now - self._last >= max(_EVERY, _SHARE * now):
+            self._tell(now, {})
+
+    def epoch(self, epoch: dict[str, Any]) -> None:
+        """An epoch is over, and was looked at."""
+        found = {_KEYS.get(name, name): epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
+        if epoch.get("advisors"):
+            found["returns"] = by_term(self._training.agent.task, epoch["advisors"])
+        self._tell(time.monotonic() - self._since, found)
+
+    def _tell(self, now: float, more: dict[str, Any]) -> None:
+        agent = self._training.agent
+        line = {"seconds": round(self._before + now, 3), "turns": agent.turns, **more}
+        spent = self._training.seconds - self._spent  # in learning, and not in looking at it
+        if agent.turns > self._turns and spent > 0:
+            line["rate"] = round((agent.turns - self._turns) / spent, 1)
+            self._turns, self._spent = agent.turns, self._training.seconds
+        line["epsilon"] = float(agent.exploring)
+        if (losses := agent.losses) is not None:
+            line["losses"] = {name: float(f"{value:.4g}") for name, value in losses.items() if np.isfinite(value)}
+        self._last = now
+        self._write(line)
+
+    def close(self) -> None:
+        """There is no more to come."""
+        self._file.close()
+
+
+def read_live(folder: Path) -> dict[str, Any] | None:
+    """The head of the file and its lines; None where there is none. What was lost in a crash is left out."""
+    try:
+        with open_regular(folder / LIVE) as file:
+            content = file.read(_LARGEST)
+    except OSError:
+        return None
+    head: dict[str, Any] | None = None
+    lines: list[dict[str, Any]] = []
+    for text in content.split(b"\n")[:-1]:  # the last one may still be written
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(line, dict) or not _is_number(line.get("turns")):
+            continue
+        while lines and lines[-1]["turns"] > line["turns"]:  # it was resumed from an earlier checkpoint
+            lines.pop()
+        if line.get("kind") == "multiadvisor live":
+            head = line
+        elif all(_is_number(line[name]) for name in _NUMBERS if name in line) and all(
+            isinstance(line.get(name, {}), dict) and all(map(_is_number, line.get(name, {}).values()))
+            for name in ("returns", "losses")
+        ):
+            lines.append(line)
+    return None if head is None else {"head": head, "lines": lines}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -1,0 +1,403 @@
+"""The learner with a bank of general value functions, in an environment whose task has `goals`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor import draws
+from multiadvisor.committee import Voices, plannings_of, voices_of
+from multiadvisor.compiling import first_use
+from multiadvisor.errors import BadInput
+from multiadvisor.learner import Consulted, Exploration, Played
+from multiadvisor.restored import Arrays, array, require, whole
+from multiadvisor.settings import Settings
+from multiadvisor.tabular import bank
+from multiadvisor.task import FRONTIER, Aims, Focus, Look, Task, Transition
+from multiadvisor.worlds.stretch import Stretch
+
+UNIFORM, GREEDY = "uniform", "greedy"
+KINDS = {"egocentric": "", "agnostic": UNIFORM, "empathic": GREEDY, "estimate": GREEDY}
+"""The policy that each planning expects: none but the goal's own, all actions alike, or what the aggregator did there.
+
+Empathic advisors cannot ask the aggregator in a replay, as it sees more than their local state: they expect what it
+chose in that state before, each action as often (f_j is estimated)."""
+TURN, GAMES, GAME_TURN, FRESH = range(4)
+_LOW = (1 << 32) - 1
+_NOTHING_NEW = 1 << 60  # turns in a room, for those who shall not explore
+
+
+class Step(NamedTuple):
+    """One turn of a game that is played without learning."""
+
+    game: int
+    before: Any  # observations
+    action: int  # counted from 0
+    reward: float
+    after: Any
+    terminated: bool
+    over: bool
+
+
+class BankLearner:
+    """Learns a bank of general value functions, and plays by the advisors that point at them."""
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        assert task.adapter is not None
+        assert task.goals is not None
+        self.task, self.settings, self.goals = task, settings, task.goals
+        self._env, self._stage = task.adapter.env, task.adapter.stage
+        self.voices = voices_of(task, settings.aggregation)
+        self.weights = task.weights
+        if settings.noise:
+            raise BadInput(f"noise is on rewards, and the goals of task {task.name!r} pay themselves: leave it out")
+        kinds = list(zip((planning.name for planning in plannings_of(task, settings.planned)),
+                         task.gammas(settings.gamma).tolist(), strict=True))  # fmt: skip
+        for (planning, _), focus in zip(kinds, task.foci, strict=True):
+            if planning not in KINDS:
+                raise BadInput(
+                    f"focus {focus.name!r} plans as {planning!r}, and a bank of general value functions knows "
+                    f"{', '.join(KINDS)}: choose one of these"
+                )
+        self.kinds = list(dict.fromkeys(kinds))  # [tables] planning and gamma
+        self.table_of = np.array([self.kinds.index(kind) for kind in kinds], np.int64)  # [n]
+        self._worth = next((k for k, (planning, _) in enumerate(self.kinds) if KINDS[planning] == ""), 0)
+        self._afraid = np.flatnonzero(self.weights < 0)
+        self.rooms: list[bank.Room | None] = [None] * self.goals.rooms
+        self.key = draws.stream_key(settings.seed, draws.TRAINING)
+        self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
+        self.exploration = Exploration()
+        self.stretch = Stretch(task.name, settings.seed)
+        self._observation: Any = None
+        self._touched: set[int] = set()  # rooms of this game
+        self.scores: list[float] = []  # of the games that came to their end
+
+    # ---- what it is --------------------------------------------------------------------------------------------------
+    @property
+    def turns(self) -> int:
+        """Transitions learned from."""
+        return int(self.clock[TURN])
+
+    @property
+    def games(self) -> int:
+        """Games played to their end."""
+        return int(self.clock[GAMES])
+
+    @property
+    def score_sum(self) -> float:
+        """The scores of those games together."""
+        return float(self.tally[1])
+
+    @property
+    def advisors(self) -> tuple[Focus, ...]:
+        """The task's own."""
+        return self.task.foci
+
+    def values(self, j: int) -> np.ndarray:
+        """There is no table of one advisor alone."""
+        raise BadInput(
+            f"advisor {self.task.names[j]!r} of task {self.task.name!r} points at general value functions and has no "
+            "table of its own: ask for its advice in a state"
+        )
+
+    # ---- what it says ------------------------------------------------------------------------------------------------
+    def _room(self, number: int) -> bank.Room:
+        room = self.rooms[number]
+        if room is None:
+            goals = self.goals
+            room = self.rooms[number] = bank.Room(
+                goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n
+            )
+        return room
+
+    def _heard(self, observation: Any, exploring: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Who speaks [m], what they say [m, A] and their weights [m] with their voices."""
+        goals = self.goals
+        room = self.rooms[goals.room(observation)]
+        state = -1 if room is None else int(room.number[goals.local(observation)])
+        if room is None or state < 0:
+            return np.zeros(0, np.int64), np.zeros((0, len(self.task.actions))), np.zeros(0)
+        aims = self._aims(room, observation, exploring)
+        column = np.where(aims.place >= 0, room.column[aims.place], np.where(aims.place == FRONTIER, 0, -1))
+        heard = np.flatnonzero((column >= 0) & (aims.voice != 0.0))
+        advice = np.empty((len(heard), len(self.task.actions)))
+        for k, table in enumerate(room.tables):
+            members = self.table_of[heard] == k
+            advice[members] = table.q[state][:, column[heard[members]]].T
+        return heard, advice, self.weights[heard] * aims.voice[heard]
+
+    def _aims(self, room: bank.Room, observation: Any, exploring: bool) -> Aims:
+        table = room.tables[self._worth]
+
+        def worth(local: Any, places: Any) -> np.ndarray:
+            state, column = room.number[np.asarray(local)], room.column[np.asarray(places)]
+            found = table.v[state[:, None], column[None, :]]
+            return np.where((state[:, None] >= 0) & (column[None, :] >= 0), found, 0.0)
+
+        return self.goals.aim(observation, Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth))
+
+    def _choose(self, observation: Any, word: int, epsilon: float, exploring: bool) -> tuple[int, int]:
+        """The action that is taken and the greedy one, by 64 random bits: high ones explore, low ones choose."""
+        advisors, advice, weights = self._heard(observation, exploring)
+        total = self.voices.prefer(advice, weights, advisors) if len(advisors) else np.zeros(len(self.task.actions))
+        greedy = _greedy(total.tolist(), word & _LOW)
+        if epsilon * (1 << 32) > word >> 32:
+            afraid = weights < 0
+            if not (afraid.any() and advice[afraid].max() > self.goals.wary):
+                return (word & _LOW) * len(self.task.actions) >> 32, greedy
+        return greedy, greedy
+
+    def consult(self, state: Any) -> Consulted:
+        """The speaking advisors' advice in one state; their weights are those with their voices."""
+        advisors, advice, weights = self._heard(np.asarray(state), False)
+        return Consulted(tuple(self.task.names[j] for j in advisors), advice, weights, advisors)
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """What the aggregator makes of the advice in one state [A]."""
+        told = self.consult(state)
+        if not len(told.names):
+            return np.zeros(len(self.task.actions))
+        preferred: np.ndarray = self.voices.prefer(told.advice, told.weights, told.advisors)
+        return preferred
+
+    def hearing(self, state: Any) -> Voices:
+        """How those who speak in one state [m] are heard there."""
+        return Voices(self.voices.parts, self.voices.of[self.consult(state).advisors])
+
+    def explore(self, state: Any) -> int:
+        """The action that learning would take in one state."""
+        turn = self.exploration.turn(self.turns)
+        return self._choose(np.asarray(state), self._word(self.key, turn), self.settings.exploring(turn), True)[0]
+
+    @staticmethod
+    def _word(key: np.uint64, turn: int) -> int:
+        return draws.draw_python(int(key), turn, draws.CHOICE)
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+    def prepare(self) -> None:
+        """Compile, where that has not been done."""
+        room = bank.Room(1, np.zeros(1, np.int64), len(self.task.actions), 1, 1)
+        room.state(0)
+        with first_use(bank.sweep):
+            bank.sweep(1, 1, 1, bank.POLICY, 0.9, room.model, room.tables[0])
+            bank.learn(0, 0, 1, bank.POLICY, 0.9, room.model, room.tables[0])
+
+    def run(self, turns: int) -> None:
+        """Play and learn for this many turns."""
+        with self._stage as stage:
+            if stage.user is not self and self.stretch.trail:
+                self._return()
+            stage.user = self
+            try:
+                for _ in range(turns):
+                    self._turn()
+            except BaseException:
+                stage.user = None  # nobody knows where the environment is
+                raise
+
+    def _reset(self, seed: int | None) -> None:
+        self._observation = self._env.reset(seed=seed)[0]
+
+    def _step(self, action: int) -> tuple[bool, bool]:
+        self._observation, _, terminated, truncated, _ = self._env.step(action + self.task.first_action)
+        return terminated, truncated
+
+    def _return(self) -> None:
+        """Play the current stretch again up to where it was."""
+        if self.stretch.again(self._reset, self._step) != bool(self.clock[FRESH]):
+            raise self.stretch.strayed()
+
+    def _turn(self) -> None:
+        clock, turn = self.clock, int(self.clock[TURN])
+        if clock[FRESH]:
+            self._reset(self.stretch.deal(turn))
+            clock[FRESH] = 0
+        before = self._observation
+        room = self._room(self.goals.room(before))
+        state = room.state(self.goals.local(before))
+        action, greedy = self._choose(before, self._word(self.key, turn), self.settings.exploring(turn), True)
+        after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
+        self._observation = after
+        self.stretch.trail.append(action)
+        self._learn(before, action, greedy, reward, after, room, state, terminated)
+        self._touched.add(self.goals.room(before))
+        clock[TURN] += 1
+        clock[GAME_TURN] += 1
+        self.tally[0] += reward
+        if terminated or truncated:
+            self._end()
+
+    def _learn(
+        self, before: Any, action: int, greedy: int, reward: float, after: Any, room: bank.Room, state: int,
+        terminated: bool,
+    ) -> None:  # fmt: skip
+        goals = self.goals
+        room.turns += 1
+        room.paid |= goals.paid(before, after, reward) > 0
+        room.chosen[state, greedy] += 1
+        for (planning, _), table in zip(self.kinds, room.tables, strict=True):
+            if KINDS[planning] == GREEDY:
+                table.policy[state] = room.chosen[state] / room.chosen[state].sum()
+        if terminated or goals.room(after) != goals.room(before) or goals.cut(before, after):
+            return
+        following = room.state(goals.local(after))
+        bank.count_follower(state, action, following, room.model)
+        for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
+            bank.learn(state, action, room.goals, _kind(planning), gamma, room.model, table)
+
+    def _end(self) -> None:
+        """A game is over: what was observed is replayed."""
+        for number in sorted(self._touched):
+            room = self._room(number)
+            for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
+                bank.sweep(
+                    room.states, room.goals, self.goals.sweeps, _kind(planning), gamma, room.model, table
+                )  # fmt: skip
+        self._touched.clear()
+        self.clock[GAMES] += 1
+        self.clock[GAME_TURN], self.clock[FRESH] = 0, 1
+        self.tally[1] += self.tally[0]
+        self.scores.append(float(self.tally[0]))
+        self.tally[0] = 0.0
+
+    def observe(self, transition: Transition, following: int | None) -> None:
+        """Learn from a transition that somebody else played; the run's own game, if one was going on, is given up."""
+        with self._stage:
+            before, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
+            room = self._room(self.goals.room(before))
+            state, action = room.state(self.goals.local(before)), transition.action - self.task.first_action
+            greedy = self._choose(before, 0, 0.0, True)[1]
+            self._learn(before, action, greedy, float(transition.reward), after, room, state, transition.terminated)
+            self._touched.add(self.goals.room(before))
+            self.clock[TURN] += 1
+            self.tally[0] += float(transition.reward)
+            if transition.terminated or transition.truncated:
+                self._end()
+            self.stretch.begin(self.turns)
+            self.clock[FRESH] = 1
+
+    # ---- playing -----------------------------------------------------------------------------------------------------
+    def play(self, games: int, seed: int) -> Iterator[Step]:
+        """The games of an evaluation, turn by turn, without learning."""
+        key, turn = draws.stream_key(self.settings.seed, draws.EVALUATION, seed), 0
+        for game in range(games):
+            first = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
+            before, over = self._env.reset(seed=first)[0], False
+            while not over:
+                action, _ = self._choose(before, self._word(key, turn), self.goals.restless, False)
+                after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
+                over, turn = terminated or truncated, turn + 1
+                yield Step(game, before, action, float(reward), after, bool(terminated), over)
+                before = after
+
+    def evaluate(self, games: int, seed: int) -> Played:
+        """Play without learning; the run goes on afterwards as if nothing had happened."""
+        played = Played(
+            np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, self.task.n))
+        )
+        with self._stage as stage:
+            stage.user = None
+            for step in self.play(games, seed):
+                played.score[step.game] += step.reward
+                played.turns[step.game] += 1
+                played.returns[step.game] += self.goals.paid(step.before, step.after, step.reward)
+                played.finished[step.game] = int(step.terminated)
+        return played
+
+    def state_at(self, seed: int, game: int, turn: int) -> Step:
+        """One turn of the games that `evaluate` plays with this seed."""
+        with self._stage as stage:
+            stage.user = None
+            length = 0
+            for step in self.play(game + 1, seed):
+                if step.game == game:
+                    if length == turn:
+                        return step
+                    length += 1
+        raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {length} turns, counted from 0")
+
+    def pointed(self, observation: Any, action: int) -> list[tuple[int, float]]:
+        """The places that the advisors point at in one state, with what each adds to an action, the largest first."""
+        advisors, advice, weights = self._heard(observation, False)
+        room = self.rooms[self.goals.room(observation)]
+        if room is None or not len(advisors):
+            return []
+        place = self._aims(room, observation, False).place[advisors]
+        said = weights * advice[:, action]
+        order = np.argsort(-abs(said), kind="stable")
+        return [(int(place[k]), float(said[k])) for k in order if place[k] >= 0]
+
+    # ---- keeping -----------------------------------------------------------------------------------------------------
+    def tensors(self) -> Arrays:
+        """Everything the run is made of."""
+        found = {
+            "clock": self.clock, "tally": self.tally, "seeded_at": np.array([self.stretch.seeded_at], np.int64),
+            "trail": np.array(self.stretch.trail, np.int64), "touched": np.array(sorted(self._touched), np.int64),
+            "scores": np.array(self.scores, float), **self.exploration.tensors(self.turns),
+        }  # fmt: skip
+        for number, room in enumerate(self.rooms):
+            if room is None:
+                continue
+            states, goals = room.states, room.goals
+            parts = {
+                "met": np.array(room.met, np.int64), "paid": room.paid.astype(np.uint8),
+                "turns": np.array([room.turns], np.int64), "chosen": room.chosen[:states],
+                "follower": room.model.follower[:states], "count": room.model.seen[:states],
+            }  # fmt: skip
+            for k, table in enumerate(room.tables):
+                parts[f"q{k}"], parts[f"v{k}"] = table.q[:states, :, :goals], table.v[:states, :goals]
+                parts[f"policy{k}"] = table.policy[:states]
+            found.update({f"room{number}.{name}": np.ascontiguousarray(part) for name, part in parts.items()})
+        return found
+
+    def restore(self, tensors: Arrays) -> None:
+        """Take up what `tensors` gave."""
+        actions, rooms = len(self.task.actions), self.goals.rooms
+        clock, tally = whole(tensors, "clock", (4,)), array(tensors, "tally", (2,), np.float64)
+        trail, seeded_at = whole(tensors, "trail", (None,), 0, actions), whole(tensors, "seeded_at", (1,))
+        require(clock[FRESH] in (0, 1) and seeded_at[0] + len(trail) == clock[TURN], "trail")
+        require(len(trail) or clock[FRESH], "trail")
+        touched = whole(tensors, "touched", (None,), 0, rooms)
+        scores = array(tensors, "scores", (int(clock[GAMES]),), np.float64)
+        self.rooms = [
+            self._restored(tensors, f"room{number}.") if f"room{number}.met" in tensors else None
+            for number in range(rooms)
+        ]
+        self.clock[:], self.tally[:] = clock, tally
+        self.stretch.seeded_at, self.stretch.trail = int(seeded_at[0]), trail.tolist()
+        self._touched, self.scores = set(touched.tolist()), scores.tolist()
+        self.exploration.restore(tensors, self.turns)
+
+    def _restored(self, tensors: Arrays, prefix: str) -> bank.Room:
+        goals, actions = self.goals, len(self.task.actions)
+        room = bank.Room(goals.states, goals.place, actions, len(self.kinds), self.task.n)
+        met = whole(tensors, f"{prefix}met", (None,), 0, goals.states)
+        require(len(set(met.tolist())) == len(met) > 0, f"{prefix}met")
+        for local in met.tolist():
+            room.state(local)
+        states = len(met)
+        room.paid[:] = whole(tensors, f"{prefix}paid", (self.task.n,), 0, 2, np.uint8)
+        room.turns = int(whole(tensors, f"{prefix}turns", (1,))[0])
+        room.chosen[:states] = array(tensors, f"{prefix}chosen", (states, actions), np.float64)
+        shape = (states, actions, bank.FOLLOWERS)
+        room.model.follower[:states] = whole(tensors, f"{prefix}follower", shape, 0, states, np.int32)
+        room.model.seen[:states] = whole(tensors, f"{prefix}count", shape, 0, dtype=np.int32)
+        for k, table in enumerate(room.tables):
+            width = room.goals
+            table.q[:states, :, :width] = array(tensors, f"{prefix}q{k}", (states, actions, width), np.float32)
+            table.v[:states, :width] = array(tensors, f"{prefix}v{k}", (states, width), np.float32)
+            table.policy[:states] = array(tensors, f"{prefix}policy{k}", (states, actions), np.float64)
+        return room
+
+
+def _greedy(total: list[float], low: int) -> int:
+    """The best action; 32 random bits pick among exactly equal ones."""
+    best = max(total)
+    tied = [action for action, one in enumerate(total) if one == best]
+    return tied[low * len(tied) >> 32]
+
+
+def _kind(planning: str) -> int:
+    return bank.POLICY if KINDS[planning] else bank.BEST

@@ -1,0 +1,133 @@
+"""Ms. Pac-Man as a task: who wants what, from the machine's memory. The weights are set by hand.
+
+Every cell of a maze is the goal of a general value function on Ms. Pac-Man's cell and direction. The advisors point at
+cells: a pellet at its own, from the time on when one was first eaten there; ghosts and fruit at the cell they are in.
+The frontier, which is whatever was never tried, is an advisor while a maze is new.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.task import FRONTIER, Aims, Focus, Goals, Look, Task
+from multiadvisor.worlds.adapter import Adapter
+from multiadvisor.worlds.atari import ram
+from multiadvisor.worlds.atari.game import ACTIONS, MsPacman
+from multiadvisor.worlds.atari.picture import mark
+
+PELLETS, PILLS, FRUIT, EDIBLE, GHOSTS, UNSEEN = GROUPS = ("pellets", "pills", "fruit", "edible", "ghosts", "frontier")
+WEIGHTS = {PELLETS: 10.0, PILLS: 50.0, FRUIT: 1.0, EDIBLE: 1000.0, GHOSTS: -10.0, UNSEEN: 10.0}
+AT = {
+    PELLETS: slice(0, 252), PILLS: slice(252, 256), FRUIT: slice(256, 257), EDIBLE: slice(257, 261),
+    GHOSTS: slice(261, 265), UNSEEN: slice(265, 266),
+}  # fmt: skip
+N = 266
+LATE = 2  # the timer of edible ghosts at which they are feared again
+PLACE = np.arange(ram.CELLS * ram.DIRECTIONS) // ram.DIRECTIONS  # [states] the cell of a local state
+
+
+def local_state(seen: np.ndarray) -> int:
+    """Ms. Pac-Man's cell and direction."""
+    return int(seen[ram.CELL]) * ram.DIRECTIONS + int(seen[ram.DIRECTION])
+
+
+def foci() -> tuple[Focus, ...]:
+    """The advisors [266], in the order of `AT`. Those who are afraid of a ghost plan in a way of their own."""
+    names = {
+        PELLETS: [f"pellet {row + 1}.{column + 1}" for row in range(ram.PELLET_ROWS)
+                  for column in range(ram.PELLET_COLUMNS)],
+        PILLS: [f"pill {where}" for where in ram.PILL_PLACES], FRUIT: ["fruit"],
+        EDIBLE: [f"edible ghost {k + 1}" for k in range(ram.GHOSTS)],
+        GHOSTS: [f"ghost {k + 1}" for k in range(ram.GHOSTS)], UNSEEN: ["frontier"],
+    }  # fmt: skip
+    own: dict[str, Any] = {GHOSTS: {"planning": "egocentric", "gamma": 0.7, "aggregation": "sum"}}
+    return tuple(
+        Focus(name, state=local_state, weight=WEIGHTS[group], group=group, **own.get(group, {}))
+        for group in GROUPS
+        for name in names[group]
+    )
+
+
+# ---- how the bank reads an observation -------------------------------------------------------------------------------
+def maze_of(seen: np.ndarray) -> int:
+    """The maze: each has tables of its own."""
+    return int(seen[ram.MAZE])
+
+
+def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether a life was lost, or the pellets of a new level are there."""
+    return bool(before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any())
+
+
+def aim(explore: int, spare: bool, seen: np.ndarray, look: Look) -> Aims:
+    """Where each advisor looks: -1 where there is nothing of the kind."""
+    place, voice = np.full(N, -1, np.int64), np.ones(N)
+    ghosts, state = seen[ram.GHOST_CELL], seen[ram.GHOST_STATE]
+    edible = (state == ram.EDIBLE) & (seen[ram.TIMER] > LATE)
+    place[AT[PELLETS]] = np.where((seen[ram.PELLET] == 1) & look.met[AT[PELLETS]], ram.PELLET_CELL, -1)
+    place[AT[PILLS]] = np.where((seen[ram.PILL] == 1) & ~(spare & edible.any()), ram.PILL_CELL, -1)
+    place[AT[FRUIT]], voice[AT[FRUIT]] = seen[ram.FRUIT], seen[ram.FRUIT_POINTS]
+    place[AT[EDIBLE]] = np.where(edible, ghosts, -1)
+    place[AT[GHOSTS]] = np.where((state != ram.AWAY) & ~edible, ghosts, -1)
+    place[AT[UNSEEN]] = FRONTIER if look.turns < explore else -1
+    return Aims(place, voice)
+
+
+def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
+    """Who reached what in a turn [266]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
+    out = np.zeros(N)
+    alive = before[ram.LIVES] <= after[ram.LIVES]
+    if before[ram.MAZE] != after[ram.MAZE] or (alive and reward == 0):
+        return out
+    if not alive:
+        hunting = np.flatnonzero(before[ram.GHOST_STATE] == ram.HUNTING)
+        if len(hunting):
+            rows, columns = np.divmod(before[ram.GHOST_CELL][hunting], ram.COLUMNS)
+            row, column = divmod(int(before[ram.CELL]), ram.COLUMNS)
+            out[AT[GHOSTS].start + hunting[np.argmin(abs(rows - row) + abs(columns - column))]] = 1.0
+        return out
+    out[AT[PELLETS]] = (before[ram.PELLET] == 1) & (after[ram.PELLET] == 0) & (reward > 0)
+    out[AT[PILLS]] = (before[ram.PILL] == 1) & (after[ram.PILL] == 0)
+    out[AT[EDIBLE]] = (before[ram.GHOST_STATE] == ram.EDIBLE) & (after[ram.GHOST_STATE] == ram.AWAY) & (reward >= 200)
+    if before[ram.FRUIT] >= 0 > after[ram.FRUIT] and reward >= before[ram.FRUIT_POINTS]:
+        out[AT[FRUIT]] = 1.0
+    return out
+
+
+# ---- the task --------------------------------------------------------------------------------------------------------
+def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
+    """`ms-pacman`; its options are explained in `emulated_tasks`."""
+    if without and without not in GROUPS:
+        raise unknown("group", without, GROUPS)
+    if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
+        raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
+    options = {
+        "without": without, "spare": spare, "explore": explore, "sweeps": sweeps, "restless": restless,
+        "sticky": sticky, "limit": limit,
+    }  # fmt: skip
+    advisors = foci()
+    looks = partial(aim, explore, spare)
+    goals = Goals(
+        states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
+        aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life,
+        sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
+    )  # fmt: skip
+    env = MsPacman(sticky, limit)
+    return Task(
+        "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), options=options,
+        known=options, goals=goals,
+        usual={"planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "epochs": 15,
+               "transitions": 20_000, "games": 4},
+        note="positions come from the machine's memory, and the weights are set by hand",
+    )  # fmt: skip
+
+
+def _without(group: str, plain: partial[Aims], seen: np.ndarray, look: Look) -> Aims:
+    """The same with one group silent."""
+    aims = plain(seen, look)
+    aims.place[AT[group]] = -1
+    return aims

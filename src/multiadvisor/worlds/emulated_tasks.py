@@ -1,0 +1,26 @@
+"""Tasks in emulators of old machines: their names and options. What they need is loaded when one is made."""
+
+from __future__ import annotations
+
+from multiadvisor.task import Task
+from multiadvisor.worlds.registry import register_task
+
+
+@register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman")
+def ms_pacman(
+    without: str = "", spare: bool = False, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
+    sticky: float = 0.25, limit: int = 27_000,
+) -> Task:  # fmt: skip
+    """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
+
+    without: a group that is left out.
+    spare: leave power pills where they are while there are ghosts to be eaten.
+    explore: turns in a maze in which the frontier of what was never tried is heard.
+    sweeps: how often all that was observed is replayed after each game.
+    restless: the probability of a random action in evaluation as well, while no ghost is near.
+    sticky: the probability that the machine repeats the last action.
+    limit: games are cut off after this many steps of four frames.
+    """
+    from multiadvisor.worlds.atari import ms_pacman
+
+    return ms_pacman.make_task(without, spare, explore, sweeps, restless, sticky, limit)

@@ -1,0 +1,182 @@
+"""Beside the bars: pictures, rewards, decisive moments, who drives, the table of agents, a training that goes on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+import multiadvisor as mad
+from explorer import drawn
+from explorer.pages import DRAWN, Site, entry, site, until
+from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.onefile import html
+from multiadvisor.runs.live import LiveLog
+from multiadvisor.runs.trace import record
+from multiadvisor.runs.training import LOCK, Training
+from multiadvisor.settings import Schedule
+from multiadvisor.storage.lock import locked
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+PIXEL = """() => {
+  const { canvas } = explorer.game.beside.picture;
+  const copy = new OffscreenCanvas(1, 1).getContext("2d");
+  copy.drawImage(canvas, 20, 20, 1, 1, 0, 0, 1, 1);
+  return [canvas.dataset.turn, ...copy.getImageData(0, 0, 1, 1).data.slice(0, 3)].join(" ");
+}"""
+
+
+@pytest.fixture(scope="module")
+def served(browser: Any) -> Iterator[Site]:
+    stuck = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.6)
+    novice = mad.MultiAdvisor(drawn.line(), gamma=0.9)
+    with site(browser, {"walker": drawn.walker(), "stuck": stuck, "novice": novice}, games=2) as one:
+        for name in one.explorer.library.entries:
+            one.explorer.more.insight(name)  # compiled, so that no tab has to wait for it
+            one.explorer.library.recorded(name, 0)
+        yield one
+
+
+def test_the_picture_of_every_turn_stands_beside_the_bars(calm: Site) -> None:
+    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+    with calm.tab() as page:
+        for turn in (0, 2, int(trace.turns[game]), 1):
+            calm.go(page, f"turn={turn}" if turn else "")
+            colour = drawn.COLOURS[int(trace.observed[turn, 0])].tolist()
+            until(page, PIXEL, " ".join(map(str, [turn, *colour])))
+        expect(page.get_by_role("img", name="in turn 1, before on")).to_be_visible()
+        expect(page.get_by_text("Pictures of 60 × 40.")).to_be_visible()
+        page.get_by_text("Observation", exact=True).click()
+        expect(page.get_by_role("img", name="Observation in turn 1: cell ")).to_be_visible()
+
+
+def test_what_cannot_be_drawn_shows_its_observation(calm: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(drawn.Line.metadata, "render_modes", [])
+    with calm.tab("game=1") as page:
+        expect(page.get_by_role("img", name="Observation in turn 0: cell 1")).to_be_visible()
+        expect(page.locator(".picture")).to_contain_text("no render mode")
+
+
+def test_rewards_of_each_term_and_lines_that_are_switched_off(calm: Site) -> None:
+    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+    length = int(trace.turns[game])
+    with calm.tab(f"turn={length}") as page:
+        chart = page.locator("#rewards canvas")
+        expect(chart).to_have_attribute("aria-label", f"Paid before turn {length}: time −{length}.00; goal +10.00")
+        expect(page.locator("#rewards tr.now")).to_contain_text(f"game 1{length}")
+        before = page.evaluate("document.querySelector('#rewards canvas').toDataURL()")
+        goal = page.locator("#rewards").get_by_role("button", name="goal")
+        goal.click()
+        expect(goal).to_have_attribute("aria-pressed", "false")
+        until(page, "(before) => document.querySelector('#rewards canvas').toDataURL() !== before", True, before)
+        goal.click()
+        until(page, "(before) => document.querySelector('#rewards canvas').toDataURL() === before", True, before)
+        page.locator("#rewards").get_by_label("Lines").select_option("rewards")
+        calm.go(page, f"turn={length - 1}")
+        name = f"Rewards of turn {length - 1}: time −1.00; goal +10.00"
+        expect(page.get_by_role("img", name=name)).to_be_visible()
+
+
+def test_one_click_leads_to_a_decisive_moment_and_to_where_it_is_stuck(calm: Site) -> None:
+    found = calm.explorer.more.insight(entry(calm, 0).id)
+    with calm.tab() as page:
+        moments = page.locator("#moments li")
+        page.locator("#moments").scroll_into_view_if_needed()
+        expect(moments).to_have_count(len(found["moments"]))
+        expect(moments.first.locator("img")).to_be_visible()
+        first = found["moments"][0]
+        moments.first.get_by_role("button").click()
+        until(page, "[explorer.store.state.game, explorer.store.state.turn]", [first["game"], first["turn"]])
+        expect(page.locator("#drives")).to_contain_text("None of the 2 games is stuck")
+        expect(page.locator("#drives tbody tr").first).to_contain_text("%, by")
+        calm.go(page, "run=1")
+        expect(page.locator("#moments canvas").first).to_be_visible()  # a board
+        since = page.locator("#drives .stuck li").nth(1)
+        expect(since).to_contain_text("Stands still since turn 0")
+        expect(since).to_contain_text("Held by fruit")
+        expect(since).to_contain_text("plan empathically")
+        since.get_by_role("button").click()
+        until(page, "explorer.store.state.game", 1)
+
+
+def test_agents_in_one_table_sorted_and_as_csv(calm: Site) -> None:
+    with calm.tab("view=agents") as page:
+        rows = page.locator("#agents tbody tr")
+        expect(rows).to_have_count(3)
+        expect(page.locator("#agents table")).to_have_count(2)  # one for each task
+        expect(page.locator("#agents")).not_to_contain_text("Playing")
+        names = "[...document.querySelectorAll('#agents tbody th')].map((one) => one.textContent)"
+        until(page, names, ["walker", "novice", "stuck"])
+        length = page.locator("#agents th[data-key=turns]").first
+        length.get_by_role("button").click()
+        until(page, names, ["novice", "walker", "stuck"])
+        expect(length).to_have_attribute("aria-sort", "descending")
+        length.get_by_role("button").click()
+        until(page, names, ["walker", "novice", "stuck"])
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name="Table as CSV").click()
+        table = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
+    insight = calm.explorer.more.insight(entry(calm, 0).id)
+    assert [row["run"] for row in table] == ["walker", "stuck", "novice"]
+    for name, one in insight["advisors"].items():
+        assert float(table[0][f"return/{name}"]) == pytest.approx(one["return"])
+        assert float(table[0][f"changed/{name}"]) == pytest.approx(one["influence"]["changed"])
+        assert float(table[0][f"bias/{name}"]) == pytest.approx(one["calibration"]["bias"])
+    assert table[1]["return/time"] == ""
+
+
+def test_an_exported_file_has_pictures_and_moments(calm: Site, browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "game.html"
+    path.write_text(html(calm.explorer.library, [entry(calm, 0).id], 0), "utf-8")
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.on("pageerror", lambda error: calm.complaints.append(str(error)))
+    page.goto(f"file://{path}#turn=1")
+    page.wait_for_selector(DRAWN, state="attached")
+    until(page, PIXEL, " ".join(map(str, [1, *drawn.COLOURS[2]])))
+    page.locator("#moments").scroll_into_view_if_needed()
+    expect(page.locator("#moments li").first).to_contain_text("Game 1, turn")
+    context.close()
+
+
+@pytest.mark.parametrize("fragment", ["turn=2", "view=agents"])
+def test_on_a_phone_nothing_overflows_and_axe_finds_nothing(calm: Site, fragment: str) -> None:
+    with calm.tab(fragment, viewport={"width": 390, "height": 844}) as page:
+        page.locator("main section").last.scroll_into_view_if_needed()
+        until(page, "document.querySelector('#moments, #agents') && !document.body.innerText.includes('Playing')")
+        until(page, "document.documentElement.scrollWidth <= innerWidth")
+        assert [one["id"] for one in Axe().run(page).response["violations"]] == []
+
+
+def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_path: Path) -> None:
+    training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(3, 200, 2), out=tmp_path / "run")
+    training.by_advisor = True
+    with locked(tmp_path / "run", LOCK):
+        training.save()
+        record(training.agent)  # compiled
+        log = LiveLog(training)
+        library = Library(games=1)
+        library.add_folder(tmp_path / "run")
+        with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
+            card = page.locator("#training")
+            expect(card).to_contain_text("Training: ")
+            expect(card).to_contain_text("0 of 600 transitions")
+            training.run(lambda turns, epoch: log.advance() if epoch is None else log.epoch(epoch))
+            expect(card).to_contain_text("600 of 600 transitions (100%)")
+            expect(card).to_contain_text("3 of 3")
+            card.get_by_label("Curve").select_option("returns")
+            returns = training.epochs[-1]["advisors"]
+            expect(card.get_by_role("button", name=next(iter(returns)))).to_be_visible()
+            until(page, "Object.values(explorer.extras.watch.newest)[0] > 0")
+            card.get_by_label("Curve").select_option("influence")
+            expect(card.get_by_role("img", name="Influence of each term after 600 transitions: ")).to_be_visible()
+            card.get_by_role("button", name="Latest game").click()
+            until(page, "explorer.shown && explorer.shown.run.turns", 600)
+            assert not one.complaints
+        log.close()

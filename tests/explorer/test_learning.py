@@ -1,0 +1,86 @@
+"""Learning curves: which run is which, a chart for each task, transitions from left to right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+import multiadvisor as mad
+from explorer.pages import site, until
+from multiadvisor.explorer.curves import Record, curves, label, names_of
+from multiadvisor.explorer.library import Library
+from multiadvisor.settings import ContinuousSettings, DeepSettings, Settings
+
+EMPATHIC = {"planning": "empathic", "gamma": 0.9}
+
+
+def kept(settings: dict[str, Any], transitions: int | None = 100, epochs: int = 2, **more: Any) -> Record:
+    scores = [{"epoch": e + 1, "score": 1.0 + e} for e in range(epochs)]
+    return Record("a", more.get("task", "pac-boy"), more.get("options", {}), settings, scores, transitions)
+
+
+def test_six_settings_have_six_names() -> None:
+    deep = {"split": "advisors", "hidden": [8], "learning_rate": 0.01}
+    told = names_of([
+        kept({**EMPATHIC, "alpha": 0.1, "epsilon": 0.05}), kept({**EMPATHIC, "alpha": 0.2, "epsilon": 0.05}),
+        kept({**EMPATHIC, "deep": deep}), kept({**EMPATHIC, "deep": {**deep, "hidden": [64, 64]}}),
+        kept({**EMPATHIC, "gamma": 0.99}), kept({**EMPATHIC}, task="bridge"),
+    ])  # fmt: skip
+    assert told == [
+        "empathic 0.9, alpha 0.1", "empathic 0.9, alpha 0.2", "empathic network 0.9, hidden 8",
+        "empathic network 0.9, hidden 64 64", "empathic 0.99", "empathic 0.9",
+    ]  # fmt: skip
+
+
+def test_options_weights_and_the_length_of_an_epoch_tell_runs_apart() -> None:
+    weights = {"weights": {"ghosts": 2.0}}
+    assert names_of([kept(EMPATHIC, options={"ghosts": True}), kept(EMPATHIC, options={"ghosts": False})]) == [
+        "empathic 0.9, ghosts", "empathic 0.9, no ghosts",
+    ]  # fmt: skip
+    assert names_of([kept(EMPATHIC, 100), kept(EMPATHIC, 20_000)]) == [
+        "empathic 0.9, 100 transitions an epoch", "empathic 0.9, 20,000 transitions an epoch",
+    ]  # fmt: skip
+    assert len(set(names_of([kept(EMPATHIC), kept(EMPATHIC, options=weights)]))) == 2
+
+
+def test_epochs_of_different_lengths_are_no_one_curve() -> None:
+    found = curves([kept({**EMPATHIC, "seed": 0}, 100), kept({**EMPATHIC, "seed": 1}, 200)])
+    assert [one["runs"] for one in found] == [1, 1]
+    assert [one["transitions"] for one in found] == [[100, 200], [200, 400]]
+    assert curves([kept(EMPATHIC, None)])[0]["transitions"] is None
+
+
+def test_every_setting_of_a_network_or_an_actor_has_a_name() -> None:
+    import dataclasses
+
+    for settings in (Settings(deep=DeepSettings()), Settings(continuous=ContinuousSettings())):
+        data = dataclasses.asdict(settings)
+        assert label(data) in ("empathic network 0.9", "actor and critics 0.9")
+        assert names_of([kept(data)]) == [label(data)]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_a_chart_for_each_task_by_transitions(browser: Any) -> None:
+    library = Library(games=1)
+    tasks = {name: mad.make(name) for name in ("three-fruits", "two-goal")}
+    for name, alpha, transitions in (("three-fruits", 0.1, 500), ("three-fruits", 0.2, 500), ("two-goal", 0.1, None)):
+        agent = mad.MultiAdvisor(tasks[name], alpha=alpha)
+        entry = library.add_agent(agent, f"{name} {alpha}", [{"epoch": e + 1, "score": 9.0 * e} for e in range(3)])
+        entry.transitions = transitions
+    with site(browser, {}, library=library) as served, served.tab("view=learning") as page:
+        expect(page.locator(".charts h3")).to_have_text(["three-fruits", "two-goal"])
+        expect(page.locator(".charts tbody tr th")).to_have_text(
+            ["empathic 0.9, alpha 0.1", "empathic 0.9, alpha 0.2", "empathic 0.9"]
+        )
+        first, second = page.locator(".charts canvas").all()
+        expect(first).to_have_attribute("aria-label", "Score of three-fruits by transitions. empathic 0.9, alpha 0.1: "
+                                        "18.00 at the end; empathic 0.9, alpha 0.2: 18.00 at the end")  # fmt: skip
+        expect(second).to_have_attribute("aria-label", "Score of two-goal by epoch. empathic 0.9: 18.00 at the end")
+        page.get_by_label("Show").select_option("touches")
+        expect(page.locator(".charts")).to_contain_text("No run of this task has recorded touches.")
+        page.set_viewport_size({"width": 320, "height": 700})
+        until(page, "document.documentElement.scrollWidth", 320)
+        assert served.complaints == []

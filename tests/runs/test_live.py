@@ -1,0 +1,117 @@
+"""The lines of a training: what they say, after a kill as well, and who may watch."""
+
+import json
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.runs.live import LiveLog, by_term, read_live, terms_of
+from multiadvisor.runs.training import LIVE, Training, begin
+from multiadvisor.settings import Schedule, Settings
+
+FLAGS = ["--transitions", "300", "--games", "2", "--json"]
+
+
+def test_a_line_for_every_epoch_with_each_advisors_return(tmp_path, capsys):
+    assert main(["train", "two-goal", "--epochs", "3", *FLAGS, "--out", str(tmp_path / "run")]) == 0
+    epochs = json.loads(capsys.readouterr().out)["epochs"]
+    live = read_live(tmp_path / "run")
+    assert live["head"]["epochs"] == 3
+    lines = [line for line in live["lines"] if "epoch" in line]
+    assert [line["turns"] for line in lines] == [300, 600, 900]
+    assert [line["score"] for line in lines] == [epoch["score"] for epoch in epochs]
+    assert [line["length"] for line in lines] == [epoch["turns"] for epoch in epochs]
+    assert [line["returns"] for line in lines] == [epoch["advisors"] for epoch in epochs]
+    assert {line["epsilon"] for line in lines} == {0.05} or all(0 <= line["epsilon"] <= 1 for line in lines)
+    assert main(["train", "two-goal", "--epochs", "4", *FLAGS, "--out", str(tmp_path / "run"), "--resume"]) == 0
+    lines = [line for line in read_live(tmp_path / "run")["lines"] if "epoch" in line]
+    assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
+
+
+def test_what_was_lost_or_torn_is_left_out(tmp_path):
+    assert read_live(tmp_path) is None
+    head = {"kind": "multiadvisor live", "turns": 0, "terms": []}
+    rows = [
+        head,
+        {"turns": 10, "score": 1},
+        {"turns": 20, "score": 2},
+        {**head, "turns": 10},
+        {"turns": 20, "score": 3},
+    ]
+    odd = ['{"turns": "many"}', "[]", "{", '{"turns": 30, "score": "high"}', '{"turns": 30, "returns": {"a": null}}']
+    text = "\n".join([*map(json.dumps, rows), *odd, '{"turns": 40, "sco'])
+    (tmp_path / LIVE).write_text(text)
+    live = read_live(tmp_path)
+    assert live["head"]["turns"] == 10
+    assert [(line["turns"], line["score"]) for line in live["lines"]] == [(10, 1), (20, 3)]
+
+
+def test_between_epochs_lines_come_ever_more_seldom(tmp_path, monkeypatch):
+    task = mad.make("two-goal")
+    training = Training(mad.MultiAdvisor(task), Schedule(1, 1_000, 1), out=tmp_path)
+    now = [0.0]
+    monkeypatch.setattr("multiadvisor.runs.live.time.monotonic", lambda: now[0])
+    log = LiveLog(training)
+    for _ in range(20_000):  # two hours and more, looked at every half second
+        now[0] += 0.5
+        log.advance()
+    log.close()
+    lines = read_live(tmp_path)["lines"]
+    assert lines[0]["seconds"] == 1.0
+    assert 500 < len(lines) < 1_200
+
+
+def test_many_advisors_are_told_by_group():
+    task = mad.make("pac-boy")
+    assert terms_of(task) == ["ghosts", "fruits"]
+    assert by_term(task, dict.fromkeys(task.names, 1.0)) == {"ghosts": 2.0, "fruits": task.n - 2.0}
+
+
+def test_a_folder_with_lines_alone_is_a_new_run(tmp_path):
+    (tmp_path / LIVE).write_text("")
+    begin(mad.make("two-goal"), Settings(), Schedule(1, 10, 0), tmp_path, resume=False)
+
+
+def test_watch_needs_a_folder(capsys):
+    assert main(["train", "two-goal", "--watch"]) == 2
+    assert "--watch looks at the run in --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--frames"], "--frames puts pictures into the file of --trace"),
+        (["--video", "a.txt"], "let it end in .mp4 or .gif"),
+    ],
+)
+def test_flags_of_evaluate_that_cannot_be(tmp_path, capsys, flags, said):
+    assert main(["evaluate", str(tmp_path), *flags]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_watch_opens_the_page_in_a_process_of_its_own_and_ends_it(tmp_path, capsys, monkeypatch):
+    made = []
+
+    class Page:
+        pid = 0
+
+        def __init__(self, command, **given):
+            made.append(command)
+            assert (tmp_path / "run" / "agent.json").exists()  # there is something to look at
+
+        def kill(self):
+            made.append("killed")
+
+        def wait(self):
+            return 0
+
+    monkeypatch.setattr("multiadvisor.commands.train.subprocess.Popen", Page)
+    monkeypatch.setattr("multiadvisor.commands.train.os.setpriority", lambda *which: None)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    capsys.readouterr()
+    assert main(["train", "two-goal", "--epochs", "1", *FLAGS, "--out", str(tmp_path / "run"), "--watch"]) == 0
+    assert json.loads(capsys.readouterr().out)["epochs"]
+    command, ended = made
+    assert command[1:] == ["-m", "multiadvisor", "explore", str(tmp_path / "run")]
+    assert ended == "killed"

@@ -1,0 +1,148 @@
+"""What games looked like: drawn in an environment of their own, within a limit, and never changing a game."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from explorer import drawn
+from multiadvisor.errors import BadInput
+from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
+from multiadvisor.runs.pictures import Painting, with_pictures
+from multiadvisor.runs.png import pixels, png, shrunk
+from multiadvisor.runs.trace import read_trace, record
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return drawn.walker()
+
+
+def test_a_png_is_read_by_others_and_keeps_its_colours():
+    from PIL import Image
+
+    image = np.repeat(np.repeat(drawn.COLOURS.reshape(2, 3, 3), 7, axis=0), 5, axis=1)
+    with Image.open(io.BytesIO(png(image))) as seen:
+        assert np.array_equal(np.asarray(seen.convert("RGB")), image)
+    assert np.array_equal(pixels(png(image)), image)
+    many = np.random.default_rng(0).integers(0, 256, (60, 60, 3), np.uint8)  # more than a palette holds: the nearest
+    assert np.abs(pixels(png(many)).astype(int) - many).mean() < 16
+    assert np.array_equal(shrunk(np.repeat(np.repeat(many, 2, axis=0), 2, axis=1), 2), many)
+
+
+def test_pictures_belong_to_their_turns_and_change_no_game(agent, tmp_path):
+    drawn.drawn.clear()
+    plain = record(agent, games=3, seed=5)
+    assert not drawn.drawn
+    trace = with_pictures(plain, agent.task)
+    own = id(agent.task.adapter.env.unwrapped)
+    assert drawn.drawn
+    assert own not in drawn.drawn  # never the one that is trained in
+    again = record(agent, games=3, seed=5)
+    assert np.array_equal(again.action, plain.action)
+    assert np.array_equal(again.reward, plain.reward)
+    for at, cell in enumerate(trace.observed[:, 0].astype(int).tolist()):
+        assert pixels(trace.pictures[at])[0, 0].tolist() == drawn.COLOURS[cell].tolist()
+    trace.save(tmp_path / "a.trace")
+    back = read_trace(tmp_path / "a.trace")
+    assert back.pictures.content == trace.pictures.content
+    assert np.array_equal(back.pictures.of, trace.pictures.of)
+    assert np.array_equal(back.observed, trace.observed)
+    trace.save(tmp_path / "b.trace")
+    assert Path(tmp_path / "a.trace").read_bytes() == Path(tmp_path / "b.trace").read_bytes()
+
+
+def test_one_picture_is_the_one_of_its_turn(agent):
+    trace = record(agent, games=1, seed=5)
+    whole = Painting(trace, 0, agent.task)
+    whole.advance(whole.count)
+    assert whole.done
+    for turn in range(whole.count):
+        assert Painting(trace, 0, agent.task).look_at(turn) == whole.content[whole.of[turn]]
+
+
+@pytest.mark.parametrize(("limit", "fewer"), [(300_000, False), (30_000, True)])
+def test_pictures_stay_below_the_limit(limit, fewer):
+    agent = mad.MultiAdvisor(drawn.line(noise=200), gamma=0.9, seed=1)
+    trace = with_pictures(record(agent, games=1, seed=0, longest=30), agent.task, limit)
+    facts = trace.header["pictures"]
+    assert sum(map(len, trace.pictures.content)) == facts["bytes"] <= limit
+    assert facts["largest"][0] < 200
+    assert (facts["repeated"] > 0) == fewer
+    assert len(trace.pictures.of) == trace.turns[0] + 1
+
+
+def test_what_draws_itself_as_text_is_kept_as_text(monkeypatch):
+    monkeypatch.setitem(drawn.Line.metadata, "render_modes", ["ansi"])
+    agent = drawn.walker()
+    trace = with_pictures(record(agent, games=1, seed=5), agent.task)
+    assert trace.pictures[0].decode() == ".\x1b[41m1\x1b[0m...."
+    assert trace.header["pictures"]["kind"] == "text"
+
+
+def test_what_cannot_be_drawn_is_said_in_a_sentence(agent, monkeypatch):
+    trace = record(agent, games=1, seed=5)
+    monkeypatch.setattr(drawn.Line, "render", lambda self: 1 / 0)
+    with pytest.raises(BadInput, match="cannot be drawn: division by zero"):
+        with_pictures(trace, agent.task)
+    monkeypatch.setitem(drawn.Line.metadata, "render_modes", [])
+    with pytest.raises(BadInput, match="no render mode"):
+        with_pictures(trace, agent.task)
+    mine = mad.Task.from_gymnasium(drawn.Line(), foci=agent.task.foci)
+    with pytest.raises(BadInput, match="no render mode"):
+        with_pictures(trace, mine)
+
+
+def test_an_environment_that_goes_another_way_is_found_out():
+    agent = mad.MultiAdvisor(drawn.line(slips=True), gamma=0.9, seed=1)
+    trace = record(agent, games=1, seed=0)
+    with pytest.raises(BadInput, match="did not repeat itself from turn"):
+        with_pictures(trace, agent.task)
+
+
+def test_each_advisors_reward_and_running_return(agent, tmp_path):
+    trace = record(agent, games=2, seed=5)
+    for game in range(2):
+        length = int(trace.turns[game])
+        paid = {"time": -1.0}
+        assert [trace.turn(game, turn).rewards for turn in range(length)] == [paid] * (length - 1) + [
+            {**paid, "goal": 10.0}
+        ]
+        assert trace.turn(game, length - 1).returns == {"time": -float(length), "goal": 10.0}
+        assert trace.returns(game).shape == (length + 1, 2)
+        assert trace.returns(game)[-1].tolist() == [-length, 10.0]
+        assert np.array_equal(trace.returns(game)[-1], trace.played().returns[game])
+        assert np.array_equal(np.diff(trace.returns(game), axis=0), trace.rewards(game))
+
+
+def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
+    trace = with_pictures(record(agent, games=2, seed=5), agent.task)
+    library = Library(games=1)
+    run = library.add_agent(agent, "walker")
+    library.add_trace(trace, "a trace")
+    drawn.drawn.clear()
+    packed, shown = More(library), []
+    while len(shown) < trace.turns[1] + 1:
+        body = packed.pictures(run.id, 1, len(shown))
+        size = int.from_bytes(body[:8], "little")
+        header = json.loads(body[8 : 8 + size])
+        parts = {one["name"]: body[8 + size + one["offset"] :] for one in header["arrays"]}
+        counts = {one["name"]: one["shape"][0] for one in header["arrays"]}
+        ends = np.frombuffer(parts["ends"], "<i4", counts["ends"]).tolist()
+        for k in np.frombuffer(parts["of"], "<i4", counts["of"]).tolist():
+            shown.append(parts["content"][ends[k - 1] if k else 0 : ends[k]])
+    assert header["done"]
+    first = int(trace.turns[0]) + 1
+    assert shown == [trace.pictures[first + turn] for turn in range(len(shown))]
+    assert not drawn.drawn
+
+
+def test_a_board_is_drawn_as_well():
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(2_000, progress=False)
+    trace = with_pictures(record(agent, games=1, seed=0), agent.task)
+    assert len(trace.pictures.of) == trace.turns[0] + 1
+    assert trace.observed is None

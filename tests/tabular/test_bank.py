@@ -1,0 +1,183 @@
+"""Banks of general value functions: exact values, replay, discovery, groups, checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.errors import BadInput
+from multiadvisor.tabular import bank
+from multiadvisor.task import FRONTIER, Aims, Goals
+
+LENGTH = 7
+
+
+class Corridor(gymnasium.Env):
+    """Cells in a row; left and right; a coin at either end, and the game is over when both are gone."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+    observation_space = gymnasium.spaces.Box(0, LENGTH, (3,), np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = np.array([self.np_random.integers(1, LENGTH - 1), 1, 1])
+        return self.x.copy(), {}
+
+    def step(self, action):
+        self.x[0] = np.clip(self.x[0] + 2 * action - 1, 0, LENGTH - 1)
+        side = {0: 1, LENGTH - 1: 2}.get(int(self.x[0]))
+        reward = float(self.x[side]) if side else 0.0
+        if side:
+            self.x[side] = 0
+        return self.x.copy(), reward, not self.x[1:].any(), False, {}
+
+
+def aim(x, look):
+    coins = np.where(x[1:] == 1, (0, LENGTH - 1), -1)
+    met = look.met[:2] | (look.turns > 100_000)  # an advisor is there once its coin was found
+    return Aims(np.array([*np.where(met, coins, -1), FRONTIER if look.turns < 40 else -1]), np.ones(3))
+
+
+def paid(before, after, reward):
+    return np.array([*(before[1:] - after[1:]), 0.0])
+
+
+def corridor(**how):
+    foci = [
+        mad.Focus("left", group="coins"), mad.Focus("right", group="coins", gamma=0.5, planning="egocentric"),
+        mad.Focus("frontier"),
+    ]  # fmt: skip
+    goals = Goals(LENGTH, np.arange(LENGTH), lambda x: int(x[0]), aim, paid, sweeps=200)
+    return replace(mad.Task.from_gymnasium(gymnasium.wrappers.TimeLimit(Corridor(), 60), foci), goals=goals, **how)
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return mad.MultiAdvisor(corridor(), planning="agnostic", gamma=0.9, epsilon=1.0, seed=3).learn(600, progress=False)
+
+
+def q_of(agent, kind, place):
+    """Q [states, A] of one goal under one planning and gamma, with states in the order of the corridor."""
+    room = agent._learner.rooms[0]
+    table = room.tables[agent._learner.kinds.index(kind)]
+    return table.q[room.number, :, room.column[place]]
+
+
+def test_egocentric_values_are_powers_of_gamma(agent):
+    values = q_of(agent, ("egocentric", 0.5), 0)
+    for cell in range(1, LENGTH):
+        assert values[cell, 0] == pytest.approx(0.5 ** (cell - 1), abs=1e-6)
+    assert values[1, 1] == pytest.approx(0.5**2, abs=1e-6)  # one step away and two back
+
+
+def test_agnostic_values_solve_the_random_walk(agent):
+    """V of every cell but the goal: the mean over both ways, of 1 at the goal and of gamma V elsewhere."""
+    goal, values = 2, q_of(agent, ("agnostic", 0.9), 2).mean(axis=1)
+    matrix, bias = np.eye(LENGTH), np.zeros(LENGTH)
+    for cell in range(LENGTH):
+        for action in (-1, 1):
+            following = int(np.clip(cell + action, 0, LENGTH - 1))
+            if following == goal:
+                bias[cell] += 0.5
+            else:
+                matrix[cell, following] -= 0.45
+    assert values == pytest.approx(np.linalg.solve(matrix, bias), abs=1e-4)
+
+
+def test_every_goal_learns_from_every_transition_and_is_reached_greedily(agent):
+    room = agent._learner.rooms[0]
+    assert (room.states, room.goals) == (LENGTH, LENGTH + 1)
+    seen = agent.evaluate(20)
+    assert seen.finished == 1.0
+    assert seen.turns <= 11  # the farthest start, both ends
+    assert seen.advisors == {"left": 1.0, "right": 1.0, "frontier": 0.0}
+
+
+def test_advisors_appear_when_their_goal_is_first_met():
+    fresh = mad.MultiAdvisor(corridor(), planning="agnostic", gamma=0.9)
+    names, advice = fresh.advice(np.array([3, 1, 1]))
+    assert names == ()
+    assert advice.shape == (0, 2)
+    fresh.learn(60, progress=False)
+    assert set(fresh.advice(np.array([3, 1, 0]))[0]) == {"left"}
+
+
+def test_what_was_never_tried_draws_the_frontier():
+    room = bank.Room(3, np.arange(3), 2, 1, 1)
+    assert [room.state(local) for local in (0, 1, 2)] == [0, 1, 2]
+    for state, action, following in ((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 2), (2, 0, 1)):
+        bank.count_follower(state, action, following, room.model)
+    bank.sweep(3, room.goals, 50, bank.BEST, 0.9, room.model, room.tables[0])
+    values = room.tables[0].q[:3, :, bank.FRONTIER_COLUMN]
+    assert values[2, 1] == 1.0  # nobody went on from the end
+    assert values[0, 1] == pytest.approx(0.81)
+    assert values[0, 0] == pytest.approx(0.9 * 0.81)
+
+
+def test_empathic_advisors_expect_what_the_aggregator_chose():
+    agent = mad.MultiAdvisor(corridor(), planning="empathic", gamma=0.9, epsilon=0.5, seed=1)
+    agent.learn(400, progress=False)
+    room, kinds = agent._learner.rooms[0], agent._learner.kinds
+    table = room.tables[kinds.index(("empathic", 0.9))]
+    chosen = room.chosen[: room.states]
+    assert (chosen.sum(axis=1) > 0).any()
+    share = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1.0)
+    assert table.policy[: room.states] == pytest.approx(np.where(chosen.sum(axis=1, keepdims=True) > 0, share, 0.5))
+
+
+def test_a_run_goes_on_bit_for_bit(agent, tmp_path):
+    once = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(333, progress=False)
+    twice = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(150, progress=False)
+    twice.evaluate(2)  # which leaves no trace in the run
+    twice.save(tmp_path / "run")
+    again = mad.load(tmp_path / "run", task=corridor()).learn(183, progress=False)
+    first, second = once._learner.tensors(), again._learner.tensors()
+    assert first.keys() == second.keys()
+    for name in first:
+        assert np.array_equal(first[name], second[name]), name
+
+
+def test_a_forged_checkpoint_is_refused(agent):
+    for name, wrong in (("room0.met", 99), ("room0.follower", 99), ("clock", -1), ("trail", 7)):
+        tensors = {key: value.copy() for key, value in agent._learner.tensors().items()}
+        tensors[name][...] = wrong
+        with pytest.raises(BadInput, match="checkpoint"):
+            mad.MultiAdvisor(corridor(), planning="agnostic", gamma=0.9, epsilon=1.0, seed=3)._learner.restore(tensors)
+
+
+def test_transitions_that_others_played_are_learned_from():
+    agent = mad.MultiAdvisor(corridor(), planning="egocentric", gamma=0.5)
+    for cell in (3, 2, 1):
+        agent.observe(np.array([cell, 1, 1]), 0, float(cell == 1), np.array([cell - 1, int(cell != 1), 1]), False)
+    assert agent.turns == 3
+    assert agent.advice(np.array([1, 1, 1]))[1].tolist() == [[1.0, 0.0]]
+
+
+def test_what_a_bank_cannot_do_is_said_in_a_sentence(agent):
+    with pytest.raises(BadInput, match="knows egocentric"):
+        mad.MultiAdvisor(corridor(), planning="sarsa")
+    with pytest.raises(BadInput, match="no table of its own"):
+        agent.values("left")
+    with pytest.raises(BadInput, match="leave deep and learner out"):
+        mad.MultiAdvisor(corridor(), deep=mad.DeepSettings())
+    with pytest.raises(BadInput, match="noise"):
+        mad.MultiAdvisor(corridor(), noise=1.0)
+
+
+def test_usual_settings_are_those_of_the_task_unless_others_are_given():
+    task = corridor(usual={"planning": "agnostic", "gamma": 0.8, "epochs": 3})
+    assert mad.MultiAdvisor(task).settings.gamma == 0.8
+    assert mad.MultiAdvisor(task, gamma=0.7).settings.gamma == 0.7
+    assert mad.MultiAdvisor(task, gamma=0.7).settings.planning == "agnostic"
+
+
+def test_a_focus_may_say_how_it_is_heard():
+    foci = (mad.Focus("a", aggregation="max"), mad.Focus("b", aggregation="max"), mad.Focus("c"))
+    task = replace(corridor(), foci=foci)
+    agent = mad.MultiAdvisor(task, planning="agnostic", aggregation="sum")
+    assert [part.name for part, _ in agent.voices.parts] == ["max", "sum"]
+    assert agent.voices.of.tolist() == [0, 0, 1]

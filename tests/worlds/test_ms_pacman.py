@@ -1,0 +1,200 @@
+"""Atari's Ms. Pac-Man: the memory, the emulator, the advisors, and what the commands make of them."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.agent import bank_of
+from multiadvisor.cli import main
+from multiadvisor.errors import BadInput
+from multiadvisor.experiments import ms_pacman as study
+from multiadvisor.experiments import ms_pacman_report as report
+from multiadvisor.task import FRONTIER, Look
+from multiadvisor.worlds.atari import ms_pacman, picture, ram
+
+
+# ---- the memory (no emulator needed) ---------------------------------------------------------------------------------
+def memory(**changes):
+    """An observation with nothing but Ms. Pac-Man in it, and some columns changed."""
+    seen = ram.read(np.zeros(128, np.uint8), 3)
+    seen[ram.GHOST_STATE] = ram.AWAY
+    for name, value in changes.items():
+        seen[getattr(ram, name)] = value
+    return seen
+
+
+def test_every_pellet_has_a_bit_and_a_cell_of_its_own():
+    seen = set()
+    for byte in range(59, 101):
+        for bit in range(8):
+            bytes_ = np.zeros(128, np.uint8)
+            bytes_[byte] = 1 << bit
+            seen.update(np.flatnonzero(ram.read(bytes_, 3)[ram.PELLET]).tolist())
+    assert seen == set(range(ram.PELLETS))
+    assert len(set(ram.PELLET_CELL.tolist())) == ram.PELLETS
+    assert set(ram.PILL_CELL.tolist()) < set(ram.PELLET_CELL.tolist())
+
+
+def test_the_states_of_a_ghost():
+    """Eyes and the house are away; 0x50 hunts, and most lives are lost to it."""
+    bytes_ = np.zeros(128, np.uint8)
+    for code, state in (
+        (0x00, 0),
+        (0x30, 0),
+        (0x50, 0),
+        (0x80, 1),
+        (0xD0, 1),
+        (0x40, 2),
+        (0x60, 2),
+        (0x70, 2),
+        (0xF0, 2),
+    ):
+        bytes_[1] = code
+        assert ram.read(bytes_, 3)[ram.GHOST_STATE][0] == state, hex(code)
+
+
+def look(met=(), turns=0):
+    known = np.zeros(ms_pacman.N, bool)
+    known[list(met)] = True
+    return Look(known, turns, lambda states, places: np.zeros((len(states), len(places))))
+
+
+def test_who_points_where():
+    seen = memory(PELLET=1, PILL=1, FRUIT=40, FRUIT_POINTS=500, GHOST_CELL=[1, 2, 3, 4], TIMER=50)
+    seen[ram.GHOST_STATE] = [ram.HUNTING, ram.EDIBLE, ram.AWAY, ram.EDIBLE]
+    place, voice = ms_pacman.aim(100, True, seen, look(met=[7]))
+    at = ms_pacman.AT
+    assert np.flatnonzero(place[at["pellets"]] >= 0).tolist() == [7], "a pellet speaks once one was eaten there"
+    assert (place[at["pills"]] == -1).all(), "pills are spared while there is a ghost to be eaten"
+    assert ms_pacman.aim(100, False, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert (place[at["fruit"]].item(), voice[at["fruit"]].item()) == (40, 500)
+    assert place[at["edible"]].tolist() == [-1, 2, -1, 4]
+    assert place[at["ghosts"]].tolist() == [1, -1, -1, -1]
+    assert place[at["frontier"]].item() == FRONTIER
+    assert ms_pacman.aim(100, True, seen, look(turns=100)).place[at["frontier"]].item() == -1
+    seen[ram.TIMER] = 1
+    assert ms_pacman.aim(100, True, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, True, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
+        "they are about to turn"
+    )
+
+
+def test_who_is_paid_for_what():
+    at, before = ms_pacman.AT, memory(PELLET=1, PILL=1, FRUIT=40, FRUIT_POINTS=500)
+    after = before.copy()
+    after[ram.PELLET.start + 9] = after[ram.PILL.start + 2] = 0
+    paid = ms_pacman.paid(before, after, 60.0)
+    assert np.flatnonzero(paid).tolist() == [at["pellets"].start + 9, at["pills"].start + 2]
+    after = before.copy()
+    after[ram.FRUIT] = -1
+    assert np.flatnonzero(ms_pacman.paid(before, after, 500.0)).tolist() == [at["fruit"].start]
+    assert not ms_pacman.paid(before, after, 0.0).any(), "it went away by itself"
+    before[ram.GHOST_STATE], before[ram.GHOST_CELL] = [0, 0, 2, 2], [5 * 37, 1, 0, 0]
+    after = before.copy()
+    after[ram.LIVES] -= 1
+    assert np.flatnonzero(ms_pacman.paid(before, after, 0.0)).tolist() == [at["ghosts"].start + 1], "the nearest"
+    assert ms_pacman.is_new_life(before, after)
+
+
+def test_wishes_and_fears_are_drawn_where_their_cell_is():
+    blank = np.zeros((210, 160, 3), np.uint8)
+    picture.mark(blank, ram.cell_of(88, 98), -1.0)
+    rows, columns = np.nonzero(blank.any(axis=2))
+    assert (rows.mean(), columns.mean()) == (98 + picture.DOWN, 88 + picture.LEFT)
+    assert set(map(tuple, blank[rows, columns].tolist())) == {picture.FEAR}
+
+
+# ---- the study -------------------------------------------------------------------------------------------------------
+def faked(score, seed):
+    scores = (score + 100 * np.random.default_rng(seed).standard_normal(30)).tolist()
+    return {"learning": scores * 10, "scores": scores, "mazes": [2] * 30, "frames": 1000, "turns": 10, "goals": 5}
+
+
+@pytest.mark.slow
+def test_the_report_claims_only_what_the_runs_show(tmp_path):
+    level = {study.BASE: 15_600, "agnostic, gamma 0.99, sum": 9_000, "egocentric, gamma 0.99, sum": 4_000}
+    lines = [
+        {"id": study.job(name, seed).id, "result": faked(score, seed)}
+        for name, score in level.items()
+        for seed in range(3)
+    ]
+    given = tmp_path / "runs.jsonl"
+    given.write_text("\n".join(map(json.dumps, lines)))
+    found = report.reproduce(tmp_path / "out", given=given)
+    assert [one["holds"] for one in found["claims"]] == [True, False, False, True]
+    assert set(found["table"]) == set(level)
+    page = (tmp_path / "out" / "ms-pacman.md").read_text()
+    assert report.CAVEAT in page
+    assert (tmp_path / "out" / "ms-pacman.png").stat().st_size > 10_000
+    with pytest.raises(BadInput, match="holds no runs"):
+        report.kept(tmp_path / "out" / "ms-pacman.png")
+
+
+def test_settings_of_the_study_can_all_be_made():
+    for name in study.SETTINGS:
+        assert study.job(name, 0).config["games"] == study.GAMES
+
+
+# ---- the emulator ----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of a few turns, saved in the middle of a game."""
+    pytest.importorskip("ale_py")
+    folder = tmp_path_factory.mktemp("pacman") / "run"
+    flags = ["--epochs", "1", "--transitions", "700", "--games", "1", "--explore", "600", "--limit", "900"]
+    assert main(["train", "ms-pacman", *flags, "--out", str(folder), "--json"]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_it_learns_advisors_as_it_meets_their_goals(run):
+    agent = mad.load(run)
+    bank = bank_of(agent)
+    assert agent.settings.planning == "agnostic"
+    assert (agent.settings.gamma, agent.settings.aggregation, agent.settings.epsilon) == (0.99, "normalised", 0.03)
+    room = bank.rooms[0]
+    assert room.states > 80
+    assert 10 < room.paid[ms_pacman.AT["pellets"]].sum() < 160
+    assert bank.kinds == [("agnostic", 0.99), ("egocentric", pytest.approx(0.7))]
+
+
+@pytest.mark.slow
+def test_a_saved_game_goes_on_bit_for_bit(run, tmp_path):
+    first, second = mad.load(run), mad.load(run)
+    first.learn(60, progress=False)
+    second.learn(25, progress=False).save(tmp_path / "half")
+    second = mad.load(tmp_path / "half").learn(35, progress=False)
+    one, other = first._learner.tensors(), second._learner.tensors()
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.slow
+def test_the_commands_work_on_it(run, tmp_path, capsys):
+    film = tmp_path / "game.gif"
+    assert main(["evaluate", str(run), "--games", "1", "--video", str(film), "--json"]) == 0
+    seen = json.loads(capsys.readouterr().out)
+    assert seen["score"] > 0
+    assert film.read_bytes().startswith(b"GIF89a")
+    assert main(["explain", str(run), "--turn", "40", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert any(name.startswith(("pellet", "pill")) for name in found["differences"])
+    assert main(["evaluate", str(run), "--games", "1", "--trace", str(tmp_path / "a.trace")]) == 2
+    assert "point at other goals" in capsys.readouterr().err
+    assert main(["explore", str(run), "--export", str(tmp_path / "page.html")]) == 2
+    assert "make a video" in capsys.readouterr().err
+    assert main(["check", "ms-pacman"]) == 2
+    assert "general value functions" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MULTIADVISOR_ATARI" not in os.environ, reason="some minutes: set MULTIADVISOR_ATARI=1")
+def test_sixty_games_are_enough_for_5000_points():
+    pytest.importorskip("ale_py")
+    config = {**study.SETTINGS[study.BASE], "seed": 1, "games": 60, "evaluation": 10}
+    assert np.mean(study.work(config)["scores"]) >= 5_000
