@@ -68,8 +68,8 @@ class Evaluation:
     def __str__(self) -> str:
         low, high = self.score_interval
         text = (
-            f"{self.games} games: score {self.score:.2f} [{low:.2f}, {high:.2f}], {self.turns:.1f} turns, "
-            f"{self.finished:.0%} finished"
+            f"{self.games} game{'s' * (self.games != 1)}: score {self.score:.2f} [{low:.2f}, {high:.2f}], "
+            f"{self.turns:.1f} turns, {self.finished:.0%} finished"
         )
         return text if self.touches is None else f"{text}, {self.touches:.2f} touches"
 

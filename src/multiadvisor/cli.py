@@ -37,6 +37,7 @@ commands:
 
 `multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from, and
 --import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
+A turn is a step, and a game is an episode.
 A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first

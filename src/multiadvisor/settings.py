@@ -219,9 +219,11 @@ class Settings:
     learner: str = option("advisors", "advisors, or linear: one Q-function, linear in the same features (a baseline)")
     gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without one of its own")
     alpha: float = option(0.1, "step size of tables, above 0 and at most 1 (networks have a learning rate)")
-    alpha_half: int = option(0, "transitions after which the step size has halved, then a third, ...; 0: constant")
+    alpha_half: int = option(
+        0, "transitions until the step size is a half, after twice as many a third, ...; 0: constant"
+    )
     epsilon: float = option(0.05, "probability of a random action while learning")
-    epsilon_half: int = option(0, "transitions after which epsilon has halved, then a third, ...; 0: constant")
+    epsilon_half: int = option(0, "transitions until epsilon is a half, after twice as many a third, ...; 0: constant")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
     foresight: str = option("real", "empathic advisors learn from the aggregator's real next action, or an estimate")

@@ -199,9 +199,9 @@ def from_flags(namespace: argparse.Namespace, kind: type, usual: Mapping[str, An
 
 
 def option_help(build: Callable[..., Any]) -> dict[str, str]:
-    """The options explained in a task's docstring: lines `name: text` or `name, name: text`."""
+    """The options explained in a task's docstring: lines `name: text` or `name, name: text`; indented lines go on."""
     texts: dict[str, str] = {}
-    for line in (inspect.getdoc(build) or "").splitlines()[2:]:
+    for line in re.sub(r"\n +", " ", inspect.getdoc(build) or "").splitlines()[2:]:
         names, colon, text = line.partition(": ")
         if colon:
             texts.update({name.strip(): text for name in names.split(",")})

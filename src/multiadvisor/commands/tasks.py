@@ -27,8 +27,9 @@ def run(arguments: Sequence[str]) -> int:
         }
         listing[name] = {"about": title, "options": options}
         lines.append(f"{name}\n    {title}")
-        lines += [f"      --{key}  {entry['help']} (default {entry['default']})" for key, entry in options.items()]
-    lines.append("gymnasium:ID\n    Any registered Gymnasium or MO-Gymnasium environment with discrete actions,")
+        for key, entry in options.items():
+            lines.append(f"      --{key.replace('_', '-')}  {entry['help']} (default {entry['default']})")
+    lines.append("gymnasium:ID\n    Any registered Gymnasium or MO-Gymnasium environment with Discrete or Box actions,")
     lines.append("    one advisor for each component of its reward.")
     lines.append("      --option NAME=VALUE  an option of the environment; may be given again")
     lines.append("      --max-episode-steps  games are cut off after this many steps")

@@ -166,7 +166,9 @@ def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
 def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: int = 3, instance: int = 0) -> Task:
     """A random finite MDP: random outcomes, normal rewards for every advisor, games that end now and then.
 
-    states, actions, advisors: how many of each.
+    states: how many.
+    actions: how many.
+    advisors: how many.
     outcomes: how many things may happen after an action.
     instance: which of the random ones.
     """
