@@ -75,4 +75,5 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     output = output.replace(search, f'{search} aria-label="Search"')
     numbered = r'<nav (class="md-nav" data-md-level="[1-9]") aria-labelledby="__nav_(\w+)_label"'
     output = re.sub(numbered, r'<nav \1 aria-label="Pages of part \2"', output)
-    return re.sub(r'<nav class="md-nav" aria-label="[^"]+">', '<nav class="md-nav" role="none">', output)
+    output = re.sub(r'<nav class="md-nav" aria-label="[^"]+">', '<nav class="md-nav" role="none">', output)
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", output)  # the empty corner of a table is no heading
