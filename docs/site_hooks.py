@@ -77,3 +77,8 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     output = re.sub(numbered, r'<nav \1 aria-label="Pages of part \2"', output)
     output = re.sub(r'<nav class="md-nav" aria-label="[^"]+">', '<nav class="md-nav" role="none">', output)
     return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", output)  # the empty corner of a table is no heading
+
+
+def on_post_template(output_content: str, template_name: str, config: Any) -> str:
+    """The same for the page that says that there is no such page."""
+    return on_post_page(output_content, None, config) if template_name == "404.html" else output_content
