@@ -8,6 +8,13 @@ import sys
 import pytest
 
 import multiadvisor as mad
+from multiadvisor import compiling
+from multiadvisor.tabular.switch import (
+    SHIPPED_AGGREGATIONS,
+    SHIPPED_PLANNINGS,
+    combine_switch,
+    expect_switch,
+)
 
 WORLD = """
 import multiadvisor as mad
@@ -123,3 +130,18 @@ def test_what_cannot_be_compiled_is_said_in_one_sentence():
     broken = dataclasses.replace(task, world=dataclasses.replace(task.world, step=step))
     with pytest.raises(mad.BadInput, match="cannot be compiled: run check_task"):
         mad.MultiAdvisor(broken).learn(1, progress=False)
+
+
+def test_what_names_the_cache_is_the_same_in_every_process():
+    """No address of a function and no order of a set: else each process would compile for itself."""
+    parts = []
+
+    class Recorder:
+        update = staticmethod(parts.append)
+
+    for switch in (expect_switch(SHIPPED_PLANNINGS), combine_switch(SHIPPED_AGGREGATIONS)):
+        compiling._put(Recorder(), switch, set())
+    compiling._put(Recorder(), (frozenset("ab"), mad.make("pac-boy").world), set())
+    assert len(parts) > 100
+    assert b" at 0x" not in b"".join(parts)
+    assert b"frozenset" not in b"".join(parts)

@@ -7,6 +7,7 @@ the code and constants of the world's functions and of all that they call.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import inspect
@@ -125,6 +126,16 @@ def _put(digest: Any, value: Any, seen: set[int]) -> None:
         digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
     elif isinstance(value, types.ModuleType):
         digest.update(value.__name__.encode())
+    elif isinstance(value, tuple):
+        digest.update(f"{type(value).__qualname__} of {len(value)}".encode())
+        for part in value:
+            _put(digest, part, seen)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):  # its repr would hold addresses of functions
+        digest.update(type(value).__qualname__.encode())
+        for field in dataclasses.fields(value):
+            _put(digest, getattr(value, field.name), seen)
+    elif isinstance(value, frozenset):  # whose order changes from process to process
+        digest.update(repr(sorted(map(repr, value))).encode())
     else:
         digest.update(repr(value).encode())
 
