@@ -60,6 +60,7 @@ $(VENV)/installed-docs: $(VENV)/installed
 # The site, in site/: open site/index.html. A broken link or a missing reference ends it.
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "the site is in site/: $(PYTHON) -m http.server --bind 127.0.0.1 --directory site 8000, as search needs a server"
 
 # Kills, flipped bits, mutated inputs and forged checkpoints in full; half an hour. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test
