@@ -58,6 +58,7 @@ class Site:
 
         Without `loaded` what is asked for may still be on its way, or may not exist.
         """
+        until(page, "typeof explorer !== 'undefined'")  # right after a reload it is not there yet
         page.evaluate(GO, fragment)
         still(page, loaded=loaded)
 

@@ -14,7 +14,9 @@ from multiadvisor.worlds.names import ACTIONS, OBSERVATIONS, action_names, obser
 def ours(name):
     if name[0].islower():
         pytest.importorskip("mo_gymnasium")
-    spec = max((s for s in gymnasium.registry.values() if s.name == name), key=lambda spec: spec.version)
+    # Atari has games of the same names
+    known = [s for s in gymnasium.registry.values() if s.name == name and "ale_py" not in str(s.entry_point)]
+    spec = max(known, key=lambda spec: spec.version)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what environments say of their own spaces

@@ -77,18 +77,28 @@ class More:
 
     # ---- many games ------------------------------------------------------------------------------------------------
     def insight(self, name: str) -> dict[str, Any]:
-        """What the games on the page tell of a run: each advisor's part in it, when it counted, where it is stuck."""
+        """What the games on the page tell of a run: each advisor's part in it, when it counted, where it is stuck.
+
+        Or, as `problem`, why nothing can be told of this one: that is an answer, and no failure.
+        """
         entry = self._library.entry(name)
         agent = entry.agent
+        turns = getattr(agent, "turns", 0)
         with self._playing:
             known = self._insights.get(name)
-            if known is None or known[0] != agent.turns:
+            if known is None or known[0] != turns:
                 count, first = min(self._library.games, _GAMES), len(entry.traces)
-                self._insights[name] = (agent.turns, self.look_at(entry, agent, list(range(first, first + count))))
+                try:
+                    found = self.look_at(entry, agent, list(range(first, first + count)))
+                except BadInput as error:
+                    found = {"problem": str(error)}
+                self._insights[name] = (turns, found)
             return self._insights[name][1]
 
-    def look_at(self, entry: Entry, agent: MultiAdvisor, numbers: list[int]) -> dict[str, Any]:
+    def look_at(self, entry: Entry, agent: Any, numbers: list[int]) -> dict[str, Any]:
         """What these games of a run tell, as the page counts them: those of trace files come before."""
+        if not isinstance(agent, MultiAdvisor):
+            raise BadInput("this agent can only be asked for its advice: nothing is known of its advisors")
         library, before = self._library, len(entry.traces)
         if numbers[0] < before:
             raise BadInput("this game was recorded elsewhere: `multiadvisor evaluate --report` tells of such games")

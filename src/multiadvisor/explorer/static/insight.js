@@ -21,7 +21,8 @@ export class Insights {
 
   async load(id, key) {
     try {
-      this.known.set(key, { found: await this.source.more(`insight/${id}`) });
+      const found = await this.source.more(`insight/${id}`);
+      this.known.set(key, found.problem ? { problem: found.problem } : { found });
     } catch (error) {
       this.known.set(key, { problem: error.message });
     }
