@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from multiadvisor.worlds.stage import Stage
 LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 
 
-class Staged:
+class Staged(ABC):
     """Takes the stage before it plays, and finds back to its own games where somebody else has played."""
 
     task: Task
@@ -43,13 +44,13 @@ class Staged:
         self._begin()
         self._opened, self._watching = True, False
 
+    @abstractmethod
     def _times(self) -> np.ndarray:
         """How many turns each game has seen; the learner's."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _begin(self) -> None:
         """What a learner has to do where its games have just begun."""
-        raise NotImplementedError
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns, rounded up to whole turns of all games."""
@@ -58,8 +59,9 @@ class Staged:
             self._find_back()
             self._run(turns)
 
+    @abstractmethod
     def _run(self, turns: int) -> None:
-        raise NotImplementedError
+        """Play and learn, with the stage taken and the games found back to."""
 
     @property
     def _alone(self) -> bool:
