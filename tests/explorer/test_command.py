@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from multiadvisor import explorer
 from multiadvisor.cli import main
+from multiadvisor.commands.explore import VIEWS
 from multiadvisor.explorer.answers import what_if
 from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.explorer.library import Library
@@ -351,3 +353,11 @@ def test_a_continuation_without_chance_is_the_game_itself() -> None:
     assert np.mean(found["finished"]) == 1.0
     assert set(found["score"]) == {float(trace.reward[trace.reward_turn >= turn].sum())}
     assert min(found["turns"]) <= left
+
+
+def test_the_command_knows_the_views_of_the_page() -> None:
+    state = (Path(explorer.__file__).parent / "static" / "state.js").read_text("utf-8")
+    listed = re.search(r"^  view: \[(.*)\]", state, re.MULTILINE)
+    assert listed is not None
+    assert tuple(re.findall(r'"(\w+)"', listed[1])) == VIEWS
+    assert main(["explore", "runs/none", "--view", "nowhere"]) == 2

@@ -113,5 +113,5 @@ def test_watch_opens_the_page_in_a_process_of_its_own_and_ends_it(tmp_path, caps
     assert main(["train", "two-goal", "--epochs", "1", *FLAGS, "--out", str(tmp_path / "run"), "--watch"]) == 0
     assert json.loads(capsys.readouterr().out)["epochs"]
     command, ended = made
-    assert command[1:] == ["-m", "multiadvisor", "explore", str(tmp_path / "run")]
+    assert command[1:] == ["-m", "multiadvisor", "explore", str(tmp_path / "run"), "--view", "learning"]
     assert ended == "killed"

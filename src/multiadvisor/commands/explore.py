@@ -10,6 +10,8 @@ from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import require
 
+VIEWS = ("game", "compare", "agents", "gallery", "learning")  # of the page; a test compares them with its own
+
 
 def run(arguments: Sequence[str]) -> int:
     """Open the explorer."""
@@ -28,6 +30,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first game (default 0)")
     parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
                         help="games recorded by `evaluate --trace`; may be given again")  # fmt: skip
+    parser.add_argument("--view", choices=VIEWS, metavar="NAME", help=f"where to begin: {', '.join(VIEWS)}")
     parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and end")
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -63,5 +66,5 @@ def run(arguments: Sequence[str]) -> int:
         text = f"{given.export}: {size / 1000:.0f} KB, plays in any browser"
         show({"file": str(given.export), "bytes": size}, given.json, text)
     else:
-        serve(library, given.port, not given.no_browser, given.json)
+        serve(library, given.port, not given.no_browser, given.json, given.view)
     return 0

@@ -157,7 +157,7 @@ def _watched(given: Any, training: Training) -> Iterator[None]:
     training.save()  # so that there is something to look at
     named = ["--task", given.task] if given.task.count(":") > 1 else []
     page = subprocess.Popen(
-        [sys.executable, "-m", "multiadvisor", "explore", str(given.out), *named], stdout=2,
+        [sys.executable, "-m", "multiadvisor", "explore", str(given.out), "--view", "learning", *named], stdout=2,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -18,18 +18,19 @@ from multiadvisor.storage.files import check_writable, write_atomically
 _HEAD = 8 << 10  # bytes of a page in which its title stands
 
 
-def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> None:
-    """Print the address, open it, and serve until Ctrl-C."""
+def serve(library: Library, port: int, browser: bool, as_json: bool = False, view: str | None = None) -> None:
+    """Print the address, open it at this view, and serve until Ctrl-C."""
     require("explorer")
     from multiadvisor.explorer.server import Explorer, address, serving
 
     explorer = Explorer(library)
     shown: list[str] = []
+    where = f"&view={view}" if view else ""
 
     def tell(used: str = "") -> None:
         if not shown or used == shown[-1]:
             shown.append(explorer.keys.ticket())
-            page = address(taken, shown[-1])
+            page = address(taken, shown[-1]) + where
             print(json.dumps({"address": page, "port": taken}) if as_json else page, flush=True)
 
     explorer.on_enter = tell
@@ -43,7 +44,7 @@ def serve(library: Library, port: int, browser: bool, as_json: bool = False) -> 
         if os.environ.get("SSH_CONNECTION"):
             print(f"from your own machine: ssh -L {taken}:127.0.0.1:{taken} HOST, the same port twice", file=sys.stderr)
         if browser and has_display():
-            _open(address(taken, explorer.keys.ticket()))
+            _open(address(taken, explorer.keys.ticket()) + where)
         while True:
             time.sleep(0.5)
 

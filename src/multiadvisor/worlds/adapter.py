@@ -58,7 +58,10 @@ class Bins:
         parts = text.split(",")
         low, high = (np.ravel(getattr(space, name, ())).tolist() for name in ("low", "high"))
         if len(low) != len(parts):
-            raise BadInput(f"bins {text!r} are for {len(parts)} numbers, but the observation is {short(str(space))}")
+            raise BadInput(
+                f"bins {text!r} are for {len(parts)} numbers, but the observation is {short(str(space))}: give one for "
+                "each of its numbers, separated by commas"
+            )
         ranges = []
         for k, part in enumerate(parts):
             words = part.split(":")
