@@ -44,8 +44,8 @@ class Evaluation:
     >>> seen = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9).learn(2_000, progress=False).evaluate(games=5)
     >>> print(seen)
     5 games: score 1.00 [1.00, 1.00], 1.0 turns, 100% finished
-    >>> sorted(seen.advisors.values())
-    [0.0, 1.0]
+    >>> sorted(seen.advisors.values()), seen.as_dict()["games"]
+    ([0.0, 1.0], 5)
     """
 
     games: int
@@ -81,6 +81,14 @@ class MultiAdvisor:
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="empathic", gamma=0.9, seed=0)
     >>> agent.learn(20_000, progress=False).evaluate(games=10).finished
     1.0
+    >>> agent.turns, agent.games > 0, agent.exploring, agent.losses, len(agent.advisors)
+    (20000, True, 0.05, None, 3)
+    >>> state = agent.task.deal()
+    >>> names, advice = agent.advice(state)
+    >>> bool(advice.sum(axis=0).argmax() == agent.preferences(state).argmax() == agent.act(state))
+    True
+    >>> agent.values(names[0]).shape
+    (15, 4)
     """
 
     def __init__(
@@ -348,7 +356,14 @@ class MultiAdvisor:
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, record: dict[str, Any] | None = None) -> None:
-        """Save to a folder, atomically; `record` may hold anything that JSON can."""
+        """Save to a folder, atomically; `record` may hold anything that JSON can.
+
+        >>> import tempfile, multiadvisor as mad
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mad.MultiAdvisor(mad.make("two-goal")).save(folder)
+        ...     sorted(path.suffix for path in Path(folder).iterdir())
+        ['.json', '.safetensors']
+        """
         header = {
             "version": VERSION,
             "task": self.task.as_data(),

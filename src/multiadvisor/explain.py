@@ -117,6 +117,9 @@ class Explanation:
     >>> agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9, seed=0).learn(2_000, progress=False)
     >>> print(agent.explain([0], against="a_0").sentence)
     chooses a_1 rather than a_0: goal 1, 0.14, and nobody objects
+    >>> why = explain_advice(["near", "far"], [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0], ["left", "right"])
+    >>> why.preferences, why.differences == why.table("left", "right"), why.as_dict()["msx_plus"]
+    ({'left': 1.2, 'right': 0.4}, True, ['near'])
     """
 
     task: str
