@@ -1,7 +1,7 @@
 """Why this action and not that one? Who wanted what, the fewest advisors that decide, and one plain sentence.
 
-Pure functions on advice [m, A], weights [m] and how these m advisors are heard; `explain` asks them of any agent that
-has `task`, `settings`, `advice(state)` and `act(state)`.
+Pure functions on advice [m, A], weights [m] and how these m advisors are combined; `explain` applies them to any
+agent that has `task`, `settings`, `advice(state)` and `act(state)`.
 
 >>> import multiadvisor as mad
 >>> advice, weights = [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0]
@@ -172,14 +172,14 @@ class Explanation:
 
     @property
     def preferences(self) -> dict[str, float]:
-        """What the aggregator makes of the advice: for a sum Q_Sigma of each action."""
+        """The aggregated preference for each action; Q_Sigma for a sum."""
         return dict(zip(self.actions, self.voices.prefer(self.advice, self.weights).tolist(), strict=True))
 
     @property
     def differences(self) -> dict[str, float]:
-        """What the action's lead over the other loses without each advisor, by name, the largest magnitude first.
+        """What the action's lead over the other loses without each advisor, by name, largest magnitude first.
 
-        For a sum it is RDX, what each adds to the action over the other, and all of it adds up to the advantage.
+        For a sum this is RDX, what each adds to the action over the other; the differences add up to the advantage.
         """
         return self.table(self.action, self.against)
 
@@ -285,7 +285,7 @@ def explain_advice(
     tolerance, advice = rounding(advice, weights, voices), advice.astype(float)
     preferences = voices.prefer(advice, weights)
     if not np.isfinite(preferences).all():
-        raise BadInput(f"aggregation {aggregation!r} gives what is not finite in this state of {task!r}: mend it")
+        raise BadInput(f"aggregation {aggregation!r} gives what is not finite in this state of {task!r}: correct it")
     greedy = best(preferences, tolerance)
     chosen = int(preferences.argmax()) if action is None else actions.index(action_named(actions, action, first))
     other = _other(actions, preferences, chosen, against, first)

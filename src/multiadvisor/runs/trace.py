@@ -133,7 +133,7 @@ class Trace:
         """All states x [turns + 1, size] of one game of a compiled world."""
         span = self.span(game)
         if self.x is None:
-            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice in the place of states")
+            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice instead of states")
         return self.x[span.start + game : span.stop + game + 1]
 
     def rewards(self, game: int) -> np.ndarray:
@@ -191,7 +191,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _kept(settings: Settings) -> dict[str, Any]:
-    """Settings as a file gives them back: JSON has lists in the place of tuples, and never equals them otherwise."""
+    """Settings as a file gives them back: JSON has lists instead of tuples, and never equals them otherwise."""
     kept: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return kept
 
@@ -318,7 +318,7 @@ def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evalu
     seen, trace = agent.evaluate(games, seeds=(seed,)), record(agent, games, seed)
     same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.turns, trace.turns)
     if not same:
-        raise BadInput(f"task {agent.task.name!r} did not repeat itself from the same seed: run check_task on it")
+        raise BadInput(f"task {agent.task.name!r} is not reproducible from the same seed: run check_task on it")
     return seen, trace
 
 
@@ -343,7 +343,7 @@ def replay(trace: Trace, task: Task) -> None:
             if last and seen.state is not None:
                 same &= np.array_equal(trace.states(game)[-1], now.after)
             if not same:
-                raise BadInput(f"game {game} of the trace goes another way than task {name!r} from turn {turn} on")
+                raise BadInput(f"game {game} of the trace differs from task {name!r} from turn {turn} on")
 
 
 def explain_turn(
@@ -367,7 +367,7 @@ def explain_turn(
 
 
 def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
-    """Whether a turn of a greedy game lies in a rest that lasted until the game was cut off; None where nobody knows.
+    """Whether a turn of a greedy game lies in a rest that lasted until the game was cut off; None if not known.
 
     Where there are no states, places are told apart by the advice given in them.
     """
@@ -445,7 +445,7 @@ def check_place(path: Path) -> None:
         raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
     check_writable(path.parent)
     if path.exists() and not _replaceable(path):
-        raise BadInput(f"{str(path)!r} is there already and is no trace: name another file")
+        raise BadInput(f"{str(path)!r} already exists and is not a trace: name another file")
 
 
 def _replaceable(path: Path) -> bool:
@@ -515,7 +515,7 @@ def read_trace(path: str | Path) -> Trace:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    damaged = BadInput(f"the trace {str(path)!r} is torn or was changed: record it again, or restore it from a copy")
+    damaged = BadInput(f"the trace {str(path)!r} is damaged or was changed: record it again, or restore it from a copy")
     line, header, rest = _parts(Path(path), damaged)
     made_by = header.get("format")
     if isinstance(made_by, int) and made_by > FORMAT:

@@ -175,7 +175,7 @@ def critical_gamma(
         return bool((stable_states(solution, found) if what == "stable" else found).any())
 
     if any(own is not None for own in mdp.gammas):
-        raise BadInput(f"advisors of {mdp.name!r} have gammas of their own, so that there is no one gamma to look for")
+        raise BadInput(f"advisors of {mdp.name!r} have their own gammas, so there is no one gamma to look for")
     return first_gamma(caught, grid, precision)
 
 

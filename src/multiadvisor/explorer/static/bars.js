@@ -204,11 +204,11 @@ export class Bars {
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const heard = run.plain ? "" : `Heard by ${run.aggregation}. `;
+    const heard = run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
+      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
     );
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }

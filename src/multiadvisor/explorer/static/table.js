@@ -163,7 +163,7 @@ export class Agents {
     setText(
       this.hint,
       runs.length
-        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it. bias: what it expects less what follows. Click on a heading to sort.`
+        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it. bias: what it expects minus what it gets. Click a heading to sort.`
         : "No run was given: `multiadvisor explore RUN RUN` shows several.",
     );
     this.csv.disabled = !this.rows.some(({ found }) => found);
