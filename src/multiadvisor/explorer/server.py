@@ -300,7 +300,7 @@ def _real(value: Any) -> float:
     with contextlib.suppress(TypeError, ValueError):
         if math.isfinite(float(value)):
             return float(value)
-    raise BadInput(f"{str(value)[:40]!r} is no number")
+    raise BadInput(f"{str(value)[:40]!r} is not a number")
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------
