@@ -273,8 +273,8 @@ def _barely(evidence: Evidence) -> Judgement:
     way = BEST - float(np.mean(evidence.result(random_job(evidence.plan))["score"]))
     return grade(ahead, ahead.low > 0 and ahead.high < 0.1 * way, ahead.low > 0,
                  f"It is {side(ahead, 'points ahead', 'points behind')}, {100 * abs(ahead.value) / way:.0f}% of the "
-                 "way from the random player to the best possible score. The paper states neither learning rate nor gamma "
-                 f"of its linear Q-learning; ours ends at {estimate(at(evidence, LINEAR))}.")  # fmt: skip
+                 "way from the random player to the best possible score. The paper states neither learning rate nor "
+                 f"gamma of its linear Q-learning; ours ends at {estimate(at(evidence, LINEAR))}.")  # fmt: skip
 
 
 @claim(
