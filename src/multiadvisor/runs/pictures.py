@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.filming import draw_wishes
 from multiadvisor.runs.png import SIGNATURE, png, shrunk, size_of
 from multiadvisor.task import Task
 from multiadvisor.worlds.episode import games_of
 from multiadvisor.worlds.render import picture as board_picture
 
 if TYPE_CHECKING:
-    from multiadvisor.runs.trace import Trace
+    from multiadvisor.runs.trace_file import Trace
 
 LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
@@ -202,17 +203,32 @@ class Painting:
         paid, span = trace.rewards(self.game), trace.span(self.game)  # [turns, n]
         # [turns + 1, d]
         seen = None if trace.observed is None else trace.observed[span.start + self.game : span.stop + self.game + 1]
-        for turn, action in enumerate(trace.choice[span].tolist()):
-            yield _drawn(env) if only in (None, turn) else ""
+        for turn, action in enumerate(trace.steps(self.game)):
+            yield self._marked(_drawn(env), turn) if only in (None, turn) else ""
             step = source.step(state, action)
             state, reward = step.after, np.zeros(self.task.n)
             reward[step.advisors] = step.reward
-            same = np.array_equal(reward, paid[turn])
+            same = np.array_equal(reward, paid[turn]) and (
+                trace.gain is None or trace.gain[span.start + turn] == step.gain
+            )
             if seen is not None:
                 same = same and np.array_equal(numbers_of(state), seen[turn + 1], equal_nan=True)
             if not same:
                 raise BadInput(f"task {self.task.name!r} did not repeat itself from turn {turn} on: run check_task")
         yield _drawn(env)
+
+    def _marked(self, drawn: np.ndarray | str, turn: int) -> np.ndarray | str:
+        """With the strongest wishes and fears of a turn drawn in, where the advisors point at places."""
+        trace, goals = self.trace, self.task.goals
+        if isinstance(drawn, str) or trace.goals is None or goals is None or goals.mark is None:
+            return drawn
+        seen, action = trace.turn(self.game, turn), int(trace.choice[trace.span(self.game)][turn])
+        assert seen.goals is not None
+        assert seen.advice is not None
+        assert seen.weights is not None
+        picture = np.array(drawn)
+        draw_wishes(goals.mark, picture, seen.goals, seen.weights * seen.advice[:, action])
+        return picture
 
     def _add(self, drawn: np.ndarray | str) -> None:
         raw: Any = drawn.encode("utf-8", "replace") if isinstance(drawn, str) else np.ascontiguousarray(drawn)
