@@ -62,9 +62,7 @@ class _Chooser:
         self._agent, task = agent, agent.task
         self.choices: tuple[str, ...] = task.actions
         self.speakers: tuple[Focus, ...] = getattr(agent, "advisors", task.foci)
-        self.voices: Voices = (
-            agent.voices if hasattr(agent, "voices") else voices_of(task, agent.settings.aggregation)
-        )
+        self.voices: Voices = agent.voices if hasattr(agent, "voices") else voices_of(task, agent.settings.aggregation)
         self._place = {focus.name: j for j, focus in enumerate(self.speakers)}
 
     def tell(self, state: Any, draw: int, epsilon: float = 0.0, *, values: bool = True) -> Told:
@@ -97,9 +95,9 @@ class _Pointer(_Chooser):
     def tell(self, state: Any, draw: int, epsilon: float = 0.0, *, values: bool = True) -> Told:
         restless = max(epsilon, self._bank.goals.restless)
         action, greedy = self._bank._choose(state, draw, restless, False)
-        told = self._bank.pointing(state) if values else (*_silence(len(self.choices)), np.zeros(0, np.int64))
-        *said, goals = told
-        return Told(action, action, action != greedy, *said, goals)
+        if not values:
+            return Told(action, action, action != greedy, *_silence(len(self.choices)))
+        return Told(action, action, action != greedy, *self._bank.pointing(state))
 
 
 class _Actor:

@@ -222,8 +222,8 @@ def _places(task: Task, advisors: tuple[Focus, ...], states: list[Any]) -> tuple
     """The local states [T + G, V] of each view, and whose these are [V, n]."""
     if task.goals is not None:
         goals = task.goals
-        seen = [goals.room(state) * goals.states + goals.local(state) for state in states]
-        return np.array(seen, np.int64)[:, None], np.ones((1, len(advisors)), bool)
+        cells = [goals.room(state) * goals.states + goals.local(state) for state in states]
+        return np.array(cells, np.int64)[:, None], np.ones((1, len(advisors)), bool)
     if task.world is not None:
         local = np.array([_local_states(task, state) for state in states])  # [T + G, task.n]
         keys = [focus.state if focus.table is None else ("table", focus.table) for focus in task.foci]

@@ -217,9 +217,7 @@ def explain_turn(
         raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
     seen = trace.turn(game, turn)
     if seen.action is None:
-        raise BadInput(
-            f"nothing is done at turn {turn}: game {game} ended after {count(turn, 'turn')}, counted from 0"
-        )
+        raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {count(turn, 'turn')}, counted from 0")
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, seen.action, against)
     if trace.taken is not None:
@@ -263,7 +261,9 @@ def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
     span = trace.span(game)
     advised = trace.rows(span.start, span.stop)
     advice = trace.advice[advised]
-    if any(trace.header["settings"].get(name) is not None for name in NETWORKS):  # a network never gives the same value twice
+    if any(
+        trace.header["settings"].get(name) is not None for name in NETWORKS
+    ):  # a network never gives the same value twice
         low, high = advice.min(axis=0), advice.max(axis=0)
         advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
     rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)

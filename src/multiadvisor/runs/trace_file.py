@@ -208,6 +208,7 @@ class Trace:
 
 
 def count(number: int, what: str) -> str:
+    """So many of something, in words."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -381,10 +382,11 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         active, advice = bits("active", total, len(header["wishes"])), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
             raise ValueError("advice")
+    optional: dict[str, Any] = {name: tensors.get(name) for name in _OPTIONAL}
     trace = Trace(
         header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],
         x=x, active=active, advice=advice, action=_actions(header, tensors), **whole,
-        pictures=Pictures.decoded(tensors, total + games), **{name: tensors.get(name) for name in _OPTIONAL},
+        pictures=Pictures.decoded(tensors, total + games), **optional,
     )  # fmt: skip
     rows = None if advice is None else len(advice)
     lengths = {"observed": total + games, "taken": total, "gain": total, "voice": rows, "goals": rows, "push": rows}

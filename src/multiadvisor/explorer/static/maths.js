@@ -112,6 +112,14 @@ export function hearPart(table, A, part, rows, only = null) {
   return out;
 }
 
+// What some members of a part that is normalised add to it: their wishes, by the largest sum of all wishes.
+export function normalisedShare(table, A, part, rows, only) {
+  const wishes = (k, a) => Math.max(part.weights[k] * table[rows[part.at[k]] * A + a], 0);
+  const sums = (members) => Float64Array.from({ length: A }, (_, a) => members.reduce((sum, k) => sum + wishes(k, a), 0));
+  const most = largest(sums(part.at.map((_, k) => k)));
+  return sums(only).map((value) => (most > 0 ? value / most : 0));
+}
+
 // The preferences of all: the parts are added.
 export function preferencesOf(table, A, parts, rows) {
   const out = new Float64Array(A);
