@@ -153,6 +153,7 @@ def explain_values(
     deciding = msx(difference if advantage > 0 else difference[:0])
     order = np.argsort(-np.abs(difference), kind="stable")
     shares = np.zeros(len(names)) if shares is None else shares
+    shown, all_of_them = [action_text(each) for each in (action, against)], np.append(difference, unpredictable)
     return ActorExplanation(
         task=task, action=np.ravel(action).tolist(), against=np.ravel(against).tolist(),
         values={name: float(value) for name, value in zip(names, weighted[:, 0], strict=True)},
@@ -161,5 +162,5 @@ def explain_values(
         msx_plus=tuple(names[j] for j in deciding.plus.tolist()),
         msx_minus=tuple(names[j] for j in deciding.minus.tolist()),
         influence={name: float(share) for name, share in zip(names, shares, strict=True)},
-        sentence=two_actions(action_text(action), action_text(against), [*names, ENTROPY], np.append(difference, unpredictable)),
+        sentence=two_actions(shown[0], shown[1], [*names, ENTROPY], all_of_them),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.explain import Explanation, explain, explain_advised
+from multiadvisor.explain import explain, explain_advised
 from multiadvisor.explain_actor import ActorExplanation, explain_values
 from multiadvisor.insight.games import CELLS
 from multiadvisor.insight.stuck import ends_of_parts, resting
@@ -207,10 +207,11 @@ def replay(trace: Trace, task: Task) -> None:
                 raise BadInput(f"game {game} of the trace goes another way than task {name!r} from turn {turn} on")
 
 
-def explain_turn(
-    agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None
-) -> Explanation | ActorExplanation:
-    """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best."""
+def explain_turn(agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None) -> Any:
+    """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best.
+
+    As `agent.explain` does it: of continuous actions an `ActorExplanation`, against the middle of all.
+    """
     task, kept = agent.task, trace.header
     own = (task.fingerprint(), _kept(agent.settings), getattr(agent, "turns", 0))
     if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
@@ -219,7 +220,7 @@ def explain_turn(
     if seen.action is None:
         raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {count(turn, 'turn')}, counted from 0")
     if seen.names is None or seen.advice is None:
-        return explain(agent, seen.state, seen.action, against)
+        return explain(agent, seen.state, int(seen.action), against)
     if trace.taken is not None:
         return _explained(agent, trace, seen, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
