@@ -100,6 +100,8 @@ def state_label(task: Task, state: Any) -> str:
         return task.board.name(int(task.board.movers(state)[0]))
     if task.labels and len(state) == 1:
         return task.labels[int(state[0])]
+    if task.goals is not None and task.goals.label is not None:
+        return task.goals.label(state)
     names = task.observation_names
     parts = np.ravel(np.asarray(state, dtype=object)) if not isinstance(state, dict) else np.array(list(state.values()))
     if len(parts) > 24:

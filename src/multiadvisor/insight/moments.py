@@ -85,7 +85,9 @@ def pick(score: np.ndarray, first: np.ndarray, alike: np.ndarray, count: int, ap
 def moments(games: Games, count: int = 5) -> list[Moment]:
     """The moments of the games, the most decisive first: by the ranks of stake and disagreement, added."""
     stake = stakes(games.preferences)
-    odds = disagreements(games.advice, games.heard, games.choice)
+    # an actor may do what its critics value less than the middle of all actions: that is no matter between advisors
+    best = games.choice if games.did is None else games.preferences.argmax(axis=1)
+    odds = disagreements(games.advice, games.heard, best)
     ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
     score = (ranks[0] + ranks[1]) / len(stake)  # [T]
     if games.advice.shape[2] < 2:

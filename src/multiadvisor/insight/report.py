@@ -40,6 +40,11 @@ class Report:
         found: np.ndarray = np.add.reduceat(self.games.paid, self.games.first[:-1])
         return found
 
+    @property
+    def note(self) -> str:
+        """Why there is no calibration at all, where that is so; else nothing."""
+        return "" if _apart(self.games) else f"no calibration: values are of {ACTOR_SUM}"
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         games, returns = self.games, self.returns
@@ -56,6 +61,7 @@ class Report:
             }  # fmt: skip
         return {
             "turns": total,
+            "note": self.note,
             "advisors": advisors,
             "groups": {name: {"influence": self.of_groups.of(k)} for k, name in enumerate(self.groups)},
             "games": [

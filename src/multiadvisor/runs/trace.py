@@ -262,9 +262,7 @@ def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
     span = trace.span(game)
     advised = trace.rows(span.start, span.stop)
     advice = trace.advice[advised]
-    if any(
-        trace.header["settings"].get(name) is not None for name in NETWORKS
-    ):  # a network never gives the same value twice
+    if any(trace.header["settings"].get(name) is not None for name in NETWORKS):  # they never say the same twice
         low, high = advice.min(axis=0), advice.max(axis=0)
         advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
     rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)

@@ -136,6 +136,15 @@ export function contributionsOf(table, A, parts, rows, action, other) {
   for (const part of parts) {
     const gap = (values) => values[action] - values[other];
     const now = gap(hearPart(table, A, part, rows));
+    if (part.name === "normalised") {
+      const own = part.at.map((i, k) => Float64Array.from({ length: A }, (_, a) => Math.max(part.weights[k] * table[rows[i] * A + a], 0)));
+      const all = Float64Array.from({ length: A }, (_, a) => own.reduce((sum, wish) => sum + wish[a], 0));
+      part.at.forEach((i, k) => {
+        const others = all.map((sum, a) => Math.max(sum - own[k][a], 0));
+        found[i] = now - (gap(others) / (largest(others) || 1));
+      });
+      continue;
+    }
     part.at.forEach((i, k) => {
       if (part.additive) found[i] = gap(hearPart(table, A, part, rows, [k]));
       else {

@@ -199,7 +199,7 @@ export class Drives {
   meaning(found) {
     const said = [...new Set(Object.values(found.advisors).flatMap(({ calibration }) => (calibration ? [calibration.expects] : [])))];
     const expects = said.length === 1 ? ` Each expects ${said[0]}.` : "";
-    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}`;
+    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}${found.note ? ` ${sentenceStart(found.note)}.` : ""}`;
   }
 }
 
