@@ -14,9 +14,12 @@ import hashlib
 import os
 import sys
 import threading
+import time
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,8 +37,22 @@ LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
 WIDEST, _NARROWEST = 640, 64  # pixels
 _LONGEST_TEXT = 20_000  # characters
+_LONG = 0.4  # seconds
 _MODES = ("rgb_array", "ansi")
-_drawing = threading.RLock()  # the libraries that draw know of one thread only
+_drawing = threading.RLock()
+_artist = ThreadPoolExecutor(1, "drawing")
+_Made = TypeVar("_Made")
+
+
+def in_one_thread(draw: Callable[[], _Made]) -> _Made:
+    """Draw, always in the same thread: in another one OpenGL shows the same picture again and again, without a word.
+
+    On a Mac only the first thread may draw, and does so where it asks for it.
+    """
+    if sys.platform == "darwin" and threading.current_thread() is threading.main_thread():
+        with _drawing:
+            return draw()
+    return _artist.submit(draw).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +100,12 @@ def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
 
 # ---- an environment that draws itself --------------------------------------------------------------------------------
 def _quiet() -> None:
-    """Without a screen, and without a loudspeaker: SDL would look for both."""
+    """Without a screen, and without a loudspeaker: SDL would look for both, and MuJoCo for the first."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        os.environ.setdefault("MUJOCO_GL", "egl")
 
 
 def _made(env: Any, mode: str) -> Any:
@@ -157,23 +175,33 @@ class Painting:
         """Whether no more will come."""
         return len(self.of) == self.count or bool(self.reason)
 
-    def advance(self, until: int) -> None:
-        """Make pictures up to this turn."""
-        with self._lock, _drawing:
-            try:
-                if self._steps is None:
-                    self._steps = self._states()
-                while len(self.of) < min(until + 1, self.count) and not self.reason:
-                    self._add(next(self._steps))
-            except BadInput as error:
-                self.reason = str(error)
+    def advance(self, until: int, least: int | None = None) -> None:
+        """Make pictures up to this turn; where it takes long, only up to the turn `least`, if that is given."""
+        with self._lock:
+            if len(self.of) < min(until + 1, self.count) and not self.reason:
+                in_one_thread(lambda: self._advance(until, until if least is None else least))
+
+    def _advance(self, until: int, least: int) -> None:
+        since = time.monotonic()
+        try:
+            if self._steps is None:
+                self._steps = self._states()
+            while len(self.of) < min(until + 1, self.count) and not self.reason:
+                if len(self.of) > least and time.monotonic() - since > _LONG:
+                    return
+                self._add(next(self._steps))
+        except BadInput as error:
+            self.reason = str(error)
 
     def look_at(self, turn: int) -> bytes | None:
         """The picture of one turn, for itself: what lies before it is played, but not drawn."""
         if turn < len(self.of):
             return self.content[self.of[turn]]
-        with _drawing, contextlib.suppress(BadInput):
-            for at, drawn in enumerate(self._states(only=turn)):
+        return in_one_thread(lambda: self._alone(turn))
+
+    def _alone(self, turn: int) -> bytes | None:
+        with contextlib.suppress(BadInput), contextlib.closing(self._states(only=turn)) as states:
+            for at, drawn in enumerate(states):
                 if at == turn:
                     return _coded(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
         return None

@@ -203,6 +203,11 @@ export class Bars {
       const wins = best.includes(a);
       const words = [];
       if (a === action) words.push(frame.explored ? "explored" : "done");
+      if (run.continuous) {
+        // the middle is no action that it could have picked
+        setText(row.tag, a === action ? "done" : advisors.length ? gapText(total[a] - total[0]) : "");
+        return;
+      }
       if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
