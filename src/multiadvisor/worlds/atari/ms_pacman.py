@@ -127,8 +127,6 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     return Task(
         "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), options=options,
         known=options, goals=goals,
-        usual={"planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "epochs": 15,
-               "transitions": 20_000, "games": 4},
         note="positions come from the machine's memory, and the weights are set by hand",
     )  # fmt: skip
 
