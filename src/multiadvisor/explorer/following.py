@@ -11,12 +11,12 @@ from typing import Any
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Entry, Library, _entry
 from multiadvisor.insight.games import play_each
-from multiadvisor.insight.influence import influence
+from multiadvisor.insight.report import drives
 from multiadvisor.runs.live import read_live
 from multiadvisor.runs.training import LOCK
 from multiadvisor.storage.lock import holder_of
 
-_CHEAP = 40  # advisors whose influence is told while training goes on
+_CHEAP = 40  # advisors whose influence is told while training goes on; of more, that of their groups
 _LONGEST = 500  # turns of the game by which it is told
 _WAIT = 0.2  # seconds
 
@@ -75,14 +75,11 @@ class Followed:
             self._told = self.version
             try:
                 agent = self.entry.agent
-                if len(agent.advisors) > _CHEAP or agent.task.continuous:
-                    return
-                games = play_each(agent, [0], draws, _LONGEST)
-                found = influence(games.advice, games.heard, games.voices, games.choice)
+                found = drives(play_each(agent, [0], draws, _LONGEST), _CHEAP)
             except BadInput:
                 return
-            shares = dict(zip(games.names, found.changed.tolist(), strict=True))
-            self.influence.append({"turns": agent.turns, "influence": shares})
+            if found is not None:
+                self.influence.append({"turns": agent.turns, "influence": found})
 
     def as_dict(self, since: int) -> dict[str, Any]:
         """What the page draws; lines from number `since` on."""

@@ -25,6 +25,7 @@ from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
+from multiadvisor.worlds.registry import USUAL
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
@@ -296,7 +297,8 @@ class RunConfig:
                 raise BadInput(f"{key} of a run is {value!r}: give a {'name' if _KEYS[key] is str else 'table'}")
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
-        settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
+        usual = USUAL.get(config["task"], {})
+        settings, schedule = (_from_names(kind, config.get(name, {}), usual) for name, kind in _PARTS.items())
         own = {
             what: {name: finite_number(f"the {one} of {name!r}", value) for name, value in config[what].items()}
             for what, one in BY_ADVISOR.items()
@@ -322,14 +324,15 @@ class RunConfig:
 _PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
 
 
-def _from_names(kind: Any, given: dict[str, Any]) -> Any:
+def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
+    """Settings or a schedule; what is not given is as `usual` for the task, or as ever."""
     known = [item.name for item in dataclasses.fields(kind)]
     for name in given:
         if name not in known:
             raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
         raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
-    return kind(**given)
+    return kind(**{**{name: value for name, value in usual.items() if name in known}, **given})
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:

@@ -84,7 +84,8 @@ function csvText(lines) {
 function headOf(run) {
   const heard = run.plain ? "" : ` (${run.aggregation})`;
   const worth = run.actions.map((name) => `Q ${name}${heard}`);
-  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth];
+  const done = run.continuous ? run.numbers.names : ["action"];
+  return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth];
 }
 
 function linesOf(game, weights) {
@@ -92,7 +93,7 @@ function linesOf(game, weights) {
   return Array.from({ length: game.turns }, (_, turn) => [
     turn,
     run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
-    run.actions[game.action[turn]],
+    ...(run.continuous ? game.numbersOf(turn) : [run.actions[game.action[turn]]]),
     game.explored[turn],
     game.earned[turn],
     game.speaking(turn).advisors.length,

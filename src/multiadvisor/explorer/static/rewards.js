@@ -116,7 +116,7 @@ export class Rewards {
       this.hint,
       `What ${terms.length === 1 ? "the advisor was" : "the advisors were"} paid, before the weights.${
         terms.length < game.run.paid.length ? " Groups are shown as sums." : ""
-      }`,
+      }${game.run.pointing ? " Each is paid 1 for what it points at; the score is the environment's own." : ""}`,
     );
   }
 
