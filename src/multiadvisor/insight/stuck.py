@@ -20,7 +20,7 @@ LEAST = 16
 """A game that has been in the same places for fewer turns than this may just be slow."""
 REPEATS = 4
 """So often, on average, the places come again; where the same action leads to different ones, so often as ..."""
-REPEATS_BY_CHANCE = 16
+REPEATS_BY_CHANCE = 40
 """... this: an environment that moves by chance comes back to many places without being stuck."""
 _SELDOM = 0.02  # of the turns: where it has been less often is on the way
 _SURE = 0.9  # the share of turns in which the same action in the same place leads to the same place
