@@ -155,7 +155,8 @@ def test_on_a_phone_nothing_overflows_and_axe_finds_nothing(calm: Site, fragment
 
 
 def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_path: Path) -> None:
-    training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(3, 200, 2), out=tmp_path / "run")
+    agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", seed=1)
+    training = Training(agent, Schedule(3, 200, 2), out=tmp_path / "run")
     training.by_advisor = True
     with locked(tmp_path / "run", LOCK):
         training.save()
@@ -170,6 +171,7 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
             training.run(lambda turns, epoch: log.advance() if epoch is None else log.epoch(epoch))
             expect(card).to_contain_text("600 of 600 transitions (100%)")
             expect(card).to_contain_text("3 of 3")
+            expect(card).to_contain_text("Stuck after 600 transitions: stands still since turn 0 (50 turns)")
             card.get_by_label("Curve").select_option("returns")
             returns = training.epochs[-1]["advisors"]
             expect(card.get_by_role("button", name=next(iter(returns)))).to_be_visible()
