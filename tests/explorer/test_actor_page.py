@@ -86,7 +86,7 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         share = winches.explorer.more.insight(entry(winches, 0).id)["advisors"]["lift"]["influence"]["push"]
         expect(page.locator("#drives tbody tr", has_text="lift")).to_contain_text(f"{round(100 * share)}%")
         assert not Axe().run(page).response["violations"]
-        winches.go(page, "view=compare&second=1")
+        winches.go(page, "view=compare")
         expect(page.locator("#divergence")).to_contain_text("They part in turn 0: the first chooses (")
 
 

@@ -103,7 +103,7 @@ class Report:
             who = [name for name, own in zip(self.games.names, self.expects, strict=True) if own == meaning]
             few = ", ".join(who[:4]) + ("" if len(who) < 5 else f" and {len(who) - 4} more")
             shown = "each advisor" if len(who) == len(self.expects) else few
-            lines.append(f"{shown} expects {meaning}")
+            lines.append(f"{shown} {'expect' if shown == few and len(who) > 1 else 'expects'} {meaning}")
         return lines
 
     def _driving(self) -> str:

@@ -38,6 +38,7 @@ LIMIT = 10_000_000
 WIDEST, _NARROWEST = 640, 64  # pixels
 _LONGEST_TEXT = 20_000  # characters
 _LONG = 0.4  # seconds
+_NO_SCREEN = "offscreen"  # with the driver "dummy", which any SDL has, highway-env gives black pictures
 _MODES = ("rgb_array", "ansi")
 _drawing = threading.RLock()
 _artist = ThreadPoolExecutor(1, "drawing")
@@ -104,7 +105,7 @@ def _quiet() -> None:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        os.environ.setdefault("SDL_VIDEODRIVER", _NO_SCREEN)
         os.environ.setdefault("MUJOCO_GL", "egl")
 
 
@@ -125,16 +126,20 @@ def drawing_environment(task: Task) -> Any:
     env, reason = task.adapter.env, "it has no render mode that gives a picture or a text"
     offered = [mode for mode in _MODES if mode in (env.metadata.get("render_modes") or ())]
     _quiet()
-    for mode in offered:
+    while offered:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found = _made(env, mode)
+                found = _made(env, offered[0])
                 found.reset(seed=0)
                 looks(found.render())
                 return found
             except Exception as error:  # whatever an environment, or a package it misses, may raise
                 reason = short(" ".join(str(error).split()) or type(error).__name__, 200)
+        if f"{_NO_SCREEN} not available" in reason and os.environ.get("SDL_VIDEODRIVER") == _NO_SCREEN:
+            os.environ["SDL_VIDEODRIVER"] = "dummy"
+        else:
+            offered = offered[1:]
     raise BadInput(f"task {task.name!r} cannot be drawn: {reason}")
 
 
@@ -192,6 +197,8 @@ class Painting:
                 self._add(next(self._steps))
         except BadInput as error:
             self.reason = str(error)
+        if self.done:
+            self._steps.close()  # and the environment, in the thread that has drawn it
 
     def look_at(self, turn: int) -> bytes | None:
         """The picture of one turn, for itself: what lies before it is played, but not drawn."""

@@ -62,7 +62,7 @@ def label(seen: np.ndarray) -> str:
     """Where Ms. Pac-Man is, by the rows and columns of pellets, and how many lives are left."""
     row, column = divmod(int(seen[ram.CELL]), ram.COLUMNS)
     place = f"maze {maze_of(seen) + 1}, row {row / 2 + 1:g}, column {(column + 1) / 2:g}"
-    return f"{place}, {int(seen[ram.LIVES])} lives left"
+    return f"{place}, lives left: {int(seen[ram.LIVES])}"
 
 
 def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
