@@ -1,6 +1,8 @@
 // Taking something away: boards and charts as PNG, games and curves as CSV, everything as one HTML file.
 
 import { el } from "./dom.js";
+import { termsOf } from "./hues.js";
+import { rewardsOf } from "./rewards.js";
 
 export function download(name, content, type) {
   const link = document.createElement("a");
@@ -84,11 +86,13 @@ function csvText(lines) {
 function headOf(run) {
   const heard = run.plain ? "" : ` (${run.aggregation})`;
   const worth = run.actions.map((name) => `Q ${name}${heard}`);
-  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth];
+  const paid = termsOf(run).map(({ name }) => `paid ${name}`);
+  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth, ...paid];
 }
 
 function linesOf(game, weights) {
   const { run } = game;
+  const { rewards } = rewardsOf(game);
   return Array.from({ length: game.turns }, (_, turn) => [
     turn,
     run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
@@ -97,6 +101,7 @@ function linesOf(game, weights) {
     game.earned[turn],
     game.speaking(turn).advisors.length,
     ...game.preferences(turn, weights),
+    ...rewards.map((own) => own[turn]),
   ]);
 }
 
