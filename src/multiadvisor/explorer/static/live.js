@@ -1,7 +1,8 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
 import { el, option, plural, setText, widthOf } from "./dom.js";
-import { Legend, axisText, drawLines, termStyle } from "./lines.js";
+import { termStyle } from "./hues.js";
+import { Legend, axisText, drawLines } from "./lines.js";
 
 const EVERY = 2000; // milliseconds
 const RETRY = 3000;
