@@ -4,9 +4,6 @@
 `multiadvisor.experiments.continuous.WAYS`. They change the learner for the whole process, and are no part of the package.
 
     normalised   the error of each head in standard deviations of what it should say, in the batch
-    summed       the squared error of the weighted sum is added to those of the heads
-    levelled     heads begin at the level that actions by chance have: their mean reward over 1 - gamma
-    both         levelled and summed
     apart        a network of its own for each head
     auxiliary    the actor follows a plain head of the sum, with the advisors' heads on the same hidden layers
     flax         one plain critic, first weights drawn as flax draws them (SBX): normal, wider, and biases 0
@@ -28,26 +25,13 @@ from multiadvisor.experiments import continuous
 LEAST = 0.01  # a head's deviation counts at least so much of the sum's
 
 
-# ---- losses ----------------------------------------------------------------------------------------------------------
-def _errors(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> list[Any]:
-    seen = networks.critic_input(observation, action)
-    return [(update.forward(twin, seen) - wanted) * heads.active for twin in twins]
-
-
-def normalised_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> Any:
+# ---- a loss ----------------------------------------------------------------------------------------------------------
+def normalised_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any, loss: Any) -> Any:
     """Every head counts alike, whatever the size of what it values."""
     whole = (wanted * heads.mix).sum(axis=1).std()
     scale = jnp.maximum(wanted.std(axis=0), LEAST * whole) + 1e-6  # [H]
-    errors = _errors(twins, heads, observation, action, wanted)
-    return sum(0.5 * jnp.square(error / scale).sum(axis=1).mean() for error in errors)
-
-
-def summed_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> Any:
-    """What the actor follows, the sum, has an error of its own."""
-    errors = _errors(twins, heads, observation, action, wanted)
-    whole = [(error * heads.mix).sum(axis=1) for error in errors]
-    return sum(0.5 * (jnp.square(error).sum(axis=1) + jnp.square(one)).mean()
-               for error, one in zip(errors, whole, strict=True))  # fmt: skip
+    seen = networks.critic_input(observation, action)
+    return sum(loss((update.forward(twin, seen) - wanted) * heads.active / scale, heads) for twin in twins)
 
 
 # ---- networks --------------------------------------------------------------------------------------------------------
@@ -99,26 +83,6 @@ def auxiliary(columns: Any, rows: Any, task: Any) -> Any:
     return update.Heads(*both)._replace(mix=only, next_mix=only)
 
 
-class Levelled(learner.ContinuousLearner):
-    """Begins each advisor's head where a policy would stand that is always paid what chance was paid."""
-
-    def _learn(self) -> None:
-        if self.updates == 0:
-            columns, gammas = self.columns, np.append(self.task.gammas(self.settings.gamma), 0.0)
-            paid = columns.reward(self.memory.table[:, : self.memory.filled]).mean(axis=1)  # [S, n]
-            level = np.pad(paid, ((0, 0), (0, 1))) / (1.0 - gammas)  # [S, n + 1]; none of the entropy
-            level = level.astype(np.float32) if len(self.seeds) > 1 else level[0].astype(np.float32)
-
-            def lifted(twins: Any) -> Any:
-                return tuple((*layers[:-1], (layers[-1][0], jnp.asarray(level))) for layers in twins)
-
-            critic = self.state.critic
-            self.state = self.state._replace(
-                critic=critic._replace(networks=lifted(critic.networks)), target=lifted(self.state.target)
-            )
-        super()._learn()
-
-
 # ---- runs ------------------------------------------------------------------------------------------------------------
 def _shared(run: Any) -> Iterator[dict[str, Any]]:
     """The returns of a run with the shared critic as it is now; no calibration."""
@@ -128,21 +92,6 @@ def _shared(run: Any) -> Iterator[dict[str, Any]]:
 def normalised(run: Any) -> Iterator[dict[str, Any]]:
     update.critic_loss = normalised_loss
     return _shared(run)
-
-
-def summed(run: Any) -> Iterator[dict[str, Any]]:
-    update.critic_loss = summed_loss
-    return _shared(run)
-
-
-def levelled(run: Any) -> Iterator[dict[str, Any]]:
-    learner.ContinuousLearner = Levelled  # type: ignore[misc]
-    return _shared(run)
-
-
-def both(run: Any) -> Iterator[dict[str, Any]]:
-    update.critic_loss = summed_loss
-    return levelled(run)
 
 
 def apart(run: Any) -> Iterator[dict[str, Any]]:
@@ -166,6 +115,5 @@ def flax(run: Any) -> Iterator[dict[str, Any]]:
 
 
 continuous.WAYS |= {
-    "normalised": normalised, "summed": summed, "levelled": levelled, "both": both, "apart": apart,
-    "auxiliary": with_auxiliary, "flax": flax,
+    "normalised": normalised, "apart": apart, "auxiliary": with_auxiliary, "flax": flax,
 }  # fmt: skip
