@@ -242,7 +242,7 @@ def save_video(pictures: Iterable[np.ndarray], path: Path) -> None:
     """As a GIF or an MP4, by the name's ending."""
     coder = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if coder is None:
-        raise BadInput(f"{str(path)!r} is no name of a video: let it end in .mp4 or .gif")
+        raise BadInput(f"{str(path)!r} is not the name of a video: end it in .mp4 or .gif")
     write_atomically(path, coder(pictures))
 
 

@@ -60,7 +60,7 @@ def test_only_an_exported_page_is_replaced(run: Path, tmp_path: Path, capsys: py
     notes, page = tmp_path / "notes.md", tmp_path / "game.html"
     for text in ("my notes", "<!doctype html><title>my page</title>"):
         notes.write_text(text)
-        assert "is there already and is no exported page" in refused(capsys, str(run), "--export", str(notes))
+        assert "already exists and is not an exported page" in refused(capsys, str(run), "--export", str(notes))
         assert notes.read_text() == text
     assert "it is a folder" in refused(capsys, str(run), "--export", str(tmp_path))
     page.write_text("")
@@ -75,7 +75,7 @@ def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Ca
     record(agent, 2, 5).save(whole)
     torn = tmp_path / "torn.trace"
     torn.write_bytes(whole.read_bytes()[:-9])
-    assert "torn or was changed" in refused(capsys, str(run), "--trace", str(torn))
+    assert "damaged or was changed" in refused(capsys, str(run), "--trace", str(torn))
     other = tmp_path / "other"
     mad.MultiAdvisor(mad.make("four-fruits")).save(other)
     assert "played by none of these runs" in refused(capsys, str(other), "--trace", str(whole))
@@ -120,7 +120,7 @@ def test_a_torn_run_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Capt
     folder.mkdir()
     for file in run.iterdir():
         (folder / file.name).write_bytes(file.read_bytes()[: -40 if file.suffix == ".safetensors" else None])
-    assert "torn or was changed" in refused(capsys, str(folder))
+    assert "damaged or was changed" in refused(capsys, str(folder))
 
 
 def damaged(run: Path, folder: Path, **changed: Any) -> None:

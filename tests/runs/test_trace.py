@@ -211,7 +211,7 @@ def test_torn_longer_missing_and_foreign_files_are_refused(saved, tmp_path):
     head = content.index(b"\n")
     for torn in (content[: head // 2], content[:head], content[: head + 9], content[:-1], content + b"x"):
         path.write_bytes(torn)
-        with pytest.raises(mad.BadInput, match="torn or was changed"):
+        with pytest.raises(mad.BadInput, match="damaged or was changed"):
             read_trace(path)
     others = (b"", b"{", b'{"actions": ["N"]}', b"[1]\n", b"\x80\x04K\x01.", b"[" * 100_000)
     for foreign in (*others, b'{"kind": "multiadvisor agent"}\n'):
@@ -228,7 +228,7 @@ def test_what_is_no_file_or_longer_than_it_says_is_not_read(saved, tmp_path):
     (tmp_path / "b").write_bytes(saved.read_bytes())
     with (tmp_path / "b").open("r+b") as file:
         file.truncate(1 << 40)
-    with pytest.raises(mad.BadInput, match="torn or was changed"):
+    with pytest.raises(mad.BadInput, match="damaged or was changed"):
         read_trace(tmp_path / "b")
 
 
@@ -240,7 +240,7 @@ def test_only_a_trace_is_replaced(saved, tmp_path):
         assert (tmp_path / "b").read_bytes() == content
     for other in (b"notes", b"\n", b'{"actions": []}', b'{"kind": "multiadvisor agent"}\n'):
         (tmp_path / "b").write_bytes(other)
-        with pytest.raises(mad.BadInput, match="is there already and is no trace"):
+        with pytest.raises(mad.BadInput, match="already exists and is not a trace"):
             trace.save(tmp_path / "b")
         assert (tmp_path / "b").read_bytes() == other
 
@@ -283,12 +283,12 @@ def test_arrays_that_contradict_each_other_are_refused_or_differ(saved, name, se
     ("change", "message"),
     [
         ({"format": FORMAT + 1, "version": "9.0"}, "made by multiadvisor 9.0: upgrade"),
-        ({"advisors": []}, "torn or was changed"),
-        ({"advisors": 3}, "torn or was changed"),
-        ({"actions": ["N"]}, "torn or was changed"),
-        ({"sizes": [15, 2]}, "torn or was changed"),
-        ({"task": {}}, "torn or was changed"),
-        ({"settings": None}, "torn or was changed"),
+        ({"advisors": []}, "damaged or was changed"),
+        ({"advisors": 3}, "damaged or was changed"),
+        ({"actions": ["N"]}, "damaged or was changed"),
+        ({"sizes": [15, 2]}, "damaged or was changed"),
+        ({"task": {}}, "damaged or was changed"),
+        ({"settings": None}, "damaged or was changed"),
     ],
 )
 def test_a_header_that_was_changed_and_sealed_again(saved, tmp_path, change, message):
@@ -334,5 +334,5 @@ def test_a_task_that_does_not_repeat_itself_is_not_traced():
             return 0, 1.0, self.left == 0, False, {}
 
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Restless(), name="restless")).learn(50, progress=False)
-    with pytest.raises(mad.BadInput, match="did not repeat itself"):
+    with pytest.raises(mad.BadInput, match="is not reproducible"):
         record_evaluation(agent, 3, 0)

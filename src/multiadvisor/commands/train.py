@@ -59,18 +59,20 @@ def run(arguments: Sequence[str]) -> int:
             f"--{what}", type=named_numbers, metavar="NAME=FLOAT,...", help=f"{what} of advisors or groups, by name"
         )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     parser.add_argument(
-        "--keep-best", action="store_true", help="keep the epoch with the best score too, in the folder best in --out"
+        "--keep-best", action="store_true", help="also keep the epoch with the best score, in the folder best in --out"
     )
     parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="keep each epoch as a row of this file, with each advisor's return"
+        "--csv", type=Path, metavar="FILE", help="write each epoch as a row of this file, with each advisor's return"
     )
     parser.add_argument(
         "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
     )
     parser.add_argument(
-        "--watch", action="store_true", help="open the page on the training (needs --out and multiadvisor[explorer])"
+        "--watch",
+        action="store_true",
+        help="watch the training in the browser (needs --out and multiadvisor[explorer])",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
@@ -78,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if given.watch:
         if given.out is None:
-            raise BadInput("--watch looks at the run in --out: name a folder")
+            raise BadInput("--watch shows the run in --out: name a folder")
         require("explorer")
     if given.deep:
         require("deep")
@@ -89,7 +91,7 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.worlds.components import refuse_numbers_for_names
 
     if given.resume and given.out is None:
-        raise BadInput("--resume goes on with the run in --out: name its folder")
+        raise BadInput("--resume continues the run in --out: name its folder")
     settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
     if not given.task.startswith("gymnasium:"):
         networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
@@ -104,6 +106,7 @@ def run(arguments: Sequence[str]) -> int:
         training = begin(
             task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
         )  # fmt: skip
+        training.notices = True
         say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
         logs = _logs(given, training)
@@ -128,6 +131,9 @@ def run(arguments: Sequence[str]) -> int:
             for log in logs:
                 log.close()
     result = training.result()
+    stuck = training.stuck_at_the_end()
+    if stuck is not None:
+        result["stuck"] = stuck
     text = _table(task, training.epochs)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
     text += f"\nsaved in {given.out}" if given.out else ""
@@ -135,8 +141,18 @@ def run(arguments: Sequence[str]) -> int:
         text += "\nthe best, epoch {epoch} with a score of {score:.2f}, in {folder}/best".format(
             **training.best, folder=given.out
         )
-    show(result, given.json, text)
+    show(result, given.json, text + _trouble(training.epochs, stuck))
     return 0
+
+
+def _trouble(epochs: list[dict[str, Any]], stuck: dict[str, Any] | None) -> str:
+    """Whether the agent is stuck at the end, or was on the way, as a line more."""
+    from multiadvisor.runs.noticing import in_words
+
+    if stuck is not None:
+        return f"\nstuck after the last epoch: {in_words(stuck)}"
+    known = [epoch for epoch in epochs if "stuck" in epoch]
+    return f"\nit was stuck after epoch {known[-1]['epoch']}, and is not now" if known else ""
 
 
 def _live(training: Training) -> Any:

@@ -78,7 +78,7 @@ class Library:
     def __init__(self, games: int = 5, seed: int = 0, named: str | None = None) -> None:
         """`named`: a task that names a module, which the user allows to be imported."""
         if whole_number("games", games, 1) > _MOST_GAMES:
-            raise BadInput(f"games is {games}: nobody could choose from so many, ask for at most {_MOST_GAMES}")
+            raise BadInput(f"games is {games}: that is too many to choose from, ask for at most {_MOST_GAMES}")
         self.entries: dict[str, Entry] = {}
         self.games, self.seed, self.named = games, whole_number("seed", seed), named
         self.records: list[Record] = []
@@ -126,7 +126,7 @@ class Library:
     def entry(self, name: str) -> Entry:
         """A run by its id."""
         if name not in self.entries:
-            raise BadInput("there is no such run here: reload the page")
+            raise BadInput("there is no such run: reload the page")
         return self.entries[name]
 
     def listing(self) -> dict[str, Any]:

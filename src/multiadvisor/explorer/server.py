@@ -230,7 +230,7 @@ class Explorer:
             with self._playing:
                 tried = tuple(_whole(action) for action in actions)
                 return answers.what_if(entry.agent, states[turn], turn, tried, weights, tell=tell)
-        raise BadInput("that is nothing the explorer can do")
+        raise BadInput("the explorer cannot do that")
 
     def _retrain(
         self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]

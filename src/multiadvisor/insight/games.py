@@ -142,7 +142,7 @@ def _alone(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longes
     if any(name in settings.aggregation for name in (GPI, *SELECTIONS)):
         raise BadInput(
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
-            "advice alone, so that no share of it can be told: explain single states with agent.explain"
+            "advice alone, so its shares are not defined: explain single states with agent.explain"
         )
     stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
     with stage:

@@ -147,7 +147,7 @@ class Trace:
         """All states x [turns + 1, size] of one game of a compiled world."""
         span = self.span(game)
         if self.x is None:
-            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice in the place of states")
+            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice instead of states")
         return self.x[span.start + game : span.stop + game + 1]
 
     def rewards(self, game: int) -> np.ndarray:
@@ -272,7 +272,7 @@ def check_place(path: Path) -> None:
         raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
     check_writable(path.parent)
     if path.exists() and not _replaceable(path):
-        raise BadInput(f"{str(path)!r} is there already and is no trace: name another file")
+        raise BadInput(f"{str(path)!r} already exists and is not a trace: name another file")
 
 
 def _replaceable(path: Path) -> bool:
@@ -342,7 +342,7 @@ def read_trace(path: str | Path) -> Trace:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    damaged = BadInput(f"the trace {str(path)!r} is torn or was changed: record it again, or restore it from a copy")
+    damaged = BadInput(f"the trace {str(path)!r} is damaged or was changed: record it again, or restore it from a copy")
     line, header, rest = _parts(Path(path), damaged)
     made_by = header.get("format")
     if isinstance(made_by, int) and made_by > FORMAT:

@@ -20,6 +20,7 @@ from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settl
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
+from multiadvisor.runs.noticing import allowance, is_look, look
 from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
@@ -83,6 +84,9 @@ class Training:
     """Whether the epoch with the best score is kept too, in a folder of its own within the run's."""
     best: dict[str, Any] | None = None
     """That epoch's number and score: `epoch` and `score`."""
+    notices: bool = False
+    """Whether it is looked for games that get stuck, now and then and at the end."""
+    _seen: Evaluation | None = None  # of the last epoch
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
@@ -122,8 +126,17 @@ class Training:
     def _look(self, number: int) -> dict[str, Any]:
         if self.schedule.games == 0:
             return {"epoch": number, **dict.fromkeys(MEASURES)}
-        seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
-        return {"epoch": number, **_figures(seen), **({"advisors": seen.advisors} if self.by_advisor else {})}
+        seen = self._seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
+        returns = {"advisors": seen.advisors} if self.by_advisor else {}
+        found = look(self.agent, number, seen.played, allowance(self.agent, self.epochs)) if self.notices else None
+        return {"epoch": number, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
+
+    def stuck_at_the_end(self) -> dict[str, Any] | None:
+        """The first game of the last epoch that did not end by itself, where it is stuck."""
+        if not self.notices or not self.epochs or "looked" in self.epochs[-1] or self._seen is None:
+            return self.epochs[-1].get("stuck") if self.epochs else None
+        found = look(self.agent, len(self.epochs), self._seen.played)
+        return None if found is None else found.as_dict().get("stuck")
 
     def _keep_best(self) -> bool:
         """Keep the last epoch, where its score is the best so far; of equal ones the first stays."""
@@ -183,9 +196,11 @@ def _is_epoch(given: Any, number: int) -> bool:
     if not isinstance(given, dict) or type(given.get("epoch")) is not int or given["epoch"] != number:
         return False
     returns = given.get("advisors", {})
-    measures = [value for name, value in given.items() if name != "advisors"]
+    beside = {"advisors", "looked", "stuck"}
+    measures = [value for name, value in given.items() if name not in beside]
     return (
-        {*given} - {"advisors"} == {"epoch", *MEASURES}
+        {*given} - beside == {"epoch", *MEASURES}
+        and is_look(given)
         and isinstance(returns, dict)
         and all(value is None or _is_number(value) for value in measures)
         and all(map(_is_number, returns.values()))
@@ -222,7 +237,7 @@ def begin(
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
         return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
     if not resume:
-        raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
+        raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
     changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
     agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
     if changed:
@@ -230,7 +245,7 @@ def begin(
     settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
-            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
+            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
         )
     epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
     if not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict):
@@ -238,7 +253,7 @@ def begin(
     for name in ("transitions", "games"):
         if saved.get(name) != getattr(schedule, name):
             raise BadInput(
-                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it began with"
+                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it started with"
             )
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")

@@ -122,7 +122,9 @@ def chance_bound(solution: Solution) -> np.ndarray:
     if broken := broken_premises(solution, chance=True):
         raise BadInput(f"nothing bounds when {solution.mdp.name!r} pays: {broken[0]}")
     if exponent(solution) != math.inf:
-        raise BadInput(f"with chance only max is bounded, and {solution.mdp.name!r} is heard by {solution.aggregation}")
+        raise BadInput(
+            f"with randomness only max is bounded, and {solution.mdp.name!r} is heard by {solution.aggregation}"
+        )
     strongest = hope(solution)
     return strongest / max(float(strongest.max()), 1e-300)
 

@@ -161,12 +161,12 @@ def _ways_out_of_boards(task: Task, solution: Solution, tell: Callable[[str], No
     """For mazes too large to list: the maximum by its proof, the p-norm of Theorem 4 tried on random boards."""
     gamma = solution.gamma
     proved = None if broken_premises(solution.heard_by("max")) else 1.0
-    ways = [WayOut("--aggregation max", proved, proved, "hear the strongest wish")]
+    ways = [WayOut("--aggregation max", proved, proved, "follow the strongest wish")]
     if gamma < 1.0:
         p = least_exponent(len(task.actions), gamma)
         tell(f"other games with a p-norm of {p:g}")
         safe = p > 1.0 and other_games(task, gamma, aggregation=f"p_norm:{p:g}") == 0
-        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, None, "hear a p-norm of the wishes")] if safe else []
+        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, None, "use a p-norm of the wishes")] if safe else []
     ways.append(WayOut("--planning empathic", None, None, "plan empathically"))
     return tuple(way for way in ways if way.flag != f"--aggregation {solution.aggregation}")
 

@@ -49,7 +49,7 @@ class Bins:
 
     @classmethod
     def parse(cls, text: str, space: Any) -> Bins:
-        """From text: for each component of the observation LOW:HIGH:COUNT, or COUNT where the space has a range.
+        """From text: for each component of the observation LOW:HIGH:COUNT, or COUNT if the space has a range.
 
         >>> from gymnasium.spaces import Box
         >>> str(Bins.parse("3,-1:1:2", Box(np.array([0.0, -np.inf]), np.array([6.0, np.inf]), dtype=np.float64)))

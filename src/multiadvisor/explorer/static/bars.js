@@ -2,12 +2,12 @@
 // part has a number and a colour of its own, and the list below the bars says whose it is.
 
 import { el, gapText, setText, signed, widthOf } from "./dom.js";
+import { huesOf } from "./hues.js";
 import { axisText } from "./lines.js";
 import { bestActions, hearPart, normalisedShare } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const LISTED_PLAYING = 24; // advisors that are listed while it plays
-const HUES = 8; // colours of parts, as in the style sheet
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
 
 const COMPASS = { N: "North", S: "South", W: "West", E: "East" };
@@ -107,7 +107,11 @@ export class Bars {
       this.parts = [...kept, { label: `${rest.size} more`, members: rest, voice }];
     }
     this.several = this.parts.length > 1;
-    const hueOf = (p) => (this.several ? ` part-${p % HUES}` : "");
+    const hues = huesOf(
+      run,
+      this.parts.map(({ label }) => label),
+    );
+    const hueOf = (p) => (this.several ? ` part-${hues[p]}` : "");
     this.rows = run.actions.map((name, a) => {
       const segments = this.parts.map((part, p) =>
         el("span", { class: `segment${hueOf(p)}`, title: part.label }, el("span", { class: "inside" })),
@@ -213,12 +217,12 @@ export class Bars {
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const middle = "Of real numbers there is no list of other actions: the middle of all stands for them. ";
-    const heard = run.continuous ? middle : run.plain ? "" : `Heard by ${run.aggregation}. `;
+    const middle = "Continuous actions cannot be listed: the middle of the range stands for all others. ";
+    const heard = run.continuous ? middle : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
+      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
     );
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }

@@ -7,16 +7,16 @@ const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
 // A header and its arrays out of one message.
 export function unpack(buffer, start = 0) {
-  if (buffer.byteLength < start + 8) throw new Error("This game is torn: load the page again.");
+  if (buffer.byteLength < start + 8) throw new Error("This game is damaged: reload the page.");
   const length = new DataView(buffer, start).getUint32(0, true);
-  if (start + 8 + length > buffer.byteLength) throw new Error("This game is torn: load the page again.");
+  if (start + 8 + length > buffer.byteLength) throw new Error("This game is damaged: reload the page.");
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
   const arrays = {};
   for (const { name, type, shape, offset } of header.arrays) {
     const count = shape.reduce((product, size) => product * size, 1);
     const bytes = count * ARRAYS[type].BYTES_PER_ELEMENT;
     if (start + 8 + length + offset + bytes > buffer.byteLength)
-      throw new Error("This game is torn: load the page again.");
+      throw new Error("This game is damaged: reload the page.");
     arrays[name] = new ARRAYS[type](buffer, start + 8 + length + offset, count);
   }
   return { header, arrays };
@@ -71,6 +71,9 @@ function groupsOf(advisors) {
   });
   return [...groups.values()];
 }
+
+const FEW = 100; // so many advisors are summed anew in every turn
+const BLOCK = 32;
 
 export class Game {
   constructor(run, buffer, start = 0) {
@@ -218,28 +221,54 @@ export class Game {
         );
       return out;
     }
-    // a sum, advisor by advisor
-    const { table } = this;
-    for (const j of advisors) {
-      const weight = only === null ? weights[j] : 1;
-      if (weight === 0) continue;
-      let base = 0;
-      let factor = 0;
-      for (const [k, times] of run.terms[j]) {
-        if (k === 0) factor += times;
-        else base += times * cells[k];
+    if (only === null && advisors.length > FEW) return this.summedInBlocks(out, cells, advisors, weights);
+    for (const j of advisors) this.addTo(out, j, this.firstOf(j, cells), only === null ? weights[j] : 1);
+    return out;
+  }
+
+  // Where the values of an advisor begin in the table: those of cell 0, with everything else where it is now.
+  firstOf(j, cells) {
+    const { run } = this;
+    let base = 0;
+    for (const [k, times] of run.terms[j]) if (k !== 0) base += times * cells[k];
+    return (run.offset[j] + run.stride[j] * base) * run.A;
+  }
+
+  // Adds one advisor's weighted values of every cell.
+  addTo(out, j, first, weight) {
+    if (weight === 0) return;
+    const { run, table } = this;
+    const { A } = run;
+    let factor = 0;
+    for (const [k, times] of run.terms[j]) if (k === 0) factor += times;
+    const step = run.stride[j] * factor * A;
+    if (step === A) {
+      // the rows of all cells lie one behind the other, in the order of the cells
+      for (let i = 0; i < out.length; i += 1) out[i] += weight * table[first + i];
+      return;
+    }
+    for (let at = first, i = 0; i < out.length; at += step, i += A)
+      for (let a = 0; a < A; a += 1) out[i + a] += weight * table[at + a];
+  }
+
+  // Of many advisors the sums of blocks are kept: from one turn to the next only a few of them change.
+  summedInBlocks(out, cells, advisors, weights) {
+    if (this.kept?.weights !== weights) this.kept = { weights, blocks: new Map() };
+    const { blocks } = this.kept;
+    for (let at = 0; at < advisors.length; ) {
+      const number = Math.floor(advisors[at] / BLOCK);
+      const members = [];
+      for (; at < advisors.length && Math.floor(advisors[at] / BLOCK) === number; at += 1) members.push(advisors[at]);
+      const firsts = members.map((j) => this.firstOf(j, cells));
+      const known = blocks.get(number);
+      const same = (one, other) => one.length === other.length && one.every((value, k) => value === other[k]);
+      if (!known || !same(known.members, members) || !same(known.firsts, firsts)) {
+        const sum = known ? known.sum.fill(0) : new Float64Array(out.length);
+        members.forEach((j, k) => this.addTo(sum, j, firsts[k], weights[j]));
+        blocks.set(number, { members, firsts, sum });
       }
-      const step = run.stride[j] * factor * A;
-      let at = (run.offset[j] + run.stride[j] * base) * A;
-      if (step === A) {
-        // the rows of all cells lie one behind the other, in the order of the cells
-        for (let i = 0; i < out.length; i += 1) out[i] += weight * table[at + i];
-        continue;
-      }
-      for (let c = 0; c < count; c += 1) {
-        for (let a = 0; a < A; a += 1) out[c * A + a] += weight * table[at + a];
-        at += step;
-      }
+      const { sum } = blocks.get(number);
+      for (let i = 0; i < out.length; i += 1) out[i] += sum[i];
     }
     return out;
   }

@@ -1,6 +1,8 @@
 // Taking something away: boards and charts as PNG, games and curves as CSV, everything as one HTML file.
 
 import { el } from "./dom.js";
+import { termsOf } from "./hues.js";
+import { rewardsOf } from "./rewards.js";
 
 export function download(name, content, type) {
   const link = document.createElement("a");
@@ -85,11 +87,13 @@ function headOf(run) {
   const heard = run.plain ? "" : ` (${run.aggregation})`;
   const worth = run.actions.map((name) => `Q ${name}${heard}`);
   const done = run.continuous ? run.numbers.names : ["action"];
-  return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth];
+  const paid = termsOf(run).map(({ name }) => `paid ${name}`);
+  return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth, ...paid];
 }
 
 function linesOf(game, weights) {
   const { run } = game;
+  const { rewards } = rewardsOf(game);
   return Array.from({ length: game.turns }, (_, turn) => [
     turn,
     run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
@@ -98,6 +102,7 @@ function linesOf(game, weights) {
     game.earned[turn],
     game.speaking(turn).advisors.length,
     ...game.preferences(turn, weights),
+    ...rewards.map((own) => own[turn]),
   ]);
 }
 
@@ -174,7 +179,7 @@ export function exportMenu(offers, failed) {
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
     const found = offers().map(button);
-    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing here yet to take away."));
+    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing to save yet."));
     list.replaceChildren(...found);
   });
   return menu;

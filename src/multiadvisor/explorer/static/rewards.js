@@ -1,25 +1,8 @@
 // What each term paid: turn by turn, so far, and in each game.
 
 import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
-import { Legend, drawLines, termStyle } from "./lines.js";
-
-const MOST_TERMS = 12;
-
-// The terms of a run: its advisors as the task pays them or, of many, their groups; [{ name, members }].
-export function termsOf(run) {
-  const own = run.paid.map(({ name }, j) => ({ name, members: [j] }));
-  if (own.length <= MOST_TERMS) return own;
-  const groups = new Map();
-  run.paid.forEach(({ name, group }, j) => {
-    const key = group || name;
-    if (!groups.has(key)) groups.set(key, { name: key, members: [] });
-    groups.get(key).members.push(j);
-  });
-  const all = [...groups.values()];
-  if (all.length <= MOST_TERMS) return all;
-  const rest = { name: "all others", members: all.slice(MOST_TERMS - 1).flatMap((term) => term.members) };
-  return [...all.slice(0, MOST_TERMS - 1), rest];
-}
+import { termStyle, termsOf } from "./hues.js";
+import { Legend, drawLines } from "./lines.js";
 
 // Rewards [turns] and running returns [turns + 1] of each term, before the weights.
 export function rewardsOf(game) {
@@ -53,7 +36,7 @@ export class Rewards {
     this.head = el("tr");
     this.table = el(
       "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term was paid" },
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term paid" },
       el("table", { class: "numbers" }, el("thead", {}, this.head), this.body),
     );
     this.hint = el("p", { class: "hint" });
@@ -74,7 +57,7 @@ export class Rewards {
     this.canvas.addEventListener("pointermove", go);
   }
 
-  // `known`: what many games tell, where the server has said it; `number`: which game this is.
+  // `known`: from many games, once the server has them; `number`: which game this is.
   render(game, turn, palette, known, number) {
     if (this.game !== game) {
       this.game = game;
