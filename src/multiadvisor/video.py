@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.extras import lacking
 from multiadvisor.runs.png import SIGNATURE, pixels
 from multiadvisor.runs.trace import Trace
@@ -196,7 +196,7 @@ def trace_frames(trace: Trace, game: int, turns: Sequence[int] | None = None, ti
     for turn in range(length + 1) if turns is None else turns:
         action = trace.action_text(span.start + turn) if turn < length else "the end"
         score = float(returns[turn] @ weights if trace.gain is None else trace.gain[span][:turn].sum())
-        head = f"{title}turn {turn}: {action}   score {score:g}"
+        head = f"{title}turn {turn}: {short(action, 48)}   score {score:g}"
         lines = []
         for term, part in zip(terms, members, strict=True):
             now = float(rewards[turn, part].sum()) if turn < length else 0.0

@@ -248,3 +248,24 @@ def test_continuous_environments_of_gymnasium_have_names():
     env = gymnasium.make("Pendulum-v1")
     assert action_names(env, 1, box=True) == ("torque",)
     assert observation_names(env) == ("cos theta", "sin theta", "angular velocity")
+
+
+def test_observations_in_parts_are_reported_as_well():
+    class Parts(Pair):
+        def see(self):
+            seen = super().see()
+            return {"place": seen, "twice": np.array([[1.0, 2.0]]) * seen}
+
+        def reset(self, seed=None, options=None):
+            gymnasium.Env.reset(self, seed=seed)
+            self.turn, self.short = 0, False
+            return self.see(), {}
+
+    env = Parts()
+    shape = {"place": gymnasium.spaces.Box(-1, 1, (1,)), "twice": gymnasium.spaces.Box(-2, 2, (1, 2))}
+    env.observation_space = gymnasium.spaces.Dict(shape)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), continuous=SMALL)
+    games = play(agent, 1, 1)
+    assert games.places.shape == (len(games.states), 1)
+    x = float(games.states[2]["place"][0])
+    assert games.label(0, 2) == f"({x:.3g}, {x:.3g}, {2 * x:.3g})"

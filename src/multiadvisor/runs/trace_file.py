@@ -249,6 +249,8 @@ def _tensors(trace: Trace) -> dict[str, np.ndarray]:
             tensors[name] = array
     if trace.taken is not None:
         del tensors["action"]  # which follows from it
+    if trace.goals is not None:  # values of a bank, which has them in single precision
+        tensors["advice"], tensors["goals"] = tensors["advice"].astype(np.float32), trace.goals.astype(np.int32)
     return tensors | ({} if trace.pictures is None else trace.pictures.tensors())
 
 
@@ -382,6 +384,8 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         active, advice = bits("active", total, len(header["wishes"])), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
             raise ValueError("advice")
+        if "goals" in tensors:
+            advice = advice.astype(np.float64)
     optional: dict[str, Any] = {name: tensors.get(name) for name in _OPTIONAL}
     trace = Trace(
         header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],
