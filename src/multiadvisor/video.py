@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.extras import lacking
 from multiadvisor.runs.png import SIGNATURE, pixels
 from multiadvisor.runs.trace import Trace
@@ -194,9 +194,9 @@ def trace_frames(trace: Trace, game: int, turns: Sequence[int] | None = None, ti
     members = [[j for j, pair in enumerate(zip(names, groups, strict=True)) if term in pair] for term in terms]
     most = max(float(np.abs(returns[:, part].sum(axis=1)).max()) for part in members) or 1.0
     for turn in range(length + 1) if turns is None else turns:
-        action = trace.header["actions"][trace.choice[span.start + turn]] if turn < length else "the end"
-        score = float(returns[turn] @ weights)
-        head = f"{title}turn {turn}: {action}   score {score:g}"
+        action = trace.action_text(span.start + turn) if turn < length else "the end"
+        score = float(returns[turn] @ weights if trace.gain is None else trace.gain[span][:turn].sum())
+        head = f"{title}turn {turn}: {short(action, 48)}   score {score:g}"
         lines = []
         for term, part in zip(terms, members, strict=True):
             now = float(rewards[turn, part].sum()) if turn < length else 0.0

@@ -154,6 +154,12 @@ class ContinuousLearner(Staged):
     def _alone_valued(self) -> bool:
         return self.critics == "one" and self.task.n > 1
 
+    @property
+    def tells_entropy(self) -> bool:
+        """Whether some critic tells what is expected of the entropy to come."""
+        mode = MODES[self.critics]
+        return decomposed in (mode.control, mode.beside)
+
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
         alone = None if len(self.seeds) == 1 else ...  # an axis for the only run
@@ -493,7 +499,7 @@ def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
         if focus.speaks is not None or focus.alpha is not None or focus.table is not None:
             raise BadInput(f"focus {focus.name!r} has speaks, alpha or a table, which are for tables: leave them out")
         odd = focus.ended is not None or focus.gamma not in (None, settings.gamma)
-        if own.critics != "shared" and odd and task.n > 1:
+        if MODES[own.critics].control is not decomposed and odd and task.n > 1:
             raise BadInput(
                 f"focus {focus.name!r} has its own gamma or end, which no single critic can represent: choose "
                 "critics='shared' (--critics shared)"
