@@ -144,7 +144,7 @@ def test_what_is_set_up_runs_every_section_of_the_readme_or_the_section_names_th
     for heading in re.findall(r"^## (.+)$", text, re.MULTILINE):
         body = section(text, heading)
         for sign, extra in needs.items():
-            if sign in body and heading != "Where to go on":
+            if sign in body and heading != "Where to go next":
                 assert extra in installed[1].split(",") or f"extra `{extra}`" in body, f"{heading} needs {extra}"
 
 

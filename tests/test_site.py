@@ -1,15 +1,12 @@
-"""The site builds, the gallery is whole, and every public name has an example and its place in the reference."""
+"""The gallery is whole, and every public name has an example and its place in the reference."""
 
 from __future__ import annotations
 
 import doctest
 import importlib.util
 import inspect
-import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,6 @@ import multiadvisor as mad
 from test_documents import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
-MATERIAL = all(importlib.util.find_spec(name) for name in ("mkdocs", "material", "mkdocstrings"))
 
 
 def referred() -> list[str]:
@@ -58,24 +54,3 @@ def test_every_page_is_in_the_navigation() -> None:
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     books = {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert named == pages | books | {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
-
-
-def loads(page: str) -> list[str]:
-    """The addresses of other hosts that a page would load something from; links to click do not count."""
-    found = re.findall(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=[\"']?((?:https?:)?//[^\"'\s>]+)", page)
-    found += re.findall(r"<link\b(?![^>]*rel=[\"']?canonical)[^>]*?\bhref=[\"']?((?:https?:)?//[^\"'\s>]+)", page)
-    return found + re.findall(r"url\([\"']?((?:https?:)?//[^)]+)", page)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not MATERIAL, reason="the extra docs is not installed: `make docs` does, and builds the site")
-def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    pages = sorted((tmp_path / "site").rglob("*.html"))
-    assert len(pages) > 40
-    for page in [*pages, *(tmp_path / "site").rglob("*.css")]:
-        assert loads(page.read_text("utf-8")) == [], page.name
-    assert (tmp_path / "site" / "search" / "search_index.json").stat().st_size > 100_000

@@ -366,18 +366,23 @@ def explain(agent: Any, state: Any, action: str | int | None = None, against: st
     goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
     """
     names, advice = agent.advice(state)
+    # whoever points at goals speaks louder or softer from turn to turn
+    weights = None if agent.task.goals is None else agent._learner.consult(state).weights
     action = _numbered(agent.task, agent.act(state) if action is None else action)
     against = _numbered(agent.task, against)
     here = surroundings(agent, state)
-    found = explain_advised(agent, names, advice, action, against, here, state)
+    found = explain_advised(agent, names, advice, action, against, here, state, weights)
     return dataclasses.replace(found, stuck=greedy_stuck(agent, state)) if here is None else found
 
 
 def explain_advised(
     agent: Any, names: Sequence[str], advice: Any, action: str | int, against: str | int | None,
-    here: Surroundings | None, state: Any = None,
+    here: Surroundings | None, state: Any = None, weights: np.ndarray | None = None,
 ) -> Explanation:  # fmt: skip
-    """Explain advice [m, A] that the agent's advisors of these names gave, in this state where it is known."""
+    """Explain advice [m, A] that the agent's advisors of these names gave, in this state where it is known.
+
+    `weights` [m]: how loudly they were heard; by default each with its own.
+    """
     task, aggregation = agent.task, getattr(agent.settings, "aggregation", "sum")
     foci = {focus.name: (j, focus) for j, focus in enumerate(getattr(agent, "advisors", task.foci))}
     spoken = [foci[name] for name in names]
@@ -392,7 +397,8 @@ def explain_advised(
         voices = agent.voices if hasattr(agent, "voices") else voices_of(task, aggregation)
         voices = voices._replace(of=voices.of[[j for j, _ in spoken]])
     found = explain_advice(
-        names, advice, np.array([focus.weight for _, focus in spoken]), task.actions, action=action, against=against,
+        names, advice, np.array([focus.weight for _, focus in spoken]) if weights is None else weights, task.actions,
+        action=action, against=against,
         groups=[focus.group for _, focus in spoken], task=task.name, first=task.first_action, here=here,
         aggregation=aggregation, voices=voices,
     )  # fmt: skip

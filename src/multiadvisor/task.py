@@ -261,6 +261,8 @@ class Goals:
     """Nothing is tried at random where an advisor with a negative weight expects more than this."""
     mark: Callable[[np.ndarray, int, float], None] | None = None
     """Draws a place into the environment's own picture, with a strength from -1, a fear, to 1, a wish."""
+    label: Callable[[Any], str] | None = None
+    """What people call the state with an observation; None: its numbers."""
     restless: float = 0.0
     """The probability of a random action also without learning: it frees whoever is stuck between two wishes."""
 

@@ -194,8 +194,8 @@ def trace_frames(trace: Trace, game: int, turns: Sequence[int] | None = None, ti
     members = [[j for j, pair in enumerate(zip(names, groups, strict=True)) if term in pair] for term in terms]
     most = max(float(np.abs(returns[:, part].sum(axis=1)).max()) for part in members) or 1.0
     for turn in range(length + 1) if turns is None else turns:
-        action = trace.header["actions"][trace.choice[span.start + turn]] if turn < length else "the end"
-        score = float(returns[turn] @ weights)
+        action = trace.action_text(span.start + turn) if turn < length else "the end"
+        score = float(returns[turn] @ weights if trace.gain is None else trace.gain[span][:turn].sum())
         head = f"{title}turn {turn}: {action}   score {score:g}"
         lines = []
         for term, part in zip(terms, members, strict=True):

@@ -83,6 +83,28 @@ def test_rewards_of_each_term_and_lines_that_are_switched_off(calm: Site) -> Non
         expect(page.get_by_role("img", name=name)).to_be_visible()
 
 
+COLOURS = """() => {
+  const [parts, terms] = [{}, {}];
+  for (const one of document.querySelectorAll(".parts li"))
+    parts[one.lastChild.textContent] = getComputedStyle(one).getPropertyValue("--part").trim();
+  const ink = new OffscreenCanvas(1, 1).getContext("2d");
+  for (const one of document.querySelectorAll("#rewards .switch")) {
+    ink.fillStyle = one.querySelector(".swatch").style.borderTopColor;
+    terms[one.querySelector(".name").textContent] = ink.fillStyle;
+  }
+  return [parts, terms];
+}"""
+
+
+def test_an_advisor_has_one_colour_in_bars_and_lines(calm: Site) -> None:
+    """Lines are darker on a light page, as they are thin: in the dark both are the same."""
+    with calm.tab("turn=1", color_scheme="dark") as page:
+        expect(page.locator("#rewards .switch")).to_have_count(2)
+        parts, terms = page.evaluate(COLOURS)
+        assert parts == terms
+        assert len(set(parts.values())) == 2
+
+
 def test_one_click_leads_to_a_decisive_moment_and_to_where_it_is_stuck(calm: Site) -> None:
     found = calm.explorer.more.insight(entry(calm, 0).id)
     with calm.tab() as page:
@@ -155,7 +177,8 @@ def test_on_a_phone_nothing_overflows_and_axe_finds_nothing(calm: Site, fragment
 
 
 def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_path: Path) -> None:
-    training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(3, 200, 2), out=tmp_path / "run")
+    agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", alpha=0.5, seed=1)
+    training = Training(agent, Schedule(3, 200, 2), out=tmp_path / "run")
     training.by_advisor = True
     with locked(tmp_path / "run", LOCK):
         training.save()
@@ -167,13 +190,18 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
             card = page.locator("#training")
             expect(card).to_contain_text("Training: ")
             expect(card).to_contain_text("0 of 600 transitions")
+            expect(page.locator("main")).to_contain_text(
+                "The curves begin when the first epoch of the training is saved."
+            )
             training.run(lambda turns, epoch: log.advance() if epoch is None else log.epoch(epoch))
             expect(card).to_contain_text("600 of 600 transitions (100%)")
             expect(card).to_contain_text("3 of 3")
+            expect(card).to_contain_text("Stuck after 600 transitions: stands still since turn 0 (50 turns)")
             card.get_by_label("Curve").select_option("returns")
             returns = training.epochs[-1]["advisors"]
             expect(card.get_by_role("button", name=next(iter(returns)))).to_be_visible()
             until(page, "Object.values(explorer.extras.watch.newest)[0] > 0")
+            expect(page.get_by_role("img", name="Score of two-goal by ")).to_be_visible()
             card.get_by_label("Curve").select_option("influence")
             expect(card.get_by_role("img", name="Influence of each term after 600 transitions: ")).to_be_visible()
             card.get_by_role("button", name="Latest game").click()

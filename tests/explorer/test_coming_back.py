@@ -96,7 +96,7 @@ def test_back_leads_to_the_last_view(calm: Site) -> None:
         page.keyboard.press("2")
         page.keyboard.press(".")
         until(page, "explorer.store.state.turn", 5)
-        page.keyboard.press("3")
+        page.keyboard.press("4")
         until(page, "explorer.store.state.view", "gallery")
         for view, turn in (("compare", 5), ("game", 4)):
             page.go_back()

@@ -52,6 +52,11 @@ def test_png_csv_and_html_from_the_page(served: Site, browser: Any, tmp_path: Pa
         shown = [float(rows[turn][f"Q {name}"]) for name in entry.agent.task.actions]
         assert shown == pytest.approx(entry.agent.preferences(trace.states(game)[turn]).tolist(), abs=1e-9)
         assert rows[turn]["action"] == entry.agent.task.actions[int(trace.action[turn])]
+    paid = trace.rewards(game)  # [turns, n]
+    for group in ("ghosts", "fruits"):
+        members = [j for j, focus in enumerate(entry.agent.task.foci) if focus.group == group]
+        shown = [float(row[f"paid {group}"]) for row in rows]
+        assert shown == pytest.approx(paid[:, members].sum(axis=1).tolist())
     check_it_plays(browser, tmp_path, file, served)
 
 
@@ -141,7 +146,7 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("2")
     expect(page.locator("main")).to_contain_text(re.compile(r"They (never )?part|Two runs are needed"))
-    page.keyboard.press("3")
+    page.keyboard.press("4")
     expect(page.locator("main")).to_contain_text("needs the library")
     page.keyboard.press("1")
     expect(page.get_by_role("heading", name="Why this action")).to_be_visible()

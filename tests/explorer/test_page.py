@@ -135,7 +135,7 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         press("Tab")
         press("Space")
         is_now(muted=[0, 1])
-        for key, view in (("2", "compare"), ("3", "gallery"), ("4", "learning"), ("1", "game")):
+        for key, view in (("2", "compare"), ("4", "gallery"), ("5", "learning"), ("1", "game")):
             press(key)
             is_now(view=view)
         expect(page.locator("#live")).to_contain_text("Turn 1.")
@@ -149,8 +149,10 @@ def test_a_checkbox_keeps_only_the_space_bar(calm: Site) -> None:
         until(page, "explorer.store.state.turn", 5)
         page.keyboard.press("Space")
         until(page, "[explorer.store.state.arrows, explorer.player.playing]", [True, False])
-        page.keyboard.press("3")
-        until(page, "explorer.store.state.view", "gallery")
+        for key, view in enumerate(("game", "compare", "agents", "gallery", "learning"), 1):
+            page.keyboard.press(str(key))
+            until(page, "explorer.store.state.view", view)
+            expect(page.locator("#views [aria-current]")).to_have_text(view.capitalize())
 
 
 def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm: Site) -> None:

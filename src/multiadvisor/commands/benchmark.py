@@ -24,6 +24,7 @@ KINDS = {
     "act": ("act", "how long act, advice and explain take, with up to 7,700 active advisors"),
     "explain": ("explain", "how long explanations take, with up to 10,000 advisors"),
     "watch": ("watch", "what it costs a training that a page follows it"),
+    "stuck": ("stuck", "how often the detector of stuck games is right, by agents of known worlds (--rounds of each)"),
     "sweep": ("sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }
 

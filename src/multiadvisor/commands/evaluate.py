@@ -203,9 +203,10 @@ def _side_by_side(results: list[dict[str, Any]]) -> str:
 
 
 def _cells(said: dict[str, Any]) -> list[str]:
-    known = said["calibration"]
+    known, drives = said["calibration"], said["influence"]
+    share = drives.get("push", drives["changed"])
     return [
         number(said["return"]),
-        f"{said['influence']['changed']:.0%}",
+        "" if share is None else f"{share:.0%}",
         number(None if known is None else known["bias"]),
     ]

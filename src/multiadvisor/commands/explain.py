@@ -52,12 +52,14 @@ def run(arguments: Sequence[str]) -> int:
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run, given.named)
-    if agent.task.continuous:
+    if agent.task.continuous and trace is None:
         return _continuous(agent, given)
-    if given.against is not None:
+    if given.against is not None and not agent.task.continuous:
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
-    if agent.task.goals is not None:
+    if agent.task.goals is not None and trace is None:
         return _pointing(agent, given)
+    if given.out is not None and agent.task.continuous:
+        raise BadInput("--out is for a finite choice of actions: leave it out")
     if trace is None:
         _, trace = record_evaluation(agent, given.game + 1, given.seed or 0)
     found = explain_turn(agent, trace, given.game, given.turn, given.against)
@@ -78,9 +80,8 @@ def _pointing(agent: Any, given: Any) -> int:
     """Explain a turn of an agent whose advisors point at goals."""
     from multiadvisor.agent import bank_of
 
-    for flag, value in (("--trace", given.trace), ("--out", given.out)):
-        if value is not None:
-            raise BadInput(f"{flag} is for advisors with tables of their own: leave it out")
+    if given.out is not None:
+        raise BadInput("--out is for advisors with tables of their own: leave it out, or name a --trace")
     seed, task = given.seed or 0, agent.task
     step = bank_of(agent).state_at(seed, given.game, given.turn)
     found = agent.explain(step.before, task.first_action + step.action, given.against)
@@ -94,9 +95,8 @@ def _continuous(agent: Any, given: Any) -> int:
     """Explain an action that is a list of numbers; --against names another one."""
     from multiadvisor.explain_actor import state_at
 
-    for flag, value in (("--trace", given.trace), ("--out", given.out)):
-        if value is not None:
-            raise BadInput(f"{flag} is for a finite choice of actions: leave it out")
+    if given.out is not None:
+        raise BadInput("--out is for a finite choice of actions: leave it out")
     try:
         against = None if given.against is None else [float(part) for part in given.against.split(",")]
     except ValueError:

@@ -104,6 +104,7 @@ def run(arguments: Sequence[str]) -> int:
         training = begin(
             task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
         )  # fmt: skip
+        training.notices = True
         say("" if training.epochs else task.note)  # once in the life of a run
         total = schedule.epochs * schedule.transitions - training.agent.turns
         logs = _logs(given, training)
@@ -128,6 +129,9 @@ def run(arguments: Sequence[str]) -> int:
             for log in logs:
                 log.close()
     result = training.result()
+    stuck = training.stuck_at_the_end()
+    if stuck is not None:
+        result["stuck"] = stuck
     text = _table(task, training.epochs)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
     text += f"\nsaved in {given.out}" if given.out else ""
@@ -135,8 +139,18 @@ def run(arguments: Sequence[str]) -> int:
         text += "\nthe best, epoch {epoch} with a score of {score:.2f}, in {folder}/best".format(
             **training.best, folder=given.out
         )
-    show(result, given.json, text)
+    show(result, given.json, text + _trouble(training.epochs, stuck))
     return 0
+
+
+def _trouble(epochs: list[dict[str, Any]], stuck: dict[str, Any] | None) -> str:
+    """Whether the agent is stuck at the end, or was on the way, as a line more."""
+    from multiadvisor.runs.noticing import in_words
+
+    if stuck is not None:
+        return f"\nstuck after the last epoch: {in_words(stuck)}"
+    known = [epoch for epoch in epochs if "stuck" in epoch]
+    return f"\nit was stuck after epoch {known[-1]['epoch']}, and is not now" if known else ""
 
 
 def _live(training: Training) -> Any:

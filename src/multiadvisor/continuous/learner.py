@@ -154,6 +154,12 @@ class ContinuousLearner(Staged):
     def _alone_valued(self) -> bool:
         return self.critics == "one" and self.task.n > 1
 
+    @property
+    def tells_entropy(self) -> bool:
+        """Whether some critic tells what is expected of the entropy to come."""
+        mode = MODES[self.critics]
+        return decomposed in (mode.control, mode.beside)
+
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
         alone = None if len(self.seeds) == 1 else ...  # an axis for the only run

@@ -11,12 +11,13 @@ from typing import Any
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Entry, Library, _entry
 from multiadvisor.insight.games import play_each
-from multiadvisor.insight.influence import influence
+from multiadvisor.insight.report import drives
+from multiadvisor.insight.stuck import find_stuck
 from multiadvisor.runs.live import read_live
 from multiadvisor.runs.training import LOCK
 from multiadvisor.storage.lock import holder_of
 
-_CHEAP = 40  # advisors whose influence is told while training goes on
+_CHEAP = 40  # advisors whose influence is told while training goes on; of more, that of their groups
 _LONGEST = 500  # turns of the game by which it is told
 _WAIT = 0.2  # seconds
 
@@ -31,7 +32,7 @@ def wait_for_run(folder: Path) -> None:
 
 
 class Followed:
-    """One run: which checkpoint was seen last, and what its influence was from one to the next."""
+    """One run: which checkpoint was seen last, and what a game of each told."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry, self.version = entry, 0
@@ -68,21 +69,19 @@ class Followed:
         return self._told != self.version and not self._lock.locked()
 
     def tell(self, draws: int) -> None:
-        """The influence of each term in one game of the newest checkpoint, once for each of these."""
+        """One game of each new checkpoint, once: the influence of each term, and whether it is stuck."""
         with self._lock:
             if self._told == self.version:
                 return
             self._told = self.version
             try:
                 agent = self.entry.agent
-                if len(agent.advisors) > _CHEAP or agent.task.continuous:
-                    return
                 games = play_each(agent, [0], draws, _LONGEST)
-                found = influence(games.advice, games.heard, games.voices, games.choice)
             except BadInput:
                 return
-            shares = dict(zip(games.names, found.changed.tolist(), strict=True))
-            self.influence.append({"turns": agent.turns, "influence": shares})
+            found = drives(games, _CHEAP)
+            seen: dict[str, Any] = {"turns": agent.turns, "stuck": "".join(map(str, find_stuck(games)))}
+            self.influence.append(seen if found is None else seen | {"influence": found})
 
     def as_dict(self, since: int) -> dict[str, Any]:
         """What the page draws; lines from number `since` on."""

@@ -100,12 +100,6 @@ class Library:
             if below or found:
                 return
         entry = _entry(folder, name or str(folder), self.named)
-        if name is None and entry.agent.task.goals is not None:
-            # what was named must be whole; what lies in a folder is loaded when looked at
-            raise BadInput(
-                f"{str(folder)!r} is of {entry.task['name']!r}, whose advisors point at other goals from turn to turn, "
-                "which the page does not show: make a video with `multiadvisor evaluate RUN --video FILE`"
-            )
         self.entries[entry.id] = entry
 
     def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:

@@ -20,7 +20,7 @@ LEAST = 16
 """A game that has been in the same places for fewer turns than this may just be slow."""
 REPEATS = 4
 """So often, on average, the places come again; where the same action leads to different ones, so often as ..."""
-REPEATS_BY_CHANCE = 16
+REPEATS_BY_CHANCE = 40
 """... this: an environment that moves by chance comes back to many places without being stuck."""
 _SELDOM = 0.02  # of the turns: where it has been less often is on the way
 _SURE = 0.9  # the share of turns in which the same action in the same place leads to the same place
@@ -32,7 +32,7 @@ _PAYS = 1e-9  # relative: what a way round earns by rounding alone
 class Rest(NamedTuple):
     """Turns of one game that are spent in a few places."""
 
-    since: int  # the first turn from which on it is in these places only, ...
+    since: int  # the first turn from which on it is in these places but for short excursions, ...
     until: int  # ... and the first one in which it no longer is: the number of turns where it stays to the end
     places: tuple[int, ...]  # in the order they are met
     kind: str
@@ -41,11 +41,11 @@ class Rest(NamedTuple):
 def resting(
     walk: np.ndarray, choice: np.ndarray, gain: np.ndarray, finished: bool, progress: np.ndarray | None = None
 ) -> Rest | None:
-    """The last rest of a game; None where there is none.
+    """The rest in which a game ends, or the longest one; None where there is none.
 
     walk [L + 1] are its places, choice [L] its actions, gain [L] what each turn earned, all weighted and summed, and
-    progress [L] bool the turns in which something was done for good. A rest that such a turn ended counts where it took
-    a third of the game.
+    progress [L] bool the turns in which something was done for good. Rests that such turns ended count where they took
+    a third of the game together.
 
     >>> still = np.zeros(30, int)
     >>> resting(np.concatenate([[7, 8], still]), np.ones(31, int), np.zeros(31), finished=False)
@@ -58,65 +58,65 @@ def resting(
     length = len(choice)
     done = [] if progress is None else np.flatnonzero(progress[:-1]).tolist()
     ends = [length, *(turn + 1 for turn in reversed(done))]
+    rests = []
     for end, start in zip(ends, [*ends[1:], 0], strict=True):
         rest = _rest(walk[start : end + 1], choice[start:end], gain[start:end])
-        if rest is not None and (end == length or 3 * (rest.until - rest.since) >= length):
-            return rest._replace(since=rest.since + start, until=rest.until + start)
-    return None
+        if rest is not None:
+            rests.append(rest._replace(since=rest.since + start, until=rest.until + start))
+            if end == length:
+                return rests[0]
+    lengths = [rest.until - rest.since for rest in rests]
+    return rests[lengths.index(max(lengths))] if rests and 3 * sum(lengths) >= length else None
 
 
 def _rest(walk: np.ndarray, choice: np.ndarray, gain: np.ndarray) -> Rest | None:
     """The rest in which these turns end; what leads out of it at the very end is left off."""
-    length, window = len(choice), LEAST
+    dry = _unpaid_from(walk, gain)
+    walk, choice = walk[dry:], choice[dry:]
+    length = len(choice)
     if length < LEAST:
         return None
-    while True:
-        window = min(window, length)
-        inside, times = np.unique(walk[length - window : length], return_counts=True)
-        if len(inside) * REPEATS <= window:
-            break
-        if window == length:
-            return None
-        window *= 2
-    core = inside[times >= max(2.0, _SELDOM * window)]
-    here, there = np.isin(walk[:length], core), np.isin(walk[:length], inside)
-    if not here.any():
+    _, which, times = np.unique(walk[:length], return_inverse=True, return_counts=True)
+    often = times[which.reshape(-1)] >= max(REPEATS, _SELDOM * length)  # [L] bool
+    since = _since(often)
+    if since is None:
         return None
-    until = int(np.flatnonzero(here)[-1]) + 1
-    outside = np.flatnonzero(~there[:until])
-    since = int(outside[-1]) + 1 if len(outside) else 0
-    while since < until and not here[since] and walk[since] not in walk[since + 1 : until]:
-        since += 1  # the last of the way there
-    since = _earlier(walk[:until], since)
-    if until - since < LEAST or _earns(walk[since : until + 1], gain[since:until]):
+    until = int(np.flatnonzero(often)[-1]) + 1
+    seen, counts = np.unique(walk[since:until], return_counts=True)
+    core = seen[counts >= max(2.0, _SELDOM * (until - since))]
+    if until - since < max(LEAST, REPEATS * len(seen)):
         return None
-    places = tuple(dict.fromkeys(walk[since:until].tolist()))
     certain = _certain(walk[since : until + 1], choice[since:until])
-    if not certain and len(places) > 1 and len(places) * REPEATS_BY_CHANCE > until - since:
+    if not certain and len(core) > 1 and len(core) * REPEATS_BY_CHANCE > until - since:
         return None
-    seen = np.unique(walk[since:until], return_counts=True)[1]
-    often = int((seen >= max(2.0, _SELDOM * (until - since))).sum())
     kinds = {1: "stands still", 2: "goes to and fro"}
-    return Rest(since, until, places, kinds.get(often, "goes in circles" if certain else "wanders about"))
+    kind = kinds.get(len(core), "goes in circles" if certain else "wanders about")
+    return Rest(since + dry, until + dry, tuple(dict.fromkeys(walk[since:until].tolist())), kind)
 
 
-def _earlier(walk: np.ndarray, since: int) -> int:
-    """Since when it comes to nothing but places where it is again and again: swings that die down are a rest, too."""
-    _, which, times = np.unique(walk, return_inverse=True, return_counts=True)
-    seldom = np.flatnonzero(times[which.reshape(-1)][:since] < REPEATS)
-    return int(seldom[-1]) + 1 if len(seldom) else 0
+def _since(often: np.ndarray) -> int | None:
+    """The first turn, in a place where it is often, from which on it never was elsewhere for a third of the time.
+
+    >>> _since(np.array([0, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1], bool))
+    4
+    """
+    ahead = np.concatenate([[0], np.cumsum(np.where(often, 1, -2))])  # [L + 1]
+    lowest = np.minimum.accumulate(ahead[::-1])[::-1]
+    found = np.flatnonzero(often & (ahead[:-1] <= lowest[1:]))
+    return int(found[0]) if len(found) else None
 
 
-def _earns(walk: np.ndarray, gain: np.ndarray) -> bool:
-    """Whether some way from a place back to itself is paid."""
+def _unpaid_from(walk: np.ndarray, gain: np.ndarray) -> int:
+    """The first turn from which on no way from a place back to itself is paid."""
     total = np.concatenate([[0.0], np.cumsum(gain)])  # [L + 1] before each turn
     slack = _PAYS * max(1.0, float(np.abs(gain).sum()))
-    lowest: dict[int, float] = {}
-    for place, so_far in zip(walk.tolist(), total.tolist(), strict=True):
-        if so_far - lowest.get(place, so_far) > slack:
-            return True
-        lowest[place] = min(lowest.get(place, so_far), so_far)
-    return False
+    highest: dict[int, float] = {}
+    for turn in range(len(walk) - 1, -1, -1):
+        place, so_far = int(walk[turn]), float(total[turn])
+        if highest.get(place, so_far) - so_far > slack:
+            return turn + 1
+        highest[place] = max(highest.get(place, so_far), so_far)
+    return 0
 
 
 def _certain(walk: np.ndarray, choice: np.ndarray) -> bool:
@@ -139,7 +139,7 @@ class Stuck:
     """How long it lasted, until it went on or the game was cut off."""
     kind: str
     where: str
-    """The state at that turn, and how many other places there are."""
+    """The state in which it is most of the time, and how many other places there are."""
     holds: dict[str, float]
     """Who speaks for what it does there, against the best action that it never takes there: how much, on average (of
     several that are about as good, the mean)."""
@@ -189,19 +189,25 @@ def _walks(games: Games, game: int) -> list[np.ndarray]:
 
 def _stuck(games: Games, game: int) -> Stuck | None:
     span = games.span(game)
-    choice, gain, progress = games.choice[span], games.gain[span], ends_of_parts(games.active[span])
+    choice, gain, progress = games.moves[span], games.gain[span], ends_of_parts(games.active[span])
     for walk in _walks(games, game):
         rest = resting(walk, choice, gain, bool(games.finished[game]), progress)
         if rest is not None:
             holds, leaves, undecided = _holders(games, span, walk, rest)
             others = len(rest.places) - 1
             near = f" and {others} other place{'' if others == 1 else 's'}" if others else ""
-            where = games.label(game, rest.since) + near
+            where = games.label(game, _most_often(walk, rest)) + near
             turns = rest.until - rest.since
             return Stuck(
                 game, rest.since, turns, rest.kind, where, holds, leaves, _way_out(games, holds, leaves, undecided)
             )
     return None
+
+
+def _most_often(walk: np.ndarray, rest: Rest) -> int:
+    """The first turn in the place where most turns of a rest are spent."""
+    turns = walk[rest.since : rest.until].tolist()
+    return rest.since + turns.index(max(rest.places, key=turns.count))
 
 
 def _holders(
@@ -214,7 +220,7 @@ def _holders(
     total, counted, tied = np.zeros(len(games.advisors)), 0, 0
     for turn in here[-256:].tolist():
         at = span.start + turn
-        never = np.setdiff1d(np.arange(len(games.task.actions)), taken[int(walk[turn])])
+        never = np.setdiff1d(np.arange(len(games.actions)), taken[int(walk[turn])])
         who = np.flatnonzero(games.heard[at])
         if not len(never) or not len(who):
             continue
@@ -253,4 +259,6 @@ def _way_out(games: Games, holds: dict[str, float], leaves: dict[str, float], un
         more = "a larger gamma for " + ", ".join(list(leaves)[:2])
         return f"the way out is worth less than what is feared or paid on it: learn longer, or {more}"
     kept = "explore more (epsilon)" if tables else "explore longer (epsilon_turns)"
+    if settings.continuous is not None:
+        kept = "leave more to chance (temperature)"
     return f"nobody sees a way out that pays: learn longer, {kept}, or raise gamma (it is {settings.gamma:g})"

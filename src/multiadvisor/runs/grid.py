@@ -22,10 +22,10 @@ from multiadvisor.extras import require
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import NETWORKS, Schedule, Settings, whole_number
-from multiadvisor.task import BY_ADVISOR
+from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.board import read_maze
 from multiadvisor.worlds.components import refuse_numbers_for_names
-from multiadvisor.worlds.registry import FILES
+from multiadvisor.worlds.registry import FILES, USUAL
 
 FORMAT = 1
 SECTIONS = ("options", "settings", *NETWORKS, *BY_ADVISOR, "schedule")
@@ -141,6 +141,7 @@ class Grid:
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
+                refuse_unheard(task, config)
                 notes += [task.note] if task.note else []
                 if settings.deep is not None or task.continuous:
                     require("deep")
@@ -178,6 +179,18 @@ class Grid:
         ):
             raise broken
         return grid
+
+
+def refuse_unheard(task: Task, config: dict[str, Any]) -> None:
+    """Refuse a task with defaults of its own that its registration does not tell: a run's data are made before it."""
+    given = {*config.get("settings", {}), *config.get("schedule", {})}
+    told = USUAL.get(config["task"], {}).items()
+    own = [name for name, value in task.usual.items() if (name, value) not in told]
+    if missing := [name for name in own if name not in given]:
+        raise BadInput(
+            f"{missing[0]} of task {task.name!r} is usually {task.usual[missing[0]]!r}, which a sweep would not know: "
+            "write it into the grid, or register the task with usual=..."
+        )
 
 
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.logs import MEASURES
+from multiadvisor.runs.noticing import in_words
 from multiadvisor.runs.training import LIVE, Training
 from multiadvisor.storage.files import open_regular
 from multiadvisor.task import Task
@@ -81,6 +82,8 @@ class LiveLog:
         found = {_KEYS.get(name, name): epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
         if epoch.get("advisors"):
             found["returns"] = by_term(self._training.agent.task, epoch["advisors"])
+        if "looked" in epoch:
+            found["stuck"] = in_words(epoch["stuck"]) if "stuck" in epoch else ""
         self._tell(time.monotonic() - self._since, found)
 
     def _tell(self, now: float, more: dict[str, Any]) -> None:
@@ -121,9 +124,13 @@ def read_live(folder: Path) -> dict[str, Any] | None:
             lines.pop()
         if line.get("kind") == "multiadvisor live":
             head = line
-        elif all(_is_number(line[name]) for name in _NUMBERS if name in line) and all(
-            isinstance(line.get(name, {}), dict) and all(map(_is_number, line.get(name, {}).values()))
-            for name in ("returns", "losses")
+        elif (
+            all(_is_number(line[name]) for name in _NUMBERS if name in line)
+            and all(
+                isinstance(line.get(name, {}), dict) and all(map(_is_number, line.get(name, {}).values()))
+                for name in ("returns", "losses")
+            )
+            and isinstance(line.get("stuck", ""), str)
         ):
             lines.append(line)
     return None if head is None else {"head": head, "lines": lines}

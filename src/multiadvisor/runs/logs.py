@@ -43,7 +43,7 @@ def figures(epoch: dict[str, Any]) -> dict[str, float]:
 
 def room_for_advisors(task: Task, epochs: int) -> bool:
     """Whether the record of a run has room for every advisor's return in every epoch."""
-    return epochs * (len(MEASURES) + 3 + task.n) <= MOST_ENTRIES
+    return epochs * (len(MEASURES) + 8 + task.n) <= MOST_ENTRIES  # and some for what is seen of being stuck
 
 
 class CsvLog:

@@ -20,11 +20,13 @@ from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settl
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
+from multiadvisor.runs.noticing import allowance, is_look, look
 from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
+from multiadvisor.worlds.registry import USUAL
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
@@ -82,6 +84,9 @@ class Training:
     """Whether the epoch with the best score is kept too, in a folder of its own within the run's."""
     best: dict[str, Any] | None = None
     """That epoch's number and score: `epoch` and `score`."""
+    notices: bool = False
+    """Whether it is looked for games that get stuck, now and then and at the end."""
+    _seen: Evaluation | None = None  # of the last epoch
 
     def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
@@ -121,8 +126,17 @@ class Training:
     def _look(self, number: int) -> dict[str, Any]:
         if self.schedule.games == 0:
             return {"epoch": number, **dict.fromkeys(MEASURES)}
-        seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
-        return {"epoch": number, **_figures(seen), **({"advisors": seen.advisors} if self.by_advisor else {})}
+        seen = self._seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
+        returns = {"advisors": seen.advisors} if self.by_advisor else {}
+        found = look(self.agent, number, seen.played, allowance(self.agent, self.epochs)) if self.notices else None
+        return {"epoch": number, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
+
+    def stuck_at_the_end(self) -> dict[str, Any] | None:
+        """The first game of the last epoch that did not end by itself, where it is stuck."""
+        if not self.notices or not self.epochs or "looked" in self.epochs[-1] or self._seen is None:
+            return self.epochs[-1].get("stuck") if self.epochs else None
+        found = look(self.agent, len(self.epochs), self._seen.played)
+        return None if found is None else found.as_dict().get("stuck")
 
     def _keep_best(self) -> bool:
         """Keep the last epoch, where its score is the best so far; of equal ones the first stays."""
@@ -182,9 +196,11 @@ def _is_epoch(given: Any, number: int) -> bool:
     if not isinstance(given, dict) or type(given.get("epoch")) is not int or given["epoch"] != number:
         return False
     returns = given.get("advisors", {})
-    measures = [value for name, value in given.items() if name != "advisors"]
+    beside = {"advisors", "looked", "stuck"}
+    measures = [value for name, value in given.items() if name not in beside]
     return (
-        {*given} - {"advisors"} == {"epoch", *MEASURES}
+        {*given} - beside == {"epoch", *MEASURES}
+        and is_look(given)
         and isinstance(returns, dict)
         and all(value is None or _is_number(value) for value in measures)
         and all(map(_is_number, returns.values()))
@@ -296,7 +312,8 @@ class RunConfig:
                 raise BadInput(f"{key} of a run is {value!r}: give a {'name' if _KEYS[key] is str else 'table'}")
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
-        settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
+        usual = USUAL.get(config["task"], {})
+        settings, schedule = (_from_names(kind, config.get(name, {}), usual) for name, kind in _PARTS.items())
         own = {
             what: {name: finite_number(f"the {one} of {name!r}", value) for name, value in config[what].items()}
             for what, one in BY_ADVISOR.items()
@@ -322,14 +339,15 @@ class RunConfig:
 _PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
 
 
-def _from_names(kind: Any, given: dict[str, Any]) -> Any:
+def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
+    """Settings or a schedule; what is not given is as `usual` for the task, or as ever."""
     known = [item.name for item in dataclasses.fields(kind)]
     for name in given:
         if name not in known:
             raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
         raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
-    return kind(**given)
+    return kind(**{**{name: value for name, value in usual.items() if name in known}, **given})
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
 import { byId, el, onWidth, option, setText } from "./dom.js";
-import { Store } from "./state.js";
+import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
 import { Player } from "./player.js";
@@ -22,8 +22,6 @@ import {
 } from "./exporting.js";
 import { weightsNow } from "./weights.js";
 import { Extras } from "./extras.js";
-
-const VIEWS = { game: "Game", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
 
 class App {
   constructor(source, listing) {
@@ -381,7 +379,10 @@ class App {
     this.extras.training.render(this.listing.runs[state.run], palette);
     this.main.hidden = false;
     this.say("");
-    this.curves.load(this.listing.runs.length);
+    const { newest, training } = this.extras.watch;
+    const checkpoints = Object.values(newest).reduce((sum, version) => sum + version, 0);
+    this.curves.load(`${this.listing.runs.length} ${checkpoints}`);
+    this.curves.training = Object.values(training).some(Boolean);
     this.curves.render(state.measure, palette, isDark(state.theme));
     return "";
   }

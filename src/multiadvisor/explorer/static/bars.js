@@ -2,11 +2,12 @@
 // part has a number and a colour of its own, and the list below the bars says whose it is.
 
 import { el, gapText, setText, signed, widthOf } from "./dom.js";
-import { bestActions, hearPart } from "./maths.js";
+import { huesOf } from "./hues.js";
+import { axisText } from "./lines.js";
+import { bestActions, hearPart, normalisedShare } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const LISTED_PLAYING = 24; // advisors that are listed while it plays
-const HUES = 8; // colours of parts, as in the style sheet
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
 
 const COMPASS = { N: "North", S: "South", W: "West", E: "East" };
@@ -24,20 +25,20 @@ export function actionWord(name) {
   return COMPASS[name] || name;
 }
 
-// The parts of a bar. What adds up is split: large groups together, the others one by one. What does not, as a maximum,
-// is one part; of an aggregation from elsewhere only the whole is known.
+// The parts of a bar. What adds up is split: large groups together, the others one by one; so is a sum that is then
+// normalised. What does not, as a maximum, is one part; of an aggregation from elsewhere only the whole is known.
 function partsOf(run) {
   if (!run.known) return [{ label: run.aggregation, members: new Set(), voice: -1 }];
   return run.voices.parts.flatMap(({ name, additive }, voice) => {
     const heard = (j) => run.voices.of[j] === voice;
-    if (!additive) {
+    if (!additive && name !== "normalised") {
       const named = run.groups.filter((group) => group.members.some(heard)).map((group) => group.name);
       const label = named.length > 3 ? name : `${name} of ${named.join(", ")}`;
       return [{ label, members: new Set(run.names.map((_, j) => j).filter(heard)), voice }];
     }
     return run.groups.flatMap((group) => {
       const members = group.members.filter(heard);
-      return members.length > TOGETHER
+      return members.length > (run.pointing ? 0 : TOGETHER)
         ? [{ label: group.name, members: new Set(members), voice }]
         : members.map((j) => ({ label: run.names[j], members: new Set([j]), voice }));
     });
@@ -51,7 +52,8 @@ function valuesOf(frame, shown) {
   const each = shown.map(({ members, voice }) => {
     const part = parts.find((one) => one.number === voice);
     const only = part ? part.at.map((_, k) => k).filter((k) => members.has(advisors[part.at[k]])) : [];
-    return only.length ? hearPart(game.table, run.A, part, rows, only) : new Float64Array(run.A);
+    if (!only.length) return new Float64Array(run.A);
+    return (part.name === "normalised" ? normalisedShare : hearPart)(game.table, run.A, part, rows, only);
   });
   return run.actions.map((_, a) => each.map((own) => own[a]));
 }
@@ -89,7 +91,8 @@ export class Bars {
     this.body = el("div", { class: "bars" });
     this.all = el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Every advisor's values" });
     this.open = el("details", { class: "more" }, el("summary", {}, "Every advisor"), this.all);
-    this.root = el("div", {}, this.body, this.open);
+    this.numbers = new ActionNumbers();
+    this.root = el("div", {}, this.numbers.root, this.body, this.open);
     this.run = null;
   }
 
@@ -104,7 +107,11 @@ export class Bars {
       this.parts = [...kept, { label: `${rest.size} more`, members: rest, voice }];
     }
     this.several = this.parts.length > 1;
-    const hueOf = (p) => (this.several ? ` part-${p % HUES}` : "");
+    const hues = huesOf(
+      run,
+      this.parts.map(({ label }) => label),
+    );
+    const hueOf = (p) => (this.several ? ` part-${hues[p]}` : "");
     this.rows = run.actions.map((name, a) => {
       const segments = this.parts.map((part, p) =>
         el("span", { class: `segment${hueOf(p)}`, title: part.label }, el("span", { class: "inside" })),
@@ -147,6 +154,7 @@ export class Bars {
   render(frame, playing = false) {
     const { run, total, advisors, action } = frame;
     if (run !== this.run) this.build(run);
+    this.numbers.render(frame);
     const sums = valuesOf(frame, this.parts);
     let low = 0;
     let high = 0;
@@ -199,12 +207,18 @@ export class Bars {
       const wins = best.includes(a);
       const words = [];
       if (a === action) words.push(frame.explored ? "explored" : "done");
+      if (run.continuous) {
+        // the middle is no action that it could have picked
+        setText(row.tag, a === action ? "done" : advisors.length ? gapText(total[a] - total[0]) : "");
+        return;
+      }
       if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const heard = run.plain ? "" : `Heard by ${run.aggregation}. `;
+    const middle = "Of real numbers there is no list of other actions: the middle of all stands for them. ";
+    const heard = run.continuous ? middle : run.plain ? "" : `Heard by ${run.aggregation}. `;
     const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
@@ -213,13 +227,15 @@ export class Bars {
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }
 
-  renderAll({ run, advisors, advice }, most) {
+  renderAll({ run, game, advisors, advice, rows }, most) {
+    const { push } = game.arrays;
     if (!this.table) {
       const head = el(
         "tr",
         {},
         el("th", { scope: "col" }, "advisor"),
         run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
+        push ? el("th", { scope: "col" }, "share of the push") : null,
       );
       this.lines = el("tbody");
       this.table = el("table", { class: "numbers" }, el("thead", {}, head), this.lines);
@@ -235,6 +251,7 @@ export class Bars {
           {},
           el("th", { scope: "row" }),
           run.actions.map(() => el("td", { class: "share" })),
+          push ? el("td") : null,
         ),
       );
     while (this.lines.children.length > order.length) this.lines.lastChild.remove();
@@ -249,6 +266,39 @@ export class Bars {
         cell.classList.toggle("negative", advice[i][a] < 0);
         cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / largest)}%`);
       }
+      if (push) setText(line.lastChild, Number.isNaN(push[rows[i]]) ? "" : `${Math.round(100 * push[rows[i]])}%`);
+    });
+  }
+}
+
+// An action that is real numbers: each with its name, between its bounds.
+export class ActionNumbers {
+  constructor() {
+    this.root = el("dl", { class: "action-numbers", "aria-label": "The action" });
+    this.run = null;
+  }
+
+  render({ run, game, turn }) {
+    this.root.hidden = !run.continuous;
+    if (!run.continuous) return;
+    const { names, low, high } = run.numbers;
+    if (run !== this.run) {
+      this.run = run;
+      this.rows = names.map((name, k) => {
+        const dot = el("span", { class: "dot" });
+        const range = `${name}, from ${axisText(low[k])} to ${axisText(high[k])}`;
+        const number = el("span", { class: "number" });
+        const lane = el("span", { class: "range", "aria-hidden": "true" }, el("span", { class: "middle" }), dot);
+        return { dot, number, root: el("div", { title: range }, el("dt", {}, name), el("dd", {}, lane, number)) };
+      });
+      this.root.replaceChildren(...this.rows.map((row) => row.root));
+    }
+    const over = turn >= game.turns;
+    const numbers = over ? null : game.numbersOf(turn);
+    this.rows.forEach(({ dot, number }, k) => {
+      dot.hidden = over;
+      if (!over) dot.style.left = `${(100 * (numbers[k] - low[k])) / (high[k] - low[k])}%`;
+      setText(number, over ? "" : signed(numbers[k], 3));
     });
   }
 }

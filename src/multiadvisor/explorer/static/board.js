@@ -3,6 +3,8 @@
 import { bestActions } from "./maths.js";
 import { heatColour, scaleOf } from "./colours.js";
 
+const ROUNDED = 24; // pixels: the corners of smaller cells are not seen
+
 function roundedCell(context, x, y, size, radius) {
   context.beginPath();
   context.roundRect(x, y, size, size, radius);
@@ -61,31 +63,41 @@ function drawUnknown(context, x, y, size, palette) {
   context.restore();
 }
 
-function drawChevron(context, x, y, [down, right], size, reach, palette, strong) {
+// Adds an arrow to the path: a chevron towards where the action leads, a ring where it leads nowhere.
+function addChevron(path, x, y, [down, right], size, reach) {
+  const long = Math.hypot(down, right);
+  if (long === 0) {
+    path.moveTo(x + size * 0.3, y);
+    path.arc(x, y, size * 0.3, 0, 2 * Math.PI);
+    return;
+  }
+  const [sin, cos] = [down / long, right / long];
+  const [tip, wing] = [size * reach, size * 0.1];
+  const put = (how, along, across) => path[how](x + along * cos - across * sin, y + along * sin + across * cos);
+  put("moveTo", tip - wing, -wing);
+  put("lineTo", tip, 0);
+  put("lineTo", tip - wing, wing);
+}
+
+function drawChevrons(context, path, size, palette, strong) {
   context.save();
-  context.translate(x, y);
   context.strokeStyle = palette.ink;
   context.globalAlpha = strong ? 0.95 : 0.62;
   context.lineWidth = Math.max(1.25, size * (strong ? 0.075 : 0.05));
   context.lineCap = "round";
   context.lineJoin = "round";
-  context.beginPath();
-  if (down === 0 && right === 0) context.arc(0, 0, size * 0.3, 0, 2 * Math.PI);
-  else {
-    context.rotate(Math.atan2(down, right));
-    const tip = size * reach;
-    const wing = size * 0.1;
-    context.moveTo(tip - wing, -wing);
-    context.lineTo(tip, 0);
-    context.lineTo(tip - wing, wing);
-  }
-  context.stroke();
+  context.stroke(path);
   context.restore();
 }
 
-function drawFruit(context, x, y, size, palette) {
+// All fruit at once, as there may be a thousand.
+function drawFruits(context, centres, size, palette) {
+  const radius = Math.max(1.6, size * 0.13);
   context.beginPath();
-  context.arc(x, y, Math.max(1.6, size * 0.13), 0, 2 * Math.PI);
+  for (const [x, y] of centres) {
+    context.moveTo(x + radius, y);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+  }
   context.fillStyle = palette.fruit;
   context.fill();
   context.lineWidth = Math.max(1, size * 0.035);
@@ -202,8 +214,11 @@ export function drawStill(context, size, what) {
   grid.cells.forEach(([row, column], cell) => {
     const unknown = Number.isNaN(what.heights[cell]);
     context.fillStyle = what.heat && !unknown ? heatColour(what.heights[cell], scale, palette) : palette.floor;
-    roundedCell(context, column * size + 0.75, row * size + 0.75, size - 1.5, size * 0.1);
-    context.fill();
+    if (size < ROUNDED) context.fillRect(column * size + 0.75, row * size + 0.75, size - 1.5, size - 1.5);
+    else {
+      roundedCell(context, column * size + 0.75, row * size + 0.75, size - 1.5, size * 0.1);
+      context.fill();
+    }
     if (what.heat && unknown) drawUnknown(context, column * size + 0.75, row * size + 0.75, size - 1.5, palette);
   });
   drawTiles(context, run, size, palette);
@@ -223,17 +238,24 @@ export function drawStill(context, size, what) {
   }
   if (what.ways) drawWays(context, centre, what.ways, size, palette);
   if (what.arrows) {
+    const [strong, tied] = [new Path2D(), new Path2D()];
     grid.cells.forEach((_, cell) => {
       if (Number.isNaN(what.heights[cell])) return;
       const best = bestActions(what.landscape, cell * A, A);
       if (best.length === A && A > 1 && what.heights[cell] === 0) return; // nobody has anything to say here
       const [x, y] = centre(cell);
-      for (const a of best) drawChevron(context, x, y, grid.vectors[a], size, 0.42, palette, best.length === 1);
+      for (const a of best) addChevron(best.length === 1 ? strong : tied, x, y, grid.vectors[a], size, 0.42);
     });
+    drawChevrons(context, strong, size, palette, true);
+    drawChevrons(context, tied, size, palette, false);
   }
-  grid.items.forEach((item, k) => {
-    if (game.hasItem(turn, k)) drawFruit(context, ...centre(item.cell), size, palette);
-  });
+  const there = grid.items.filter((_, k) => game.hasItem(turn, k));
+  drawFruits(
+    context,
+    there.map((item) => centre(item.cell)),
+    size,
+    palette,
+  );
   for (const [cell, leads] of what.led || []) drawFrame(context, ...centre(cell), size, palette, leads);
   for (const one of what.attractors || []) drawRing(context, ...centre(one.cell), size, palette, one.stable);
   return scale;

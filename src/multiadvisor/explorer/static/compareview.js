@@ -8,10 +8,16 @@ import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
 
+function sameDone(one, two, turn) {
+  if (!one.run.continuous) return one.action[turn] === two.action[turn];
+  const other = two.numbersOf(turn);
+  return one.numbersOf(turn).every((value, k) => value === other[k]);
+}
+
 // The first turn in which the two do not do the same; -1 where they never part.
 export function firstDivergence(one, two) {
   const turns = Math.min(one.turns, two.turns);
-  for (let turn = 0; turn < turns; turn += 1) if (one.action[turn] !== two.action[turn]) return turn;
+  for (let turn = 0; turn < turns; turn += 1) if (!sameDone(one, two, turn)) return turn;
   return one.turns === two.turns ? -1 : turns;
 }
 
@@ -138,7 +144,7 @@ export class CompareView {
     let text = "They never part.";
     if (fork >= 0) {
       const acts = pair.map(({ run, game }) =>
-        fork < game.turns ? actionPhrase(run.actions[game.action[fork]]) : "is done",
+        fork < game.turns ? actionPhrase(game.did(fork)) : "is done",
       );
       text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }

@@ -92,14 +92,15 @@ export class Curves {
     this.root = el("section", { class: "card wide" }, this.head, this.empty, this.body);
   }
 
-  // The curves are asked for when they are first looked at, and again where runs were added.
-  async load(runs) {
-    if (this.asked === runs) return;
-    this.asked = runs;
+  // The curves are asked for when they are first looked at, and again where runs were added or trained further.
+  async load(key) {
+    if (this.asked === key) return;
+    this.asked = key;
     try {
       this.curves = await this.source.curves();
       const tasks = [...new Set(this.curves.map((curve) => curve.task))];
-      this.charts = tasks.map((task) => new Chart(task));
+      const known = new Map(this.charts.map((chart) => [chart.task, chart]));
+      this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
       this.body.replaceChildren(...this.charts.map((chart) => chart.root));
     } catch (error) {
       this.problem = error.message;
@@ -115,7 +116,9 @@ export class Curves {
     const text = this.problem || (this.curves ? "" : "Loading \u2026");
     const none =
       this.curves && !this.curves.length
-        ? "None of these runs kept a record of its training: `multiadvisor train` keeps one."
+        ? this.training
+          ? "The curves begin when the first epoch of the training is saved."
+          : "None of these runs kept a record of its training: `multiadvisor train` keeps one."
         : "";
     setText(this.empty, text || none);
     this.empty.hidden = !(text || none);

@@ -1,5 +1,6 @@
 // Packs from the server as runs and games: who speaks in which turn, from which rows of the table.
 
+import { signed } from "./dom.js";
 import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice, largest } from "./maths.js";
 
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
@@ -26,6 +27,7 @@ export class Run {
     const { header, arrays } = unpack(buffer, start);
     Object.assign(this, header);
     this.table = arrays.table || null;
+    this.continuous = header.numbers !== null; // its action is compared with the middle of all
     this.n = header.advisors.length;
     this.A = header.actions.length;
     this.names = header.advisors.map((advisor) => advisor.name);
@@ -70,6 +72,9 @@ function groupsOf(advisors) {
   return [...groups.values()];
 }
 
+const FEW = 100; // so many advisors are summed anew in every turn
+const BLOCK = 32;
+
 export class Game {
   constructor(run, buffer, start = 0) {
     const { header, arrays } = unpack(buffer, start);
@@ -89,7 +94,29 @@ export class Game {
       this.paid[turn].push({ advisor: j, value: arrays.reward[k] });
       this.earned[turn] += run.prices[j] * arrays.reward[k];
     }
+    if (arrays.earned) this.earned = arrays.earned; // the environment's own score, which no weights add up to
     this.spoken = new Map();
+  }
+
+  // What is done in a turn, for people.
+  did(turn) {
+    if (!this.run.continuous) return this.run.actions[this.action[turn]];
+    return `(${Array.from(this.numbersOf(turn), (value) => signed(value)).join(", ")})`;
+  }
+
+  // The numbers of an action that consists of such.
+  numbersOf(turn) {
+    const size = this.run.numbers.names.length;
+    return this.arrays.numbers.subarray(turn * size, (turn + 1) * size);
+  }
+
+  // Weights [n] as they are heard in a turn: whoever points at something speaks louder or softer from turn to turn.
+  heard(turn, weights) {
+    if (!this.arrays.voice) return weights;
+    const found = Float64Array.from(weights);
+    const { advisors, rows } = this.speaking(turn);
+    advisors.forEach((j, i) => (found[j] *= this.arrays.voice[rows[i]]));
+    return found;
   }
 
   // The cells of everything that moves.
@@ -154,14 +181,16 @@ export class Game {
     const { advisors } = this.speaking(turn);
     if (!known && turn >= this.turns) return new Float64Array(A);
     if (!known) return this.arrays.preferences.slice(turn * A, (turn + 1) * A);
-    return preferencesOf(this.table, A, heardParts(voices, advisors, weights), this.rowsAt(turn, cell));
+    const parts = heardParts(voices, advisors, this.heard(turn, weights));
+    return preferencesOf(this.table, A, parts, this.rowsAt(turn, cell));
   }
 
   // The weighted advice of everyone who speaks.
   advice(turn, weights, cell = null) {
     const { advisors } = this.speaking(turn);
     const rows = this.rowsAt(turn, cell);
-    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, weights) };
+    const heard = this.heard(turn, weights);
+    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, heard) };
   }
 
   // The preferences of every cell [cells * A], NaN where nobody knows them; with `only`, one advisor's own values.
@@ -192,28 +221,54 @@ export class Game {
         );
       return out;
     }
-    // a sum, advisor by advisor
-    const { table } = this;
-    for (const j of advisors) {
-      const weight = only === null ? weights[j] : 1;
-      if (weight === 0) continue;
-      let base = 0;
-      let factor = 0;
-      for (const [k, times] of run.terms[j]) {
-        if (k === 0) factor += times;
-        else base += times * cells[k];
+    if (only === null && advisors.length > FEW) return this.summedInBlocks(out, cells, advisors, weights);
+    for (const j of advisors) this.addTo(out, j, this.firstOf(j, cells), only === null ? weights[j] : 1);
+    return out;
+  }
+
+  // Where the values of an advisor begin in the table: those of cell 0, with everything else where it is now.
+  firstOf(j, cells) {
+    const { run } = this;
+    let base = 0;
+    for (const [k, times] of run.terms[j]) if (k !== 0) base += times * cells[k];
+    return (run.offset[j] + run.stride[j] * base) * run.A;
+  }
+
+  // Adds one advisor's weighted values of every cell.
+  addTo(out, j, first, weight) {
+    if (weight === 0) return;
+    const { run, table } = this;
+    const { A } = run;
+    let factor = 0;
+    for (const [k, times] of run.terms[j]) if (k === 0) factor += times;
+    const step = run.stride[j] * factor * A;
+    if (step === A) {
+      // the rows of all cells lie one behind the other, in the order of the cells
+      for (let i = 0; i < out.length; i += 1) out[i] += weight * table[first + i];
+      return;
+    }
+    for (let at = first, i = 0; i < out.length; at += step, i += A)
+      for (let a = 0; a < A; a += 1) out[i + a] += weight * table[at + a];
+  }
+
+  // Of many advisors the sums of blocks are kept: from one turn to the next only a few of them change.
+  summedInBlocks(out, cells, advisors, weights) {
+    if (this.kept?.weights !== weights) this.kept = { weights, blocks: new Map() };
+    const { blocks } = this.kept;
+    for (let at = 0; at < advisors.length; ) {
+      const number = Math.floor(advisors[at] / BLOCK);
+      const members = [];
+      for (; at < advisors.length && Math.floor(advisors[at] / BLOCK) === number; at += 1) members.push(advisors[at]);
+      const firsts = members.map((j) => this.firstOf(j, cells));
+      const known = blocks.get(number);
+      const same = (one, other) => one.length === other.length && one.every((value, k) => value === other[k]);
+      if (!known || !same(known.members, members) || !same(known.firsts, firsts)) {
+        const sum = known ? known.sum.fill(0) : new Float64Array(out.length);
+        members.forEach((j, k) => this.addTo(sum, j, firsts[k], weights[j]));
+        blocks.set(number, { members, firsts, sum });
       }
-      const step = run.stride[j] * factor * A;
-      let at = (run.offset[j] + run.stride[j] * base) * A;
-      if (step === A) {
-        // the rows of all cells lie one behind the other, in the order of the cells
-        for (let i = 0; i < out.length; i += 1) out[i] += weight * table[at + i];
-        continue;
-      }
-      for (let c = 0; c < count; c += 1) {
-        for (let a = 0; a < A; a += 1) out[c * A + a] += weight * table[at + a];
-        at += step;
-      }
+      const { sum } = blocks.get(number);
+      for (let i = 0; i < out.length; i += 1) out[i] += sum[i];
     }
     return out;
   }

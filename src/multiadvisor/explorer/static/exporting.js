@@ -1,6 +1,8 @@
 // Taking something away: boards and charts as PNG, games and curves as CSV, everything as one HTML file.
 
 import { el } from "./dom.js";
+import { termsOf } from "./hues.js";
+import { rewardsOf } from "./rewards.js";
 
 export function download(name, content, type) {
   const link = document.createElement("a");
@@ -84,19 +86,23 @@ function csvText(lines) {
 function headOf(run) {
   const heard = run.plain ? "" : ` (${run.aggregation})`;
   const worth = run.actions.map((name) => `Q ${name}${heard}`);
-  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth];
+  const done = run.continuous ? run.numbers.names : ["action"];
+  const paid = termsOf(run).map(({ name }) => `paid ${name}`);
+  return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth, ...paid];
 }
 
 function linesOf(game, weights) {
   const { run } = game;
+  const { rewards } = rewardsOf(game);
   return Array.from({ length: game.turns }, (_, turn) => [
     turn,
     run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
-    run.actions[game.action[turn]],
+    ...(run.continuous ? game.numbersOf(turn) : [run.actions[game.action[turn]]]),
     game.explored[turn],
     game.earned[turn],
     game.speaking(turn).advisors.length,
     ...game.preferences(turn, weights),
+    ...rewards.map((own) => own[turn]),
   ]);
 }
 

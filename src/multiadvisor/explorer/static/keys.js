@@ -1,5 +1,9 @@
 // The keyboard: the same everywhere on the page, except where a control needs the key itself.
 
+import { VIEWS } from "./state.js";
+
+const NUMBERED = Object.keys(VIEWS);
+
 export const KEYS = [
   ["Space", "play or pause"],
   ["\u2190 \u2192", "one turn back or on"],
@@ -7,7 +11,7 @@ export const KEYS = [
   ["\u2191 \u2193", "faster or slower"],
   ["Home End", "first or last turn"],
   ["Tab, arrows, Enter", "on the board: go from cell to cell, pin one"],
-  ["1 2 3 4", "game, compare, gallery, learning"],
+  [NUMBERED.map((_, k) => k + 1).join(" "), NUMBERED.map((view) => VIEWS[view].toLowerCase()).join(", ")],
   ["?", "this list"],
 ];
 
@@ -25,7 +29,7 @@ function taken(target, key) {
 export function listenToKeys({ player, view, help, dialog }) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || dialog.open || taken(event.target, event.key)) return;
-    const views = { 1: "game", 2: "compare", 3: "gallery", 4: "learning" };
+    const wanted = NUMBERED[Number(event.key) - 1];
     const actions = {
       " ": () => player.switch(),
       ArrowLeft: () => player.step(-1),
@@ -38,7 +42,7 @@ export function listenToKeys({ player, view, help, dialog }) {
       End: () => player.go(player.turns),
       "?": help,
     };
-    if (views[event.key]) view(views[event.key]);
+    if (wanted) view(wanted);
     else if (actions[event.key]) actions[event.key]();
     else return;
     event.preventDefault();

@@ -1,22 +1,11 @@
 // Lines over time: a small chart with round numbers on its axes, for rewards, for observations and for a training.
 
 import { el, fitCanvas, setText } from "./dom.js";
+import { termStyle } from "./hues.js";
 
-const LINE_HUES = {
-  light: ["#c2570a", "#1d5cc4", "#4f46e5", "#0f766e", "#9d174d", "#57534e"],
-  dark: ["#f59a44", "#6ea6ff", "#a5a0ff", "#4fd1c0", "#f9a8d4", "#d6d3d1"],
-};
-const STROKES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 const LEFT = 52;
 const RIGHT = 12;
 const FOOT = 24;
-
-// Colour and dashes of line k: the dashes tell apart what has the same colour, and what colours do not tell to everyone.
-export function termStyle(k) {
-  const dark = document.documentElement.dataset.theme === "dark";
-  const hues = LINE_HUES[dark ? "dark" : "light"];
-  return { colour: hues[k % hues.length], dash: STROKES[Math.floor(k / hues.length) % STROKES.length] };
-}
 
 // A short number for an axis.
 export function axisText(value) {

@@ -1,7 +1,8 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
 import { el, option, plural, setText, widthOf } from "./dom.js";
-import { Legend, axisText, drawLines, termStyle } from "./lines.js";
+import { termStyle } from "./hues.js";
+import { Legend, axisText, drawLines } from "./lines.js";
 
 const EVERY = 2000; // milliseconds
 const RETRY = 3000;
@@ -98,6 +99,13 @@ function seriesFrom(kind, log) {
   return names.map((name) => ({ name, xs, ys: kept.map((one) => one[name] ?? NaN) }));
 }
 
+// What the last look found: the page's own, at a game of the newest checkpoint, or the training's, after an epoch.
+function troubleOf(log) {
+  const seen = [...log.influence, ...log.lines].filter(({ stuck }) => stuck !== undefined);
+  const last = seen.reduce((one, other) => (one && one.turns >= other.turns ? one : other), null);
+  return last?.stuck ? `Stuck after ${last.turns.toLocaleString("en")} transitions: ${last.stuck}.` : "";
+}
+
 export class Live {
   constructor(store, watch, redraw, see) {
     Object.assign(this, { store, watch, redraw });
@@ -107,6 +115,7 @@ export class Live {
     this.plot = el("div", { class: "plot" }, this.canvas);
     this.title = el("h2", {}, "Training");
     this.state = el("p", { class: "prose" });
+    this.trouble = el("p", { class: "prose trouble", role: "status", hidden: true });
     this.facts = el("dl", { class: "facts-now" });
     this.game = el("button", { type: "button", onclick: see }, "Latest game");
     this.root = el(
@@ -114,6 +123,7 @@ export class Live {
       { class: "card wide", id: "training", hidden: true },
       el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Curve"), this.kind), this.game),
       this.state,
+      this.trouble,
       this.facts,
       this.legend.root,
       this.plot,
@@ -133,6 +143,9 @@ export class Live {
       this.state,
       `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${broken}`,
     );
+    const trouble = troubleOf(log);
+    this.trouble.hidden = !trouble;
+    setText(this.trouble, trouble);
     this.renderFacts(log);
     for (const choice of this.kind.options)
       choice.disabled = !seriesFrom(choice.value, log).some(({ ys }) => ys.length > 0);

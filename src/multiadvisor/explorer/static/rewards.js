@@ -1,25 +1,8 @@
 // What each term paid: turn by turn, so far, and in each game.
 
 import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
-import { Legend, drawLines, termStyle } from "./lines.js";
-
-const MOST_TERMS = 12;
-
-// The terms of a run: its advisors as the task pays them or, of many, their groups; [{ name, members }].
-export function termsOf(run) {
-  const own = run.paid.map(({ name }, j) => ({ name, members: [j] }));
-  if (own.length <= MOST_TERMS) return own;
-  const groups = new Map();
-  run.paid.forEach(({ name, group }, j) => {
-    const key = group || name;
-    if (!groups.has(key)) groups.set(key, { name: key, members: [] });
-    groups.get(key).members.push(j);
-  });
-  const all = [...groups.values()];
-  if (all.length <= MOST_TERMS) return all;
-  const rest = { name: "all others", members: all.slice(MOST_TERMS - 1).flatMap((term) => term.members) };
-  return [...all.slice(0, MOST_TERMS - 1), rest];
-}
+import { termStyle, termsOf } from "./hues.js";
+import { Legend, drawLines } from "./lines.js";
 
 // Rewards [turns] and running returns [turns + 1] of each term, before the weights.
 export function rewardsOf(game) {
@@ -116,7 +99,7 @@ export class Rewards {
       this.hint,
       `What ${terms.length === 1 ? "the advisor was" : "the advisors were"} paid, before the weights.${
         terms.length < game.run.paid.length ? " Groups are shown as sums." : ""
-      }`,
+      }${game.run.pointing ? " Each is paid 1 for what it points at; the score is the environment's own." : ""}`,
     );
   }
 

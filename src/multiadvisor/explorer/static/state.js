@@ -26,8 +26,10 @@ const DEFAULTS = {
   measure: "score",
   theme: "auto",
 };
+// The views and what they are called, in the order in which they stand at the top and on the number keys.
+export const VIEWS = { game: "Game", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
 const CHOICES = {
-  view: ["game", "compare", "agents", "gallery", "learning"],
+  view: Object.keys(VIEWS),
   attractors: ["off", "exact", "learned"],
   theme: ["auto", "light", "dark"],
   measure: ["score", "turns", "finished", "touches"],

@@ -117,11 +117,14 @@ export class Weights {
       store.set({ [name]: toggled(store.state[name], members, on), [other]: lifted });
     };
     const number = el("output", { class: "number" });
+    // a weight of 1000 needs a longer slider than one of 1
+    const far = Math.max(...members.map((j) => Math.abs(this.run.weights[j])));
+    const scale = far > 2 ? far : 1;
     const slider = el("input", {
       type: "range",
-      min: -2,
-      max: 4,
-      step: 0.05,
+      min: -2 * scale,
+      max: 4 * scale,
+      step: 0.05 * scale,
       "aria-label": `Weight of ${name}`,
       oninput: () => change(Number(slider.value)),
     });
