@@ -93,9 +93,11 @@ def environment_of(name: str) -> Any:
     """One game of an environment."""
     import gymnasium
 
-    if name in NESTED:
-        import_module("highway_env")
-    return gymnasium.make(name, **OPTIONS.get(name, {}))
+    with warnings.catch_warnings():  # Box2D's own, which it does not outlive as an error
+        warnings.simplefilter("ignore")
+        if name in NESTED:
+            import_module("highway_env")
+        return gymnasium.make(name, **OPTIONS.get(name, {}))
 
 
 def missing(name: str) -> bool:

@@ -26,7 +26,7 @@ SEEDS = 5
 SHORT, FULL = 20_000, 100_000  # transitions of a run
 ENVIRONMENTS = ("Pendulum-v1", "LunarLanderContinuous-v3", "HalfCheetah-v5", "Hopper-v5", "Ant-v5", "racetrack-v0")
 KINDS = ("beside", "shared", "sbx")
-DRAWN = (*KINDS, "summed")
+COLOURS = {"beside": "tab:blue", "shared": "tab:orange", "sbx": "tab:green", "summed": "tab:red"}  # of what is drawn
 DESIGNS = {
     "shared": "a shared decomposed critic",
     "summed": "a shared critic that fits the sum too",
@@ -109,7 +109,7 @@ def fits_of(found: Runs) -> list[Fit]:
     """Of every environment, kind and term."""
     told = []
     for environment in names(found):
-        for kind in DRAWN:
+        for kind in COLOURS:
             fits = [fit for one in found if (one["environment"], one["kind"]) == (environment, kind)
                     for fit in one.get("calibration", [])]  # fmt: skip
             for term in fits[0] if fits else ():
@@ -178,7 +178,7 @@ def _panel(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, 
     """One environment; a kind has the same colour in all of them."""
     from multiadvisor import plots
 
-    axis.set_prop_cycle(color=[f"C{DRAWN.index(kind)}" for kind in curves])
+    axis.set_prop_cycle(color=[COLOURS[kind] for kind in curves])
     return plots.bands(curves, across, words, axis)
 
 
@@ -188,7 +188,7 @@ def draw(found: Runs) -> Any:
 
     panels = []
     for environment in names(found):
-        seen = {kind: runs for kind in DRAWN if (runs := _steps_and_returns(found, environment, kind))}
+        seen = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(found, environment, kind))}
         if seen:
             end = min(steps[-1] for runs in seen.values() for steps, _ in runs)
             across = np.unique(np.concatenate([steps[steps <= end] for runs in seen.values() for steps, _ in runs]))
