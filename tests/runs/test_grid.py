@@ -236,7 +236,12 @@ def test_what_cannot_be_run_is_refused_by_name(tmp_path, text, words):
 def test_files_that_are_no_grid(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "large").write_bytes(b"#" * (2 << 20))
-    for name, words in (("binary", "not UTF-8 text"), ("large", "too large"), ("missing", "No such file"), (".", "directory")):
+    for name, words in (
+        ("binary", "not UTF-8 text"),
+        ("large", "too large"),
+        ("missing", "No such file"),
+        (".", "directory"),
+    ):
         with pytest.raises(mad.BadInput, match=words):
             read_grid(tmp_path / name)
 
