@@ -49,5 +49,7 @@ export function whenSeen(node, tell) {
 
 // How often, and by how much.
 export function changesText({ changed, by }) {
-  return changed ? `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${Number(by.toPrecision(3))}` : "never";
+  if (!changed) return "never";
+  const size = by > 0 && by < 0.0005 ? "less than 0.001" : String(Number(by.toPrecision(3)));
+  return `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${size}`;
 }
