@@ -216,14 +216,14 @@ def test_torn_longer_missing_and_foreign_files_are_refused(saved, tmp_path):
     others = (b"", b"{", b'{"actions": ["N"]}', b"[1]\n", b"\x80\x04K\x01.", b"[" * 100_000)
     for foreign in (*others, b'{"kind": "multiadvisor agent"}\n'):
         path.write_bytes(foreign)
-        with pytest.raises(mad.BadInput, match="is no trace"):
+        with pytest.raises(mad.BadInput, match="is not a trace"):
             read_trace(path)
     with pytest.raises(mad.BadInput, match="cannot read the trace"):
         read_trace(tmp_path / "nothing")
 
 
 def test_what_is_no_file_or_longer_than_it_says_is_not_read(saved, tmp_path):
-    with pytest.raises(mad.BadInput, match="is no trace but a folder or a device"):
+    with pytest.raises(mad.BadInput, match="is not a trace but a folder or a device"):
         read_trace("/dev/zero")
     (tmp_path / "b").write_bytes(saved.read_bytes())
     with (tmp_path / "b").open("r+b") as file:
