@@ -17,7 +17,7 @@ $(VENV)/installed-reproduce: $(VENV)/installed
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,atari,deep,video,explorer,ray,search,tensorboard,parquet,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,mo,atari,deep,video,explorer,ray,search,tensorboard,parquet,test,docs]'
 	touch $@
 
 # Everything that the README shows, but for what it names an extra for.
@@ -32,16 +32,16 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The tests of the explorer page need Chromium: the one that is there, or Debian's. Without one they are skipped, and say
-# so; where CI is set that is a failure.
+# The tests of the explorer page and of the site need Chromium: the one that is there, or Debian's. Without one they are
+# skipped, and say so; where CI is set that is a failure.
 browser:
 	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
 		if [ -n "$$name" ] && command -v "$$name" > /dev/null; then exit 0; fi; done; \
 	if command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
-		echo "installing chromium for the tests of the explorer page ..."; \
+		echo "installing chromium for the tests of the explorer page and the site ..."; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			chromium fonts-liberation > /dev/null && exit 0; fi; \
-	echo "NO BROWSER: the explorer page cannot be tested; apt-get install chromium, or set CHROMIUM=/path/to/it" >&2; \
+	echo "NO BROWSER: the explorer page and the site are not tested; apt-get install chromium, or set CHROMIUM" >&2; \
 	[ -z "$$CI" ]
 
 # the browser's tests stay together on one worker, as they share it

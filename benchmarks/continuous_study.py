@@ -3,10 +3,11 @@
     python benchmarks/continuous_study.py --runs Hopper-v5:beside,shared:5:300000 Hopper-v5:sbx:5:300000 \\
         --jobs 8 --out study.json
 
-A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own, and each seed of SBX,
-which has no other way to learn side by side. What was found is written after every evaluation, so that a study that is
-stopped (`--seconds`) keeps what it has. `multiadvisor reproduce continuous --from study.json` judges it. Needs the
-extras deep, mujoco and, for SBX, benchmarks.
+A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own (`--together`: one for
+so many seeds), and each seed of SBX, which has no other way to learn side by side. Kinds are those of
+`multiadvisor.experiments.continuous` and of critic_variants.py. What was found is written after every evaluation, so
+that a study that is stopped (`--seconds`) keeps what it has. `multiadvisor reproduce continuous --from study.json`
+judges it. Needs the extras deep, mujoco and, for SBX, benchmarks; racetrack-v0 needs highway-env.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import Any
 
 def one(text: str, place: Path) -> None:
     """All seeds of one run, here; what it has found is in its file after every evaluation."""
+    import critic_variants  # noqa: F401  (more kinds of runs)
+
     from multiadvisor.deep.backend import jax
     from multiadvisor.experiments.continuous import Run, results
 
@@ -48,7 +51,8 @@ def planned(given: argparse.Namespace) -> list[dict[str, Any]]:
         environment, kinds, seeds, steps = text.split(":")
         numbers = range(given.first_seed, given.first_seed + int(seeds))
         for kind in kinds.split(","):
-            parts = [(seed,) for seed in numbers] if kind == "sbx" else [tuple(numbers)]
+            size = 1 if kind == "sbx" else given.together or len(numbers)
+            parts = [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
             asked += [Run(environment, kind, part, int(steps), given.evaluations, given.games, given.at_once,
                           given.units, given.batch, given.starts, given.gamma) for part in parts]  # fmt: skip
     return [asdict(run) for run in asked]
@@ -58,7 +62,7 @@ def _flags() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", nargs="+", default=["Hopper-v5:beside,shared:5:300000"])
     for name, value in (("first-seed", 0), ("evaluations", 10), ("games", 5), ("at-once", 8), ("units", 256),
-                        ("batch", 256), ("starts", 5_000), ("jobs", 2)):  # fmt: skip
+                        ("batch", 256), ("starts", 5_000), ("jobs", 2), ("together", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--gamma", type=float, default=0.99)
     parser.add_argument("--seconds", type=float, help="stop what has not ended by then")

@@ -1,7 +1,10 @@
 """Settings of all tests."""
 
 import os
+import shutil
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,6 +14,13 @@ from multiadvisor import compiling
 # The first example of a test may have to compile, hence no deadline; in CI the examples are the same each time.
 settings.register_profile("multiadvisor", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("multiadvisor")
+
+# foreign names that lead to this machine, as a hostile page would have them
+FOREIGN = "--host-resolver-rules=MAP evil.test 127.0.0.1, MAP rebind.test 127.0.0.1"
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", FOREIGN,
+]  # fmt: skip
 
 # Started in the background by a shell, these tests would ignore Ctrl-C, and so would every program that they start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -25,9 +35,32 @@ def nothing_is_said_of_compiling():
         yield
 
 
+def browser_path() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next((found for name in names if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for the explorer page and the site; their tests are in the group `browser`, on one worker."""
+    path = browser_path()
+    if path is None:
+        message = "NO BROWSER: the tests of the explorer page and the site need Chromium; `make browser` installs it"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
+    from playwright.sync_api import expect, sync_playwright
+
+    from explorer.pages import PATIENCE
+
+    expect.set_options(timeout=PATIENCE * 1000)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Tests of the explorer page that had no browser are not passed over in silence."""
+    """Tests that had no browser are not passed over in silence."""
     skipped = [report for report in terminalreporter.stats.get("skipped", []) if "NO BROWSER" in str(report.longrepr)]
     if skipped:
-        told = f"NO BROWSER: {len(skipped)} tests of the explorer page were skipped; `make browser` installs Chromium"
+        told = f"NO BROWSER: {len(skipped)} tests of pages were skipped; `make browser` installs Chromium"
         terminalreporter.write_line(told, yellow=True, bold=True)

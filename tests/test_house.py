@@ -27,7 +27,7 @@ LAYERS = [
     {"storage"},
     {"agent", "council", "portfolio"},
     {"theory"},
-    {"shortest", "silence", "sentences", "explain", "explain_actor", "insight"},
+    {"shortest", "silence", "sentences", "explain", "explain_actor", "telling", "insight"},
     {"checks"},
     {"runs", "plots", "paper_plots", "video", "filming"},
     {"experiments", "benchmarks"},

@@ -5,7 +5,8 @@ Pure functions on what the critics said, `Judged`; `explain_actor` asks a learne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,14 +56,14 @@ class ActorExplanation:
     msx_minus: tuple[str, ...]
     influence: dict[str, float]
     """Each advisor's share of the push at the action: the length of its slope, of all lengths together."""
-    left: float
-    """How much of all the pushing is left when what is contrary has cancelled, 0 to 1."""
-    control: float
-    """What the critic that the actor follows says of the action, and ..."""
-    gap: float
-    """... how far the advisors' values and the entropy's together are above it."""
     sentence: str
-    slopes: np.ndarray = field(repr=False)
+    left: float | None = None
+    """How much of all the pushing is left when what is contrary has cancelled, 0 to 1; None where it was not kept."""
+    control: float | None = None
+    """What the critic that the actor follows says of the action, and ..."""
+    gap: float | None = None
+    """... how far the advisors' values and the entropy's together are above it; None where it was not kept."""
+    slopes: np.ndarray | None = field(default=None, repr=False)
     """[m, d] which way each would push, with each number of an action from -1 to 1."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,16 +80,19 @@ class ActorExplanation:
             row = f"{self.values[name]:10.2f} {self.differences[name]:+10.2f} {self.influence[name]:10.0%}"
             lines.append(f"{name:24} {row}")
         lines.append(f"{ENTROPY:24} {self.entropy:10.2f} {self.entropy_difference:+10.2f}")
-        lines.append(f"of all the pushing {self.left:.0%} is left when what is contrary has cancelled")
-        lines.append(f"the critic that the actor follows says {figure(self.control)}, they {figure(self.gap, '+')}")
+        if self.left is not None:
+            lines.append(f"of all the pushing {self.left:.0%} is left when what is contrary has cancelled")
+        if self.control is not None and self.gap is not None:
+            lines.append(f"the critic that the actor follows says {figure(self.control)}, they {figure(self.gap, '+')}")
         return "\n".join(lines)
 
 
-def _text(action: np.ndarray) -> str:
+def action_text(action: np.ndarray) -> str:
+    """An action of real numbers, for people."""
     return f"({', '.join(f'{number:.2f}' for number in np.ravel(action))})"
 
 
-def _sentence(action: str, against: str, names: list[str], difference: np.ndarray) -> str:
+def two_actions(action: str, against: str, names: list[str], difference: np.ndarray) -> str:
     """Who decides, the entropy among them; the strongest two of those who are outvoted."""
     advantage = float(difference.sum())
     if advantage == 0.0:
@@ -125,21 +129,38 @@ def explain_actor(learner: Any, state: Any, action: Any = None, against: Any = N
     if not all(np.isfinite(part).all() for part in (told.values, told.control)):
         raise BadInput(f"the values in this state of {task.name!r} are not finite: there is nothing to explain")
     weighted = told.weights[:, None] * told.values  # [m, 2]
-    difference = weighted[:, 0] - weighted[:, 1]
-    entropy = float(told.entropy[0] - told.entropy[1])
-    advantage = float(difference.sum() + entropy)
     shares, left = influence(told.slopes)
+    found = explain_values(
+        task.name, box.to_environment(chosen), box.to_environment(other), told.names, weighted, told.entropy, shares
+    )
+    gap = float(weighted[:, 0].sum() + told.entropy[0] - told.control[0])
+    return replace(found, left=left, control=float(told.control[0]), gap=gap, slopes=told.slopes)
+
+
+def explain_values(
+    task: str, action: np.ndarray, against: np.ndarray, names: Sequence[str], weighted: np.ndarray,
+    entropy: np.ndarray, shares: np.ndarray | None,
+) -> ActorExplanation:  # fmt: skip
+    """Explain from weighted values [m, 2] and the entropy's [2] of two actions alone, as a trace keeps them.
+
+    >>> values = np.array([[2.0, 0.5], [-0.5, 0.0]])
+    >>> explain_values("", np.ones(1), np.zeros(1), ["speed", "fuel"], values, np.zeros(2), None).sentence
+    'chooses (1.00) rather than (0.00): speed, +1.50, outweighs fuel, -0.50'
+    """
+    difference = weighted[:, 0] - weighted[:, 1]
+    unpredictable = float(entropy[0] - entropy[1])
+    advantage = float(difference.sum() + unpredictable)
     deciding = msx(difference if advantage > 0 else difference[:0])
-    order, names = np.argsort(-np.abs(difference), kind="stable"), list(told.names)
-    shown = [_text(box.to_environment(each)) for each in (chosen, other)]
+    order = np.argsort(-np.abs(difference), kind="stable")
+    shares = np.zeros(len(names)) if shares is None else shares
+    shown, all_of_them = [action_text(each) for each in (action, against)], np.append(difference, unpredictable)
     return ActorExplanation(
-        task=task.name, action=box.to_environment(chosen).ravel().tolist(),
-        against=box.to_environment(other).ravel().tolist(),
+        task=task, action=np.ravel(action).tolist(), against=np.ravel(against).tolist(),
         values={name: float(value) for name, value in zip(names, weighted[:, 0], strict=True)},
-        entropy=float(told.entropy[0]), differences={names[j]: float(difference[j]) for j in order},
-        entropy_difference=entropy, advantage=advantage, msx_plus=tuple(names[j] for j in deciding.plus.tolist()),
+        entropy=float(entropy[0]), differences={names[j]: float(difference[j]) for j in order},
+        entropy_difference=unpredictable, advantage=advantage,
+        msx_plus=tuple(names[j] for j in deciding.plus.tolist()),
         msx_minus=tuple(names[j] for j in deciding.minus.tolist()),
-        influence={name: float(share) for name, share in zip(names, shares, strict=True)}, left=left,
-        control=float(told.control[0]), gap=float(weighted[:, 0].sum() + told.entropy[0] - told.control[0]),
-        sentence=_sentence(shown[0], shown[1], [*names, ENTROPY], np.append(difference, entropy)), slopes=told.slopes,
+        influence={name: float(share) for name, share in zip(names, shares, strict=True)},
+        sentence=two_actions(shown[0], shown[1], [*names, ENTROPY], all_of_them),
     )  # fmt: skip

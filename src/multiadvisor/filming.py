@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,20 @@ class Film(NamedTuple):
     pictures: list[np.ndarray]  # [turns] of [H, W, 3] uint8
 
 
+def draw_wishes(
+    mark: Callable[[np.ndarray, int, float], None], picture: np.ndarray, goals: np.ndarray, said: np.ndarray
+) -> None:
+    """Draw the strongest wishes and fears into a picture, from the goals pointed at [m] and what each adds [m].
+
+    The strongest comes last, on top; places below 0 are none.
+    """
+    for sign, most in ((1, WISHES), (-1, FEARS)):
+        of_kind = np.flatnonzero((goals >= 0) & (said * sign > 0))
+        chosen = of_kind[np.argsort(-np.abs(said[of_kind]), kind="stable")][:most]
+        for k in chosen[::-1].tolist():
+            mark(picture, int(goals[k]), float(sign * (0.25 + 0.75 * abs(said[k] / said[chosen[0]]))))
+
+
 def film(agent: MultiAdvisor, games: int = 1, seed: int = 0, scale: int = 2) -> Film:
     """Play the games of `agent.evaluate(games, seeds=(seed,))` and keep the pictures of the best one."""
     task, bank = agent.task, bank_of(agent)
@@ -35,11 +50,8 @@ def film(agent: MultiAdvisor, games: int = 1, seed: int = 0, scale: int = 2) -> 
         stage.user = None
         for step in bank.play(games, seed):
             picture = np.array(env.render())
-            said = bank.pointed(step.after, step.action)
-            for sign, most in ((1, WISHES), (-1, FEARS)):
-                chosen = [(place, value) for place, value in said if value * sign > 0][:most]
-                for place, value in reversed(chosen):  # the strongest last, on top
-                    mark(picture, place, sign * (0.25 + 0.75 * abs(value / chosen[0][1])))
+            _, advice, weights, goals = bank.pointing(step.after)
+            draw_wishes(mark, picture, goals, weights * advice[:, step.action])
             pictures.append(np.repeat(np.repeat(picture, scale, axis=0), scale, axis=1))
             score += step.reward
             if step.over:

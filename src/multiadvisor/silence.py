@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import AGGREGATIONS, Aggregation, maximum, weighted_sum
+from multiadvisor.aggregations import AGGREGATIONS, Aggregation, maximum, normalised, weighted_sum
 from multiadvisor.committee import Voices
 from multiadvisor.tabular.plans import Planned
 from multiadvisor.task import Focus
@@ -65,6 +65,9 @@ def _silenced(aggregation: Aggregation, parameter: float, advice: np.ndarray, we
         return _all_but_each(alone(aggregation, parameter, advice, weights))
     if aggregation is maximum:
         return _second_to_each(advice, weights)
+    if aggregation is normalised:  # the wishes of all others, as one row
+        others = _all_but_each(np.maximum(weights[:, None] * advice, 0.0))
+        return alone(aggregation, parameter, others, np.ones(len(others)))
     m, found = len(advice), np.empty(advice.shape)
     size = max(_AT_ONCE // advice.size, 1)
     for start in range(0, m, size):

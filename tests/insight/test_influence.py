@@ -182,9 +182,3 @@ def test_who_acts_by_plans_is_told_so():
     agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="egocentric", aggregation="gpi")
     with pytest.raises(mad.BadInput, match="acts by plans or by who is in control"):
         play(agent, 1)
-
-
-def test_continuous_actions_are_refused_in_one_sentence():
-    pytest.importorskip("jax")
-    with pytest.raises(mad.BadInput, match="are real numbers"):
-        play(mad.MultiAdvisor(mad.Task.from_gymnasium("Pendulum-v1")), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from multiadvisor.cli import main
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import ms_pacman as study
 from multiadvisor.experiments import ms_pacman_report as report
+from multiadvisor.runs.pictures import Painting
+from multiadvisor.runs.png import pixels
+from multiadvisor.runs.trace import record
 from multiadvisor.task import FRONTIER, Look
 from multiadvisor.worlds.atari import ms_pacman, picture, ram
 
@@ -184,12 +188,27 @@ def test_the_commands_work_on_it(run, tmp_path, capsys):
     assert main(["explain", str(run), "--turn", "40", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert any(name.startswith(("pellet", "pill")) for name in found["differences"])
-    assert main(["evaluate", str(run), "--games", "1", "--trace", str(tmp_path / "a.trace")]) == 2
-    assert "point at other goals" in capsys.readouterr().err
-    assert main(["explore", str(run), "--export", str(tmp_path / "page.html")]) == 2
-    assert "make a video" in capsys.readouterr().err
+    assert main(["evaluate", str(run), "--games", "1", "--trace", str(tmp_path / "a.trace"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] == seen["score"]
+    assert main(["explain", str(run), "--trace", str(tmp_path / "a.trace"), "--turn", "40", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["differences"] == pytest.approx(found["differences"])
     assert main(["check", "ms-pacman"]) == 2
     assert "general value functions" in capsys.readouterr().err
+
+
+def test_wishes_and_fears_are_drawn_into_the_pictures_of_a_trace(run):
+    agent = mad.load(run)
+    trace = record(agent, longest=30)
+    drawn, plain = (Painting(one, 0, agent.task) for one in (trace, replace(trace, goals=None)))
+    for painting in (drawn, plain):
+        painting.advance(29)
+        assert not painting.reason
+    marked = [np.any(pixels(drawn.content[drawn.of[t]]) != pixels(plain.content[plain.of[t]])) for t in range(30)]
+    seen = [trace.turn(0, turn) for turn in range(30)]
+    said = [one.advice[one.goals >= 0, one.action].any() for one in seen]  # of the action that is taken
+    assert marked == said
+    assert any(marked)
 
 
 @pytest.mark.slow

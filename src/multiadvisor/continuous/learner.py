@@ -154,6 +154,12 @@ class ContinuousLearner(Staged):
     def _alone_valued(self) -> bool:
         return self.critics == "one" and self.task.n > 1
 
+    @property
+    def tells_entropy(self) -> bool:
+        """Whether some critic tells what is expected of the entropy to come."""
+        mode = MODES[self.critics]
+        return decomposed in (mode.control, mode.beside)
+
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
         alone = None if len(self.seeds) == 1 else ...  # an axis for the only run
@@ -495,6 +501,6 @@ def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
         odd = focus.ended is not None or focus.gamma not in (None, settings.gamma)
         if own.critics != "shared" and odd and task.n > 1:
             raise BadInput(
-                f"focus {focus.name!r} has a gamma or an end of its own, which no single critic can follow: choose "
+                f"focus {focus.name!r} has its own gamma or end, which no single critic can represent: choose "
                 "critics='shared' (--critics shared)"
             )

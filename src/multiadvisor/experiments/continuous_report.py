@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.continuous import Run
+from multiadvisor.experiments.continuous import Run, missing
 from multiadvisor.experiments.systems.reproduce import seen, take_folder
 from multiadvisor.experiments.systems.system import Found, verdict
 from multiadvisor.extras import require
@@ -24,9 +24,20 @@ from multiadvisor.storage.files import write_atomically
 NAME = "continuous"
 SEEDS = 5
 SHORT, FULL = 20_000, 100_000  # transitions of a run
-ENVIRONMENTS = ("Pendulum-v1", "LunarLanderContinuous-v3", "HalfCheetah-v5", "Hopper-v5", "Ant-v5")
+ENVIRONMENTS = ("Pendulum-v1", "LunarLanderContinuous-v3", "HalfCheetah-v5", "Hopper-v5", "Ant-v5", "racetrack-v0")
 KINDS = ("beside", "shared", "sbx")
+COLOURS = {"beside": "tab:blue", "shared": "tab:orange", "sbx": "tab:green", "summed": "tab:red"}  # of what is drawn
+DESIGNS = {
+    "shared": "a shared decomposed critic",
+    "summed": "a shared critic that fits the sum too",
+    "auxiliary": "a head of the sum on the advisors' hidden layers",
+    "apart": "a network for each advisor",
+    "normalised": "a shared critic with normalised errors",
+    "flax": "a plain critic with first weights as SBX draws them",
+}
+"""What is compared with `beside`, whose control is plain soft actor-critic."""
 LARGE_SHARE, CORRELATED, BIASED = 0.05, 0.8, 0.5  # of all terms; correlation at least; deviations at most
+_CALIBRATED = "-calibrated"  # ends the names of those statistics
 Runs = Sequence[Mapping[str, Any]]
 
 
@@ -38,7 +49,7 @@ def by_seed(found: Runs, environment: str, kind: str) -> dict[int, list[float]]:
 
 
 def late(found: Runs, environment: str, *kinds: str) -> list[np.ndarray] | None:
-    """[seeds] of each kind: the mean of the later half of those evaluations that all have, of the seeds that all have.
+    """[seeds] of each kind: of a seed that all have, the mean of the later half of those evaluations that all have.
 
     None where one of them has not been run.
     """
@@ -46,22 +57,25 @@ def late(found: Runs, environment: str, *kinds: str) -> list[np.ndarray] | None:
     common = sorted(set.intersection(*map(set, returns)))
     if len(common) < 2:
         return None
-    length = min(len(scores) for each in returns for seed, scores in each.items() if seed in common)
-    return [np.array([np.mean(each[seed][length // 2 : length]) for seed in common]) for each in returns]
+    lengths = {seed: min(len(each[seed]) for each in returns) for seed in common}
+    return [
+        np.array([np.mean(each[seed][length // 2 : length]) for seed, length in lengths.items()]) for each in returns
+    ]
 
 
 def returns_found(found: Runs) -> list[Found]:
-    """What advisors cost: against SBX's plain critic, and with the critic that is shared."""
+    """What advisors cost: against SBX's plain critic, and in each design whose actor follows them."""
     told = []
     for environment in names(found):
         against = late(found, environment, "beside", "sbx")
         if against is not None:
             claim = f"{environment}: advisors' returns are not below those of SBX."
             told.append(Found.not_below(f"{environment}-sbx", claim, paired(*against)))
-        shared = late(found, environment, "shared", "beside")
-        if shared is not None:
-            claim = f"{environment}: a shared decomposed critic costs nothing in return."
-            told.append(Found.not_below(f"{environment}-shared", claim, paired(*shared)))
+        for kind, design in DESIGNS.items():
+            other = late(found, environment, kind, "beside")
+            if other is not None:
+                claim = f"{environment}: {design} costs nothing in return."
+                told.append(Found.not_below(f"{environment}-{kind}", claim, paired(*other)))
     return told
 
 
@@ -70,21 +84,51 @@ def names(found: Runs) -> list[str]:
     return list(dict.fromkeys(one["environment"] for one in found))
 
 
-def calibration_found(found: Runs, kind: str = "beside") -> list[Found]:
-    """Whether each large term's values follow what then came, where the runs have ended."""
+class Fit(NamedTuple):
+    """How one term's values follow what then came, over seeds whose runs have ended."""
+
+    environment: str
+    kind: str
+    term: str
+    share: float
+    correlation: Estimate
+    bias: Estimate
+
+    @property
+    def large(self) -> bool:
+        """Whether it is enough of all to be judged."""
+        return self.share >= LARGE_SHARE
+
+    @property
+    def holds(self) -> bool:
+        """Whether both are as they should be."""
+        return self.correlation.value >= CORRELATED and abs(self.bias.value) <= BIASED
+
+
+def fits_of(found: Runs) -> list[Fit]:
+    """Of every environment, kind and term."""
     told = []
     for environment in names(found):
-        fits = [fit for one in found if (one["environment"], one["kind"]) == (environment, kind)
-                for fit in one.get("calibration", [])]  # fmt: skip
-        for term in fits[0] if fits else ():
-            share = float(np.mean([fit[term]["share"] for fit in fits]))
-            fit, off = (estimate([each[term][what] for each in fits]) for what in ("correlation", "bias"))
-            if share < LARGE_SHARE:
-                continue
-            claim = (f"{environment}, {term} ({share:.0%} of all): the values' correlation with what followed is at "
-                     f"least {CORRELATED:g}, and the bias ({off}) at most {BIASED:g} deviations.")  # fmt: skip
-            holds = fit.value >= CORRELATED and abs(off.value) <= BIASED
-            told.append(Found(f"{environment}-{term}-calibrated", claim, fit.value, fit.interval, holds))
+        for kind in COLOURS:
+            fits = [fit for one in found if (one["environment"], one["kind"]) == (environment, kind)
+                    for fit in one.get("calibration", [])]  # fmt: skip
+            for term in fits[0] if fits else ():
+                share = float(np.mean([fit[term]["share"] for fit in fits]))
+                both = (estimate([each[term][what] for each in fits]) for what in ("correlation", "bias"))
+                told.append(Fit(environment, kind, term, share, *both))
+    return told
+
+
+def calibration_found(found: Runs) -> list[Found]:
+    """Whether each large term's values follow what then came, with the critics that are the default."""
+    told = []
+    for fit in fits_of(found):
+        if fit.kind == "beside" and fit.large:
+            claim = (f"{fit.environment}, {fit.term} ({fit.share:.0%} of all): the values' correlation with what "
+                     f"followed is at least {CORRELATED:g}, and the bias ({fit.bias}) at most {BIASED:g} "
+                     "deviations.")  # fmt: skip
+            name = f"{fit.environment}-{fit.term}{_CALIBRATED}"
+            told.append(Found(name, claim, fit.correlation.value, fit.correlation.interval, fit.holds))
     return told
 
 
@@ -99,7 +143,7 @@ def reweight_found(found: Runs) -> list[Found]:
         first, last = (f"after {count}" for count in sorted({int(name.rsplit(" ", 1)[1]) for name in ways}))
         for when in (first, last):
             anew, kept = ways[f"critic anew, {when}"], ways[f"critic kept, {when}"]
-            claim = f"{where}, ten times the control cost, {when}: a critic begun anew is better than the one kept."
+            claim = f"{where}, ten times the control cost, {when}: a reinitialised critic is better than the one kept."
             told.append(Found.above(f"{where}-anew-{when.replace(' ', '-')}", claim, paired(anew, kept)))
         claim = f"{where}, ten times the control cost: going on is better than the policy as it was."
         told.append(Found.above(f"{where}-going-on", claim, paired(ways[f"critic anew, {first}"], before)))
@@ -119,28 +163,38 @@ def judged(found: Runs) -> dict[str, Any]:
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
+def _steps_and_returns(found: Runs, environment: str, kind: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each seed, after how many transitions it was evaluated, and its returns; runs need not have the same steps."""
+    told = []
+    for one in found:
+        if (one["environment"], one["kind"]) == (environment, kind):
+            for scores in one.get("returns", ()):
+                steps = (np.arange(len(scores)) + 1) * one["of_steps"] / one["evaluations"]
+                told.append((steps, np.array(scores)))
+    return told
+
+
+def _panel(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Any) -> Any:
+    """One environment; a kind has the same colour in all of them."""
+    from multiadvisor import plots
+
+    axis.set_prop_cycle(color=[COLOURS[kind] for kind in curves])
+    return plots.bands(curves, across, words, axis)
+
+
 def draw(found: Runs) -> Any:
-    """The returns of every environment, and the share that each advisor has in the push."""
+    """The returns of every environment."""
     from multiadvisor import plots
 
     panels = []
     for environment in names(found):
-        curves, across = {}, np.zeros(0)
-        for kind in KINDS:
-            runs = by_seed(found, environment, kind)
-            if not runs:
-                continue
-            length = min(map(len, runs.values()))
-            curves[kind] = np.array([scores[:length] for scores in runs.values()])
-            one = next(one for one in found if (one["environment"], one["kind"]) == (environment, kind))
-            steps = (np.arange(one["evaluations"]) + 1) * one["of_steps"] / one["evaluations"]
-            across = steps if len(steps) > len(across) else across
-        if curves:
-            short = min(values.shape[1] for values in curves.values())
-            curves = {kind: values[:, :short] for kind, values in curves.items()}
-            panels.append(
-                partial(plots.bands, curves, across[:short] / 1000, (f"thousand transitions, {environment}", "return"))
-            )
+        seen = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(found, environment, kind))}
+        if seen:
+            end = min(steps[-1] for runs in seen.values() for steps, _ in runs)
+            across = np.unique(np.concatenate([steps[steps <= end] for runs in seen.values() for steps, _ in runs]))
+            across = across[across >= max(steps[0] for runs in seen.values() for steps, _ in runs)]
+            curves = {kind: np.array([np.interp(across, *one) for one in runs]) for kind, runs in seen.items()}
+            panels.append(partial(_panel, curves, across / 1000, (f"thousand transitions, {environment}", "return")))
     return plots.several(*panels, size=(4.2 * len(panels), 4.0))
 
 
@@ -157,9 +211,7 @@ def jobs(seeds: int, full: bool) -> list[Job]:
 
 def _made() -> list[str]:
     """The environments whose packages are installed."""
-    from multiadvisor.benchmarks.deep import _missing
-
-    return [name for name in ENVIRONMENTS if not _missing(name)]
+    return [name for name in ENVIRONMENTS if not missing(name)]
 
 
 def _kinds() -> list[str]:
@@ -217,8 +269,17 @@ def lengths(runs: Runs) -> list[str]:
 
 def page(found: dict[str, Any], runs: Runs) -> str:
     """What was seen, on a page."""
-    rows = [f"| {one['claim']} | {seen(one)} | {'yes' if one['holds'] else 'no'} |" for one in found["statistics"]]
+    parts = [one for one in found["statistics"] if not one["name"].endswith(_CALIBRATED)]
+    rows = [f"| {one['claim']} | {seen(one)} | {'yes' if one['holds'] else 'no'} |" for one in parts]
+    fits = [
+        f"| {fit.environment} | {fit.kind} | {fit.term} | {fit.share:.0%} | {fit.correlation} | {fit.bias} | "
+        f"{('yes' if fit.holds else 'no') if fit.large else 'small'} |"
+        for fit in fits_of(runs)
+    ]
     return "\n".join([
         "# Continuous actions", "", f"`multiadvisor reproduce {NAME}`", "", *lengths(runs), "",
-        f"![returns]({NAME}.png)", "", "| what should be seen | seen | holds |", "|---|---|---|", *rows,
+        f"![returns]({NAME}.png)", "", "| what should be seen | seen | holds |", "|---|---|---|", *rows, "",
+        f"Values and what followed: a term with at least {LARGE_SHARE:.0%} of all should have a correlation of at "
+        f"least {CORRELATED:g} and a bias of at most {BIASED:g} deviations.", "",
+        "| environment | critics | term | share | correlation | bias | holds |", "|---|---|---|---|---|---|---|", *fits,
     ])  # fmt: skip

@@ -91,19 +91,15 @@ def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     task, games = make("pac-boy", rules=config["rules"]), config["games"]
     batch = Games(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(games)])
     generator = np.random.default_rng(0)
-    batch.step(np.zeros(games, np.int64))
+    batch.deal(np.ones(games, bool))
     fruits = task.grid.lying(batch.x).sum(axis=1)
-    going, length = np.ones(games, bool), np.zeros(games)
-    returns, finished = np.zeros((games, task.n)), np.zeros(games)
-    while going.any():
-        batch.step(generator.integers(len(task.actions), size=games))
-        slot = np.arange(task.n) < batch.active[:, None]  # [games, n]
-        game, place = np.nonzero(slot & going[:, None])
-        np.add.at(returns, (game, batch.advisors[game, place]), batch.reward[game, place])
-        length += going
-        finished[going & batch.terminated] = 1
-        going &= ~batch.over
+    length, returns, finished = np.zeros(games), np.zeros((games, task.n)), np.zeros(games)
+    assert task.limit is not None
     assert task.measures is not None
+    for playing, paid in batch.until_over(lambda: generator.integers(len(task.actions), size=games), task.limit):
+        length += playing
+        returns += paid
+        finished[playing & batch.terminated] = 1
     return {
         "score": (returns @ task.weights).tolist(), "turns": length.tolist(), "finished": finished.tolist(),
         "touches": task.measures(returns)["touches"].tolist(), "fruits": fruits.tolist(),

@@ -32,6 +32,8 @@ _LONGEST = 2000  # turns of a continuation of a task without a limit
 def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
     """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
     task, advisors = agent.task, getattr(agent, "advisors", agent.task.foci)
+    if weights is not None and task.continuous:
+        weights = weights[: len(advisors)]  # an actor's entropy keeps its own
     if weights is None or len(weights) != len(advisors):
         return weights  # and whoever uses them refuses what does not fit
     names = [focus.name for focus in advisors if focus.name != CORRECTION]  # which keeps its own
@@ -142,26 +144,18 @@ def what_if(
     keys = np.tile([stream_key(k, ENVIRONMENT, turn) for k in range(count)], len(actions))
     games = Games(task, keys)
     games.x[:], games.turn[:, 1], games.fresh[:] = x, turn, 0
-    playing = np.ones(len(keys), bool)
     score, length, finished = np.zeros(len(keys)), np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
     ways = [games.x[:, 0].copy()]
-    choice = np.repeat(np.array(actions, np.int64), count)
-    for step in range(max(limit, 1)):
-        before, over = games.x.copy(), ~playing
-        games.step(choice)
-        games.x[over] = before[over]
-        earned = (task.weights[games.advisors] * games.reward * _active(games)).sum(axis=1)
-        score[playing] += earned[playing]
-        length[playing] += 1
+    first = np.repeat(np.array(actions, np.int64), count)
+    turns = games.until_over(lambda: first if len(ways) == 1 else _greedy(player, games), max(limit, 1))
+    for step, (playing, paid) in enumerate(turns):
+        score += paid @ task.weights
+        length += playing
         finished |= playing & games.terminated
-        playing = playing & ~games.over
         if step < _SHOWN:
             ways.append(games.x[:, 0].copy())
-        if not playing.any():
-            break
         if step % _EVERY == 0:
             tell(step / max(limit, 1))
-        choice = _greedy(player, games)
     shape = (len(actions), count)
     return {
         "turn": turn,
@@ -175,11 +169,6 @@ def what_if(
             )
         ],
     }  # fmt: skip
-
-
-def _active(games: Games) -> np.ndarray:
-    """[games, n] which slots hold an active advisor."""
-    return np.arange(games.advisors.shape[1])[None] < games.active[:, None]
 
 
 def _greedy(player: Any, games: Games) -> np.ndarray:

@@ -14,11 +14,12 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.aggregations import GPI
-from multiadvisor.committee import Voices, learned_beside, plannings_of, voices_of
+from multiadvisor.committee import learned_beside, plannings_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
 from multiadvisor.grid import Grid
 from multiadvisor.runs.trace import Trace, explain_turn
+from multiadvisor.telling import teller_of
 from multiadvisor.theory.attractors import leaves
 from multiadvisor.theory.boards import has_tables
 from multiadvisor.theory.enumerate import enumerate_task
@@ -49,23 +50,26 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
-    task, grid = agent.task, agent.task.board
-    advisors = getattr(agent, "advisors", task.foci)  # a network may have others than the task, which is paid
+    task, grid, teller = agent.task, agent.task.board, teller_of(agent)
+    voices, box = teller.voices, None if task.adapter is None else task.adapter.box
     return {
         "name": name,
         "task": task.name,
         "label": label(dataclasses.asdict(agent.settings)),
         "settings": dataclasses.asdict(agent.settings),
         "turns": getattr(agent, "turns", 0),
-        "actions": list(task.actions),
-        "advisors": [{"name": focus.name, "group": focus.group, "weight": float(focus.weight)} for focus in advisors],
+        "actions": list(teller.choices),
+        "numbers": None if box is None else {**box.bounds(), "names": list(task.actions)},
+        "pointing": task.goals is not None,
+        # a network may have others than the task, which is paid
+        "advisors": [{"name": one.name, "group": one.group, "weight": float(one.weight)} for one in teller.speakers],
         "aggregation": agent.settings.aggregation,
         "voices": {
             "parts": [
                 {"name": kind.name, "parameter": parameter, "additive": kind.additive}
-                for kind, parameter in voices_for(agent).parts
+                for kind, parameter in voices.parts
             ],
-            "of": voices_for(agent).of.tolist(),
+            "of": voices.of.tolist(),
         },
         "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planned)),
         "prices": task.weights.tolist(),
@@ -76,11 +80,6 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "paid": [{"name": focus.name, "group": focus.group} for focus in task.foci],
         "observation": list(task.observation_names),
     }
-
-
-def voices_for(agent: Any) -> Voices:
-    """How the aggregator hears the agent's advisors."""
-    return agent.voices if hasattr(agent, "voices") else voices_of(agent.task, agent.settings.aggregation)
 
 
 def sends_table(agent: MultiAdvisor) -> bool:
@@ -119,8 +118,12 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
         arrays |= _on_grid(grid, trace.states(game))
     if trace.advice is not None or "cells" not in arrays:
         arrays |= _advice(trace, span)
-    if not voices_for(agent).plain:
+    if not teller_of(agent).voices.plain:
         arrays["preferences"] = _preferences(trace, game, agent)
+    if trace.taken is not None:
+        arrays["numbers"] = np.asarray(trace.action[span], float)
+    if trace.gain is not None:
+        arrays["earned"] = trace.gain[span]
     if trace.x is not None and agent.task.actions == tuple(DIRECTIONS):
         arrays["walls"] = _walls(agent, trace.states(game))
     if (observed := _observed(trace, game)) is not None:
@@ -134,8 +137,9 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
 
 
 def _reasons(trace: Trace, game: int, agent: Any) -> list[str] | None:
-    """The library's sentence on every turn, where the page cannot know it: what plans are worth is not sent."""
-    if not _by_plans(agent):
+    """The library's sentence on every turn, where the page cannot know it: what plans are worth is not sent, and which
+    numbers an action consists of is said in the library's way."""
+    if not _by_plans(agent) and trace.taken is None:
         return None
     return [explain_turn(agent, trace, game, turn).sentence for turn in range(int(trace.turns[game]))]
 
@@ -146,8 +150,9 @@ def _by_plans(agent: Any) -> bool:
 
 def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
     """What the aggregator made of the advice in every turn [T, A]: the page may not know how to."""
-    voices, advisors = voices_for(agent), getattr(agent, "advisors", agent.task.foci)
-    weights, place = np.array([focus.weight for focus in advisors], float), {f.name: j for j, f in enumerate(advisors)}
+    teller = teller_of(agent)
+    weights = np.array([focus.weight for focus in teller.speakers], float)
+    place = {focus.name: j for j, focus in enumerate(teller.speakers)}
     found = np.zeros((int(trace.turns[game]), len(agent.task.actions)))
     for turn, preferences in enumerate(found):
         seen = trace.turn(game, turn)
@@ -161,7 +166,8 @@ def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
             continue
         names, advice = (seen.names, seen.advice) if seen.advice is not None else agent.advice(seen.state)
         spoken = np.array([place[name] for name in names or ()], np.int64)
-        preferences[:] = voices.prefer(np.asarray(advice, float), weights[spoken], spoken)
+        heard = weights[spoken] if seen.weights is None else seen.weights
+        preferences[:] = teller.voices.prefer(np.asarray(advice, float), heard, spoken)
     return found
 
 
@@ -203,8 +209,10 @@ def _advice(trace: Trace, span: slice) -> dict[str, np.ndarray]:
     if trace.active is None or trace.advice is None:
         raise BadInput(f"the trace of task {trace.header['task']['name']!r} has no advice: record it with advice=True")
     active = trace.active[span]
-    before = int(trace.active[: span.start].sum())
+    said = trace.rows(span.start, span.stop)
     rows = np.full(active.shape, -1, np.int32)
     rows[active] = np.arange(int(active.sum()))
     label = {} if trace.x is None else {"state": trace.x[span.start : span.stop, 0].astype(np.int32)}
-    return {"rows": rows, "table": np.asarray(trace.advice[before : before + int(active.sum())], float), **label}
+    own = {name: getattr(trace, name) for name in ("voice", "push")}
+    more = {name: np.asarray(array[said], float) for name, array in own.items() if array is not None}
+    return {"rows": rows, "table": np.asarray(trace.advice[said], float), **label, **more}

@@ -11,13 +11,13 @@ from typing import Any
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Entry, Library, _entry
 from multiadvisor.insight.games import play_each
-from multiadvisor.insight.influence import influence
+from multiadvisor.insight.report import drives
 from multiadvisor.insight.stuck import find_stuck
 from multiadvisor.runs.live import read_live
 from multiadvisor.runs.training import LOCK
 from multiadvisor.storage.lock import holder_of
 
-_CHEAP = 40  # advisors whose influence is told while training goes on
+_CHEAP = 40  # advisors whose influence is told while training goes on; of more, that of their groups
 _LONGEST = 500  # turns of the game by which it is told
 _WAIT = 0.2  # seconds
 
@@ -79,11 +79,9 @@ class Followed:
                 games = play_each(agent, [0], draws, _LONGEST)
             except BadInput:
                 return
+            found = drives(games, _CHEAP)
             seen: dict[str, Any] = {"turns": agent.turns, "stuck": "".join(map(str, find_stuck(games)))}
-            if len(agent.advisors) <= _CHEAP:
-                found = influence(games.advice, games.heard, games.voices, games.choice)
-                seen["influence"] = dict(zip(games.names, found.changed.tolist(), strict=True))
-            self.influence.append(seen)
+            self.influence.append(seen if found is None else seen | {"influence": found})
 
     def as_dict(self, since: int) -> dict[str, Any]:
         """What the page draws; lines from number `since` on."""

@@ -48,7 +48,7 @@ class More:
                 return self._following.all()
             case ["live", name, since]:
                 return self._following.one(name, _number(since))
-        raise BadInput("that is nothing the explorer can do")
+        raise BadInput("the explorer cannot do that")
 
     # ---- pictures --------------------------------------------------------------------------------------------------
     def pictures(self, name: str, number: int, first: int, until: int | None = None) -> bytes:
@@ -59,7 +59,7 @@ class More:
         if trace.pictures is not None:
             return _kept_pack(trace, game, first, last)
         painting = self._painting(name, trace, game)
-        painting.advance(last)
+        painting.advance(last, first if until is None else None)
         shown = painting.of[first : last + 1]
         reason = painting.reason
         header = {**painting.facts(), "first": first, "count": painting.count, "reason": reason, "done": painting.done}

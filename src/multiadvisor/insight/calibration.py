@@ -22,6 +22,9 @@ MEANINGS = {
     "expected_sarsa": "what is really done, exploration included",
 }
 """What an advisor with this planning expects."""
+ACTOR = "what the actor does, its noise included"
+ACTOR_SUM = "the rewards and the actor's entropy together, which no critic tells apart"
+"""And where actions are real numbers."""
 LEFT = 0.01
 """A turn counts only where what was cut off with the game has at most this weight in its return; where there is no such
 turn, the advisor's own value at the cut stands for what was cut off."""

@@ -15,9 +15,11 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.aggregations import GPI, SELECTIONS
 from multiadvisor.committee import Voices
 from multiadvisor.errors import BadInput
+from multiadvisor.explain_actor import action_text
 from multiadvisor.learner import Played
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import Focus, Task
+from multiadvisor.telling import Told, teller_of
 from multiadvisor.worlds.episode import episode, games_of
 
 CELLS = 10
@@ -28,7 +30,10 @@ _NOBODY = -1  # the local state of who has no part
 
 @dataclass(frozen=True, eq=False)
 class Games:
-    """T turns in G games, one after the other, of an agent with n advisors and A actions."""
+    """T turns in G games, one after the other, of an agent with n advisors and A actions.
+
+    Of actions that are real numbers two are compared, what is done and the middle of all.
+    """
 
     task: Task
     settings: Settings
@@ -36,7 +41,11 @@ class Games:
     voices: Voices
     turns: np.ndarray  # [G]
     finished: np.ndarray  # [G] bool: the game ended by itself
+    actions: tuple[str, ...]  # [A]
     choice: np.ndarray  # [T] the action, counted from 0
+    did: tuple[str, ...] | None  # [T] the actions in words, where they are real numbers
+    moves: np.ndarray  # [T] which are alike: real numbers are cut into cells
+    explored: np.ndarray  # [T] bool: done by chance
     advice: np.ndarray  # [T, n, A] 0 of who has no part
     heard: np.ndarray  # [T, n] weights; 0 of who has no part or no say
     active: np.ndarray  # [T, n] bool
@@ -46,6 +55,7 @@ class Games:
     views: np.ndarray  # [V, n] bool: whose views they are
     states: tuple[Any, ...]  # [T + G] states x, or observations
     played: Played
+    push: np.ndarray | None = None  # [T, n] shares of the push at actions that are real numbers; NaN of who has none
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -90,14 +100,24 @@ def state_label(task: Task, state: Any) -> str:
         return task.board.name(int(task.board.movers(state)[0]))
     if task.labels and len(state) == 1:
         return task.labels[int(state[0])]
+    if task.goals is not None and task.goals.label is not None:
+        return task.goals.label(state)
     names = task.observation_names
-    parts = np.ravel(np.asarray(state, dtype=object)) if not isinstance(state, dict) else np.array(list(state.values()))
+    parts = _flat(state)
     if len(parts) > 24:
         return f"an observation of {len(parts)} numbers"
     shown = [f"{part:.3g}" if isinstance(part, float | np.floating) else str(part) for part in parts.tolist()]
     if len(names) == len(shown):
         return ", ".join(f"{name} {part}" for name, part in zip(names, shown, strict=True))
     return f"({', '.join(shown)})" if len(shown) > 1 else shown[0]
+
+
+def _flat(state: Any) -> np.ndarray:
+    """The numbers of an observation in one row, those of its parts one behind the other."""
+    if isinstance(state, dict | tuple):
+        parts = list(state.values()) if isinstance(state, dict) else list(state)
+        return np.concatenate([_flat(part) for part in parts]) if parts else np.zeros(0)
+    return np.ravel(np.asarray(state))
 
 
 def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
@@ -122,17 +142,7 @@ def _alone(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longes
     if any(name in settings.aggregation for name in (GPI, *SELECTIONS)):
         raise BadInput(
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
-            "advice alone, so that no share of it can be told: explain single states with agent.explain"
-        )
-    if task.goals is not None:
-        raise BadInput(
-            f"the advisors of {task.name!r} point at other goals from turn to turn, which a report does not know: "
-            "explain single turns with agent.explain"
-        )
-    if task.continuous:
-        raise BadInput(
-            f"the actions of {task.name!r} are real numbers, and reports are of agents that choose among a few: "
-            "explain single states with agent.explain"
+            "advice alone, so its shares are not defined: explain single states with agent.explain"
         )
     stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
     with stage:
@@ -140,53 +150,62 @@ def _alone(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longes
 
 
 def _played(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longest: int | None) -> Games:
-    task, advisors = agent.task, agent.advisors
-    size, actions = len(advisors), len(task.actions)
-    place = {focus.name: j for j, focus in enumerate(advisors)}
-    advice, heard, active = [], [], []
+    task, teller = agent.task, teller_of(agent)
+    advisors, size = teller.speakers, len(teller.speakers) * len(teller.choices)
+    said: list[Told] = []
 
-    def act(state: Any, draw: int) -> int:
-        told = agent._learner.consult(state)
-        who = [place[name] for name in told.names]
-        values, weights, there = np.zeros((size, actions)), np.zeros(size), np.zeros(size, bool)
-        values[who], weights[who], there[who] = told.advice, told.weights, True
-        advice.append(values)
-        heard.append(weights)
-        active.append(there)
-        if len(advice) * values.size > _LARGEST:
+    def act(state: Any, draw: int) -> Any:
+        said.append(teller.tell(state, draw))
+        if len(said) * size > _LARGEST:
             count = len(seeds) * games
             raise BadInput(f"{count} games of {task.name!r} say more than fits into memory: give fewer games")
-        return task.numbered(agent.act(state, (draw % (1 << 32)) / (1 << 32)))
+        return said[-1].action
 
     apart = task.world is not None and agent.settings.deep is not None
-    choice, states, turns, finished, rewards = [], [], [], [], []
+    states, turns, finished, rewards, gain, steps = [], [], [], [], [], []
     for seed in seeds:
         source = games_of(task, draws, seed, apart)
         for game in range(games):
             length = 0
             for turn in islice(episode(source, game, act), longest):
                 length += 1
-                choice.append(turn.action)
+                steps.append(turn.action)
                 states.append(turn.state)
                 reward = np.zeros(task.n)
                 reward[turn.advisors] = turn.reward
                 rewards.append(reward)
+                gain.append(turn.gain)
                 last = turn
             states.append(last.after)
             turns.append(length)
             finished.append(bool(last.terminated))
-    paid = np.array(rewards)  # [T, task.n]
+    paid, gains = np.array(rewards), np.array(gain)  # [T, task.n], [T]
     lengths = np.array(turns, np.int64)
     first = np.concatenate([[0], np.cumsum(lengths)])[:-1]
-    gain = paid @ task.weights
-    played = Played(np.add.reduceat(gain, first), lengths, np.array(finished, np.int64), np.add.reduceat(paid, first))
+    played = Played(np.add.reduceat(gains, first), lengths, np.array(finished, np.int64), np.add.reduceat(paid, first))
     places, views = _places(task, advisors, states)
+    box = None if task.adapter is None else task.adapter.box
+    done = np.array(steps)  # [T], or [T, d]
     return Games(
-        task=task, settings=agent.settings, advisors=advisors, voices=agent.voices, turns=lengths,
-        finished=np.array(finished, bool), choice=np.array(choice, np.int64), advice=np.array(advice),
-        heard=np.array(heard), active=np.array(active), paid=_shares(task, advisors, paid), gain=gain, places=places,
-        views=views, states=tuple(states), played=played,
+        task=task, settings=agent.settings, advisors=advisors, voices=teller.voices, turns=lengths,
+        finished=np.array(finished, bool), actions=teller.choices, choice=np.array([one.chosen for one in said]),
+        did=None if box is None else tuple(action_text(one) for one in box.to_environment(done)),
+        moves=done if box is None else alike((done + 1) / 2), explored=np.array([one.explored for one in said]),
+        paid=_shares(task, advisors, paid), gain=gains, places=places, views=views, states=tuple(states), played=played,
+        **_spread(said, len(advisors), len(teller.choices)),
     )  # fmt: skip
+
+
+def _spread(said: list[Told], n: int, choices: int) -> dict[str, Any]:
+    """What was said as whole arrays, with places for those who were silent."""
+    advice, heard, active = np.zeros((len(said), n, choices)), np.zeros((len(said), n)), np.zeros((len(said), n), bool)
+    push = None if said[0].push is None else np.full((len(said), n), np.nan)
+    for turn, one in enumerate(said):
+        who = one.advisors
+        advice[turn, who], heard[turn, who], active[turn, who] = one.values, one.weights, True
+        if push is not None:
+            push[turn, who] = one.push
+    return {"advice": advice, "heard": heard, "active": active, "push": push}
 
 
 def _shares(task: Task, advisors: tuple[Focus, ...], paid: np.ndarray) -> np.ndarray:
@@ -194,6 +213,9 @@ def _shares(task: Task, advisors: tuple[Focus, ...], paid: np.ndarray) -> np.nda
     if tuple(focus.name for focus in advisors) == task.names:
         return paid
     found = np.full((len(paid), len(advisors)), np.nan)
+    if tuple(focus.name for focus in advisors[: task.n]) == task.names:  # and others, whom nobody pays
+        found[:, : task.n] = paid
+        return found
     for j, focus in enumerate(advisors):
         if focus.name in task.names:
             found[:, j] = paid[:, task.names.index(focus.name)]
@@ -208,6 +230,10 @@ def _shares(task: Task, advisors: tuple[Focus, ...], paid: np.ndarray) -> np.nda
 # ---- where everybody is ----------------------------------------------------------------------------------------------
 def _places(task: Task, advisors: tuple[Focus, ...], states: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The local states [T + G, V] of each view, and whose these are [V, n]."""
+    if task.goals is not None:
+        goals = task.goals
+        cells = [goals.room(state) * goals.states + goals.local(state) for state in states]
+        return np.array(cells, np.int64)[:, None], np.ones((1, len(advisors)), bool)
     if task.world is not None:
         local = np.array([_local_states(task, state) for state in states])  # [T + G, task.n]
         keys = [focus.state if focus.table is None else ("table", focus.table) for focus in task.foci]
@@ -252,10 +278,20 @@ def _cells(task: Task, states: list[Any]) -> np.ndarray:
     """Real-valued observations as numbers of cells [T + G, 1]."""
     assert task.adapter is not None
     space = getattr(task.adapter.env, "single_observation_space", task.adapter.env.observation_space)
-    flat = np.array([np.ravel(np.asarray(state, float)) for state in states])  # [T + G, d]
-    low, high = (np.ravel(np.broadcast_to(getattr(space, name, 0.0), np.shape(states[0]))) for name in ("low", "high"))
+    flat = np.array([_flat(state) for state in states], float)  # [T + G, d]
+    whole = np.shape(states[0]) if hasattr(space, "low") else flat.shape[1:]
+    low, high = (np.ravel(np.broadcast_to(getattr(space, name, 0.0), whole)) for name in ("low", "high"))
     bounded = np.isfinite(low) & np.isfinite(high) & (np.abs(low) < 1e6) & (np.abs(high) < 1e6) & (high > low)
     low = np.where(bounded, low, flat.min(axis=0))
     width = np.where(bounded, high - low, np.maximum(flat.max(axis=0) - flat.min(axis=0), 1e-9))
-    cells = np.clip(np.floor((flat - low) / width * CELLS), 0, CELLS - 1).astype(np.int8)
-    return np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1, 1).astype(np.int64)
+    return alike((flat - low) / width).reshape(-1, 1)
+
+
+def alike(shares: np.ndarray) -> np.ndarray:
+    """Rows of numbers from 0 to 1 [T, d] as numbers of cells [T]: those in one cell are alike.
+
+    >>> alike(np.array([[0.11], [0.55], [0.19]])).tolist()
+    [0, 1, 0]
+    """
+    cells = np.clip(np.floor(shares * CELLS), 0, CELLS - 1).astype(np.int8)
+    return np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)

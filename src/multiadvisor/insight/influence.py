@@ -20,10 +20,20 @@ class Influence(NamedTuple):
     spoke: np.ndarray  # turns in which it had a say
     changed: np.ndarray  # the share of all turns in which the action would be another one without it
     by: np.ndarray  # in those, by how much another action would then be preferred, on average; 0 where there are none
+    push: np.ndarray | None = None  # where actions are real numbers, in the place of the last two: its mean share of
+    # what pushes the action along its slopes; NaN of who has none
 
     def of(self, j: int) -> dict[str, Any]:
         """One advisor's, for JSON."""
+        if self.push is not None:
+            push = None if np.isnan(self.push[j]) else float(self.push[j])
+            return {"spoke": int(self.spoke[j]), "changed": None, "by": None, "push": push}
         return {"spoke": int(self.spoke[j]), "changed": float(self.changed[j]), "by": float(self.by[j])}
+
+    @property
+    def strength(self) -> np.ndarray:
+        """[n] by which they are compared: the share of turns, or of the push."""
+        return self.changed if self.push is None else self.push
 
 
 class Change(NamedTuple):
@@ -87,6 +97,19 @@ def group_influence(
         np.array([one[k] for one in found]).reshape(len(members), len(advice)).T for k in range(2)
     )  # [T, groups]
     return _summary(np.array(spoke, np.int64), chance, fall)
+
+
+def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> Influence:
+    """Of groups of advisors, from shares of the push [T, n]; NaN where nobody of them had one.
+
+    >>> pushing(np.array([[0.75, 0.25], [0.25, 0.75]]), np.ones((2, 2)), [np.array([0]), np.array([0, 1])]).push
+    array([0.5, 1. ])
+    """
+    said = np.array([np.isfinite(push[:, group]).any() for group in members], bool)
+    spoke = np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
+    total = np.array([np.nansum(push[:, group]) for group in members])
+    nothing = np.full(len(members), np.nan)
+    return Influence(spoke, nothing, nothing, np.where(said, total / max(len(push), 1), np.nan))
 
 
 def _summary(spoke: np.ndarray, chance: np.ndarray, fall: np.ndarray) -> Influence:

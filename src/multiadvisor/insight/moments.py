@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.explain import explain_advice
+from multiadvisor.explain_actor import action_text, two_actions
 from multiadvisor.insight.games import Games
 
 APART = 10
@@ -84,24 +85,38 @@ def pick(score: np.ndarray, first: np.ndarray, alike: np.ndarray, count: int, ap
 def moments(games: Games, count: int = 5) -> list[Moment]:
     """The moments of the games, the most decisive first: by the ranks of stake and disagreement, added."""
     stake = stakes(games.preferences)
-    odds = disagreements(games.advice, games.heard, games.choice)
+    # an actor may do what its critics value less than the middle of all actions: that is no matter between advisors
+    best = games.choice if games.did is None else games.preferences.argmax(axis=1)
+    odds = disagreements(games.advice, games.heard, best)
     ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
     score = (ranks[0] + ranks[1]) / len(stake)  # [T]
     if games.advice.shape[2] < 2:
         return []
+    score = np.where(games.explored, -1.0, score)  # what is done by chance has no reason
     here = np.arange(len(score)) + np.repeat(np.arange(len(games)), games.turns)  # where each turn's place is
-    alike = np.unique(np.c_[games.places[here], games.choice], axis=0, return_inverse=True)[1].reshape(-1)
+    alike = np.unique(np.c_[games.places[here], games.moves], axis=0, return_inverse=True)[1].reshape(-1)
     found = []
     for at in pick(score, games.first, alike, count):
         game, turn = games.where(at)
-        who = np.flatnonzero(games.heard[at])
-        names, groups = ([getattr(games.advisors[j], what) for j in who] for what in ("name", "group"))
-        why = explain_advice(
-            names, games.advice[at, who], games.heard[at, who], games.task.actions,
-            action=games.task.actions[games.choice[at]], groups=groups, task=games.task.name,
-            aggregation=games.settings.aggregation, voices=games.voices._replace(of=games.voices.of[who]),
-        )  # fmt: skip
-        found.append(
-            Moment(game, turn, games.label(game, turn), why.action, float(stake[at]), float(odds[at]), why.sentence)
-        )
+        action, reason = _reason(games, at)
+        found.append(Moment(game, turn, games.label(game, turn), action, float(stake[at]), float(odds[at]), reason))
     return found
+
+
+def _reason(games: Games, at: int) -> tuple[str, str]:
+    """What was done in a turn, and why."""
+    who = np.flatnonzero(games.heard[at])
+    names, groups = ([getattr(games.advisors[j], what) for j in who] for what in ("name", "group"))
+    advice, weights = games.advice[at, who], games.heard[at, who]
+    if games.did is not None:
+        assert games.task.adapter is not None
+        assert games.task.adapter.box is not None
+        box = games.task.adapter.box
+        middle = action_text(box.to_environment(np.zeros(box.size)))
+        return games.did[at], two_actions(games.did[at], middle, names, weights * (advice[:, 0] - advice[:, 1]))
+    why = explain_advice(
+        names, advice, weights, games.actions, action=games.actions[games.choice[at]], groups=groups,
+        task=games.task.name, aggregation=games.settings.aggregation,
+        voices=games.voices._replace(of=games.voices.of[who]),
+    )  # fmt: skip
+    return why.action, why.sentence

@@ -11,9 +11,9 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.committee import Team, plannings_of
-from multiadvisor.insight.calibration import MEANINGS, Calibration, calibration
+from multiadvisor.insight.calibration import ACTOR, ACTOR_SUM, MEANINGS, Calibration, calibration
 from multiadvisor.insight.games import Games, play
-from multiadvisor.insight.influence import Influence, group_influence, influence
+from multiadvisor.insight.influence import Influence, group_influence, influence, pushing
 from multiadvisor.insight.stuck import Stuck, find_stuck
 
 _SHOWN = 12  # so many advisors are printed
@@ -40,6 +40,11 @@ class Report:
         found: np.ndarray = np.add.reduceat(self.games.paid, self.games.first[:-1])
         return found
 
+    @property
+    def note(self) -> str:
+        """Why there is no calibration at all, where that is so; else nothing."""
+        return "" if _apart(self.games) else f"no calibration: values are of {ACTOR_SUM}"
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         games, returns = self.games, self.returns
@@ -56,6 +61,7 @@ class Report:
             }  # fmt: skip
         return {
             "turns": total,
+            "note": self.note,
             "advisors": advisors,
             "groups": {name: {"influence": self.of_groups.of(k)} for k, name in enumerate(self.groups)},
             "games": [
@@ -72,11 +78,12 @@ class Report:
 
     def _advisors(self) -> list[str]:
         returns = self.returns.mean(axis=0)
-        order = np.lexsort((-self.influence.by, -self.influence.changed)).tolist()
+        by = np.nan_to_num(-self.influence.by)
+        order = np.lexsort((by, -np.nan_to_num(self.influence.strength, nan=-1.0))).tolist()
         names = [self.games.names[j] for j in order[:_SHOWN]]
         width = max(len(name) for name in [*names, *self.groups, "advisor"])
         lines = [
-            f"{'advisor':{width}}  {'return':>9}  {'without it another action':>25}  "
+            f"{'advisor':{width}}  {'return':>9}  {self._driving():>25}  "
             f"{'expected':>9} {'followed':>9} {'bias':>8}  correlation"
         ]
         for name, j in zip(names, order, strict=False):
@@ -96,8 +103,12 @@ class Report:
             who = [name for name, own in zip(self.games.names, self.expects, strict=True) if own == meaning]
             few = ", ".join(who[:4]) + ("" if len(who) < 5 else f" and {len(who) - 4} more")
             shown = "each advisor" if len(who) == len(self.expects) else few
-            lines.append(f"{shown} expects {meaning}")
+            lines.append(f"{shown} {'expect' if shown == few and len(who) > 1 else 'expects'} {meaning}")
         return lines
+
+    def _driving(self) -> str:
+        """What the column of influence says."""
+        return "without it another action" if self.influence.push is None else "share of the push"
 
     def _stuck(self) -> list[str]:
         cut = int((~self.games.finished).sum())
@@ -122,21 +133,50 @@ def _figure(value: float | None, sign: str = "") -> str:
 
 
 def _changes(one: dict[str, Any]) -> str:
-    """How often, and by how much."""
+    """How often, and by how much; or which share of the push it has."""
+    if "push" in one:
+        return "" if one["push"] is None else f"{one['push']:.1%}"
     return f"{one['changed']:.1%} of turns, by {one['by']:.2f}" if one["changed"] else "never"
 
 
 def report_on(games: Games) -> Report:
     """What these games say."""
     names = [focus.group for focus in games.advisors]
-    groups = tuple(name for name in dict.fromkeys(names) if name and names.count(name) > 1)
-    members = [np.flatnonzero(np.array(names) == name) for name in groups]
+    groups, members = _groups(names)
     return Report(
-        games=games, influence=influence(games.advice, games.heard, games.voices, games.choice),
+        games=games, influence=_influence(games, None),
         calibration=tuple(_calibrated(games, j) for j in range(len(games.advisors))), expects=_expectations(games),
-        groups=groups, of_groups=group_influence(games.advice, games.heard, games.voices, games.choice, members),
+        groups=groups, of_groups=_influence(games, members),
         stuck=tuple(find_stuck(games)),
     )  # fmt: skip
+
+
+def _groups(names: list[str]) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    """The groups of advisors, from that of each, and their members; none where each would be a group by itself."""
+    found = tuple(name for name in dict.fromkeys(names) if name)
+    if all(names.count(name) == 1 for name in found):
+        return (), []
+    return found, [np.flatnonzero(np.array(names) == name) for name in found]
+
+
+def drives(games: Games, most: int) -> dict[str, float] | None:
+    """How strongly each advisor drives the agent or, of more than `most`, each group; None where there is none."""
+    groups, members = _groups([focus.group for focus in games.advisors])
+    many = len(games.advisors) > most
+    if many and not 0 < len(groups) <= most:
+        return None
+    strength = _influence(games, members if many else None).strength
+    named = zip(groups if many else games.names, strength.tolist(), strict=True)
+    return {name: value for name, value in named if not np.isnan(value)}
+
+
+def _influence(games: Games, members: list[np.ndarray] | None) -> Influence:
+    """Of each advisor, or of groups of these members."""
+    if games.push is not None:
+        each = [np.array([j]) for j in range(len(games.advisors))] if members is None else members
+        return pushing(games.push, games.heard, each)
+    said = (games.advice, games.heard, games.voices, games.choice)
+    return influence(*said) if members is None else group_influence(*said, members)
 
 
 def report(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Report:
@@ -154,14 +194,22 @@ def _expectations(games: Games) -> tuple[str, ...]:
     """What each advisor's values mean."""
     if games.settings.learner != "advisors":
         return ("nothing of its own: the sum is learned",) * len(games.advisors)
+    if games.settings.continuous is not None:
+        return (ACTOR if _apart(games) else ACTOR_SUM,) * len(games.advisors)
     plans = plannings_of(Team(games.task.name, games.advisors), games.settings.planned)
-    return tuple(MEANINGS.get(planning.name, f"what its planning {planning.name!r} says") for planning in plans)
+    stays = "" if games.task.goals is None else ", while what it points at stays where it is"
+    return tuple(MEANINGS.get(plan.name, f"what its planning {plan.name!r} says") + stays for plan in plans)
+
+
+def _apart(games: Games) -> bool:
+    """Whether what is expected of the rewards is told apart from the entropy that an actor is paid beside them."""
+    return games.settings.continuous is None or bool(np.isnan(games.paid).all(axis=0).any())
 
 
 def _calibrated(games: Games, j: int) -> Calibration | None:
     """The calibration of one advisor; None where its values are no forecast."""
     settings, paid = games.settings, games.paid[:, j]
-    if settings.learner != "advisors" or np.isnan(paid).any():
+    if settings.learner != "advisors" or np.isnan(paid).any() or not _apart(games):
         return None
     if settings.deep is not None and settings.deep.clip_rewards:
         paid = np.clip(paid, -1.0, 1.0)
@@ -176,7 +224,9 @@ def table_of(rows: list[dict[str, Any]]) -> str:
     """CSV: a row for each run, as `evaluate --report` gives it; of each advisor return, influence and calibration."""
     names = list(dict.fromkeys(name for row in rows for name in row["report"]["advisors"]))
     plain = ("run", "task", "planning", "aggregation", "gamma", "games", "score", "turns", "finished")
-    head = [*plain, "stuck", *(f"{what}/{name}" for name in names for what in ("return", *_COLUMNS))]
+    pushed = any("push" in one["influence"] for row in rows for one in row["report"]["advisors"].values())
+    columns = _COLUMNS | ({"push": ("influence", "push")} if pushed else {})
+    head = [*plain, "stuck", *(f"{what}/{name}" for name in names for what in ("return", *columns))]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -185,8 +235,8 @@ def table_of(rows: list[dict[str, Any]]) -> str:
         for name in names:
             one = row["report"]["advisors"].get(name)
             cells.append(None if one is None else one["return"])
-            for part, key in _COLUMNS.values():
-                cells.append(None if one is None or one[part] is None else one[part][key])
+            for part, key in columns.values():
+                cells.append(None if one is None or one[part] is None else one[part].get(key))
         writer.writerow(["" if cell is None else cell for cell in cells])
     return text.getvalue()
 

@@ -189,7 +189,7 @@ def _walks(games: Games, game: int) -> list[np.ndarray]:
 
 def _stuck(games: Games, game: int) -> Stuck | None:
     span = games.span(game)
-    choice, gain, progress = games.choice[span], games.gain[span], ends_of_parts(games.active[span])
+    choice, gain, progress = games.moves[span], games.gain[span], ends_of_parts(games.active[span])
     for walk in _walks(games, game):
         rest = resting(walk, choice, gain, bool(games.finished[game]), progress)
         if rest is not None:
@@ -220,7 +220,7 @@ def _holders(
     total, counted, tied = np.zeros(len(games.advisors)), 0, 0
     for turn in here[-256:].tolist():
         at = span.start + turn
-        never = np.setdiff1d(np.arange(len(games.task.actions)), taken[int(walk[turn])])
+        never = np.setdiff1d(np.arange(len(games.actions)), taken[int(walk[turn])])
         who = np.flatnonzero(games.heard[at])
         if not len(never) or not len(who):
             continue
@@ -259,4 +259,6 @@ def _way_out(games: Games, holds: dict[str, float], leaves: dict[str, float], un
         more = "a larger gamma for " + ", ".join(list(leaves)[:2])
         return f"the way out is worth less than what is feared or paid on it: learn longer, or {more}"
     kept = "explore more (epsilon)" if tables else "explore longer (epsilon_turns)"
+    if settings.continuous is not None:
+        kept = "leave more to chance (temperature)"
     return f"nobody sees a way out that pays: learn longer, {kept}, or raise gamma (it is {settings.gamma:g})"

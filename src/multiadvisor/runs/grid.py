@@ -22,10 +22,10 @@ from multiadvisor.extras import require
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
 from multiadvisor.settings import NETWORKS, Schedule, Settings, whole_number
-from multiadvisor.task import BY_ADVISOR
+from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.board import read_maze
 from multiadvisor.worlds.components import refuse_numbers_for_names
-from multiadvisor.worlds.registry import FILES
+from multiadvisor.worlds.registry import FILES, USUAL
 
 FORMAT = 1
 SECTIONS = ("options", "settings", *NETWORKS, *BY_ADVISOR, "schedule")
@@ -126,7 +126,7 @@ class Grid:
                 whole = dataclasses.replace(parsed, settings=settings)
                 run = Run(Job("train", whole.as_config()), labels, seed)
                 if run.job.id in found:
-                    raise BadInput(f"the run with {_words({**labels, 'seed': seed})} stands twice: leave one out")
+                    raise BadInput(f"the run with {_words({**labels, 'seed': seed})} appears twice: leave one out")
                 found[run.job.id] = run
         return list(found.values())
 
@@ -141,6 +141,7 @@ class Grid:
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
+                refuse_unheard(task, config)
                 notes += [task.note] if task.note else []
                 if settings.deep is not None or task.continuous:
                     require("deep")
@@ -180,6 +181,18 @@ class Grid:
         return grid
 
 
+def refuse_unheard(task: Task, config: dict[str, Any]) -> None:
+    """Refuse a task with defaults of its own that its registration does not tell: a run's data are made before it."""
+    given = {*config.get("settings", {}), *config.get("schedule", {})}
+    told = USUAL.get(config["task"], {}).items()
+    own = [name for name, value in task.usual.items() if (name, value) not in told]
+    if missing := [name for name in own if name not in given]:
+        raise BadInput(
+            f"{missing[0]} of task {task.name!r} is usually {task.usual[missing[0]]!r}, which a sweep would not know: "
+            "write it into the grid, or register the task with usual=..."
+        )
+
+
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
     """Where a section's values stand in the configuration of a run: those of networks are settings too."""
     return config["settings"].setdefault(section, {}) if section in NETWORKS else config.setdefault(section, {})
@@ -206,12 +219,12 @@ def read_grid(path: Path) -> tuple[Grid, str]:
     """The grid of a file and its text; whatever is wrong is said with the file's name."""
     try:
         if path.stat().st_size > _LARGEST_FILE:
-            raise BadInput(f"{str(path)!r} is larger than any grid's file: it is none")
+            raise BadInput(f"{str(path)!r} is too large for a grid file")
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{str(path)!r} is no text in UTF-8: a grid is a TOML file") from None
+        raise BadInput(f"{str(path)!r} is not UTF-8 text: a grid is a TOML file") from None
     try:
         return parse_grid(text, path.parent), text
     except BadInput as error:
@@ -223,7 +236,7 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"this is no TOML: {' '.join(str(error).split())[:200]}") from None
+        raise BadInput(f"this is not TOML: {' '.join(str(error).split())[:200]}") from None
     for key in data:
         if key not in _TOP:
             raise unknown("key of a sweep", key, _TOP)
@@ -247,9 +260,9 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
             table = {first.name: first.default}  # an empty [deep] is a network too, as it comes
         for name, value in table.items():
             if section == "settings" and name in NETWORKS:
-                raise BadInput(f"{name} stands in [settings]: write a table of its own, [{name}]")
+                raise BadInput(f"{name} is in [settings]: write it as a table, [{name}]")
             if section == "settings" and name == "seed":
-                raise BadInput("seed stands in [settings]: write `seeds = 5`, or a list of seeds, at the top")
+                raise BadInput("seed is in [settings]: write `seeds = 5`, or a list of seeds, at the top")
             if isinstance(value, dict):
                 ranges.append(_range(section, name, value))
             else:
@@ -286,7 +299,7 @@ def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
         raise BadInput(f"{name} is an empty list: give at least one value")
     for item in values:
         if not isinstance(item, bool | int | float | str):
-            raise BadInput(f"{name} is {short(repr(item))}: give numbers, texts or truth values, or a list of them")
+            raise BadInput(f"{name} is {short(repr(item))}: give numbers, strings or booleans, or a list of them")
         if isinstance(item, float) and not math.isfinite(item):
             raise BadInput(f"{name} is {item}: give finite numbers")
     if section == "options" and name in FILES:  # a run is known by what it reads, wherever that lay
@@ -306,7 +319,7 @@ def _seeds(value: Any) -> tuple[int, ...]:
             raise BadInput("seeds is an empty list: give at least one, or a count")
         if len(set(seeds)) < len(seeds):
             twice = next(seed for seed in seeds if seeds.count(seed) > 1)
-            raise BadInput(f"seed {twice} stands twice: leave one out")
+            raise BadInput(f"seed {twice} appears twice: leave one out")
         return seeds
     count = whole_number("seeds", value, 1)
     if count > _MOST_RUNS:

@@ -14,27 +14,46 @@ import hashlib
 import os
 import sys
 import threading
+import time
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.filming import draw_wishes
 from multiadvisor.runs.png import SIGNATURE, png, shrunk, size_of
 from multiadvisor.task import Task
 from multiadvisor.worlds.episode import games_of
 from multiadvisor.worlds.render import picture as board_picture
 
 if TYPE_CHECKING:
-    from multiadvisor.runs.trace import Trace
+    from multiadvisor.runs.trace_file import Trace
 
 LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
 WIDEST, _NARROWEST = 640, 64  # pixels
 _LONGEST_TEXT = 20_000  # characters
+_LONG = 0.4  # seconds
+_NO_SCREEN = "offscreen"  # with the driver "dummy", which any SDL has, highway-env gives black pictures
 _MODES = ("rgb_array", "ansi")
-_drawing = threading.RLock()  # the libraries that draw know of one thread only
+_drawing = threading.RLock()
+_artist = ThreadPoolExecutor(1, "drawing")
+_Made = TypeVar("_Made")
+
+
+def in_one_thread(draw: Callable[[], _Made]) -> _Made:
+    """Draw, always in the same thread: in another one OpenGL shows the same picture again and again, without a word.
+
+    On a Mac only the first thread may draw, and does so where it asks for it.
+    """
+    if sys.platform == "darwin" and threading.current_thread() is threading.main_thread():
+        with _drawing:
+            return draw()
+    return _artist.submit(draw).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +101,12 @@ def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
 
 # ---- an environment that draws itself --------------------------------------------------------------------------------
 def _quiet() -> None:
-    """Without a screen, and without a loudspeaker: SDL would look for both."""
+    """Without a screen, and without a loudspeaker: SDL would look for both, and MuJoCo for the first."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        os.environ.setdefault("SDL_VIDEODRIVER", _NO_SCREEN)
+        os.environ.setdefault("MUJOCO_GL", "egl")
 
 
 def _made(env: Any, mode: str) -> Any:
@@ -106,16 +126,20 @@ def drawing_environment(task: Task) -> Any:
     env, reason = task.adapter.env, "it has no render mode that gives a picture or a text"
     offered = [mode for mode in _MODES if mode in (env.metadata.get("render_modes") or ())]
     _quiet()
-    for mode in offered:
+    while offered:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found = _made(env, mode)
+                found = _made(env, offered[0])
                 found.reset(seed=0)
                 looks(found.render())
                 return found
             except Exception as error:  # whatever an environment, or a package it misses, may raise
                 reason = short(" ".join(str(error).split()) or type(error).__name__, 200)
+        if f"{_NO_SCREEN} not available" in reason and os.environ.get("SDL_VIDEODRIVER") == _NO_SCREEN:
+            os.environ["SDL_VIDEODRIVER"] = "dummy"
+        else:
+            offered = offered[1:]
     raise BadInput(f"task {task.name!r} cannot be drawn: {reason}")
 
 
@@ -156,23 +180,35 @@ class Painting:
         """Whether no more will come."""
         return len(self.of) == self.count or bool(self.reason)
 
-    def advance(self, until: int) -> None:
-        """Make pictures up to this turn."""
-        with self._lock, _drawing:
-            try:
-                if self._steps is None:
-                    self._steps = self._states()
-                while len(self.of) < min(until + 1, self.count) and not self.reason:
-                    self._add(next(self._steps))
-            except BadInput as error:
-                self.reason = str(error)
+    def advance(self, until: int, least: int | None = None) -> None:
+        """Make pictures up to this turn; where it takes long, only up to the turn `least`, if that is given."""
+        with self._lock:
+            if len(self.of) < min(until + 1, self.count) and not self.reason:
+                in_one_thread(lambda: self._advance(until, until if least is None else least))
+
+    def _advance(self, until: int, least: int) -> None:
+        since = time.monotonic()
+        try:
+            if self._steps is None:
+                self._steps = self._states()
+            while len(self.of) < min(until + 1, self.count) and not self.reason:
+                if len(self.of) > least and time.monotonic() - since > _LONG:
+                    return
+                self._add(next(self._steps))
+        except BadInput as error:
+            self.reason = str(error)
+        if self.done:
+            self._steps.close()  # and the environment, in the thread that has drawn it
 
     def look_at(self, turn: int) -> bytes | None:
         """The picture of one turn, for itself: what lies before it is played, but not drawn."""
         if turn < len(self.of):
             return self.content[self.of[turn]]
-        with _drawing, contextlib.suppress(BadInput):
-            for at, drawn in enumerate(self._states(only=turn)):
+        return in_one_thread(lambda: self._alone(turn))
+
+    def _alone(self, turn: int) -> bytes | None:
+        with contextlib.suppress(BadInput), contextlib.closing(self._states(only=turn)) as states:
+            for at, drawn in enumerate(states):
                 if at == turn:
                     return _coded(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
         return None
@@ -202,17 +238,32 @@ class Painting:
         paid, span = trace.rewards(self.game), trace.span(self.game)  # [turns, n]
         # [turns + 1, d]
         seen = None if trace.observed is None else trace.observed[span.start + self.game : span.stop + self.game + 1]
-        for turn, action in enumerate(trace.choice[span].tolist()):
-            yield _drawn(env) if only in (None, turn) else ""
+        for turn, action in enumerate(trace.steps(self.game)):
+            yield self._marked(_drawn(env), turn) if only in (None, turn) else ""
             step = source.step(state, action)
             state, reward = step.after, np.zeros(self.task.n)
             reward[step.advisors] = step.reward
-            same = np.array_equal(reward, paid[turn])
+            same = np.array_equal(reward, paid[turn]) and (
+                trace.gain is None or trace.gain[span.start + turn] == step.gain
+            )
             if seen is not None:
                 same = same and np.array_equal(numbers_of(state), seen[turn + 1], equal_nan=True)
             if not same:
-                raise BadInput(f"task {self.task.name!r} did not repeat itself from turn {turn} on: run check_task")
+                raise BadInput(f"task {self.task.name!r} is not reproducible from turn {turn} on: run check_task")
         yield _drawn(env)
+
+    def _marked(self, drawn: np.ndarray | str, turn: int) -> np.ndarray | str:
+        """With the strongest wishes and fears of a turn drawn in, where the advisors point at places."""
+        trace, goals = self.trace, self.task.goals
+        if isinstance(drawn, str) or trace.goals is None or goals is None or goals.mark is None:
+            return drawn
+        seen, action = trace.turn(self.game, turn), int(trace.choice[trace.span(self.game)][turn])
+        assert seen.goals is not None
+        assert seen.advice is not None
+        assert seen.weights is not None
+        picture = np.array(drawn)
+        draw_wishes(goals.mark, picture, seen.goals, seen.weights * seen.advice[:, action])
+        return picture
 
     def _add(self, drawn: np.ndarray | str) -> None:
         raw: Any = drawn.encode("utf-8", "replace") if isinstance(drawn, str) else np.ascontiguousarray(drawn)

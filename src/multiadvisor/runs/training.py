@@ -26,6 +26,7 @@ from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
 from multiadvisor.worlds.builtin import checked_options, make
+from multiadvisor.worlds.registry import USUAL
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
@@ -236,7 +237,7 @@ def begin(
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
         return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
     if not resume:
-        raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
+        raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
     changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
     agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
     if changed:
@@ -244,7 +245,7 @@ def begin(
     settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
-            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
+            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
         )
     epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
     if not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict):
@@ -252,7 +253,7 @@ def begin(
     for name in ("transitions", "games"):
         if saved.get(name) != getattr(schedule, name):
             raise BadInput(
-                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it began with"
+                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it started with"
             )
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
@@ -311,7 +312,8 @@ class RunConfig:
                 raise BadInput(f"{key} of a run is {value!r}: give a {'name' if _KEYS[key] is str else 'table'}")
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
-        settings, schedule = (_from_names(kind, config.get(name, {})) for name, kind in _PARTS.items())
+        usual = USUAL.get(config["task"], {})
+        settings, schedule = (_from_names(kind, config.get(name, {}), usual) for name, kind in _PARTS.items())
         own = {
             what: {name: finite_number(f"the {one} of {name!r}", value) for name, value in config[what].items()}
             for what, one in BY_ADVISOR.items()
@@ -337,14 +339,15 @@ class RunConfig:
 _PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
 
 
-def _from_names(kind: Any, given: dict[str, Any]) -> Any:
+def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
+    """Settings or a schedule; what is not given is as `usual` for the task, or as ever."""
     known = [item.name for item in dataclasses.fields(kind)]
     for name in given:
         if name not in known:
             raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
         raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
-    return kind(**given)
+    return kind(**{**{name: value for name, value in usual.items() if name in known}, **given})
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class BankLearner:
         """There is no table of one advisor alone."""
         raise BadInput(
             f"advisor {self.task.names[j]!r} of task {self.task.name!r} points at general value functions and has no "
-            "table of its own: ask for its advice in a state"
+            "table itself: ask for its advice in a state"
         )
 
     # ---- what it says ------------------------------------------------------------------------------------------------
@@ -318,16 +318,13 @@ class BankLearner:
                     length += 1
         raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {length} turns, counted from 0")
 
-    def pointed(self, observation: Any, action: int) -> list[tuple[int, float]]:
-        """The places that the advisors point at in one state, with what each adds to an action, the largest first."""
+    def pointing(self, observation: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Who speaks in one state [m], what they say [m, A], their weights [m] and the places they point at [m]."""
         advisors, advice, weights = self._heard(observation, False)
         room = self.rooms[self.goals.room(observation)]
         if room is None or not len(advisors):
-            return []
-        place = self._aims(room, observation, False).place[advisors]
-        said = weights * advice[:, action]
-        order = np.argsort(-abs(said), kind="stable")
-        return [(int(place[k]), float(said[k])) for k in order if place[k] >= 0]
+            return advisors, advice, weights, advisors
+        return advisors, advice, weights, self._aims(room, observation, False).place[advisors]
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:

@@ -35,6 +35,18 @@ class BoxActions:
         self._low, self._high = low.ravel(), high.ravel()
         self._middle, self._half = (self._low + self._high) / 2, (self._high - self._low) / 2
 
+    def bounds(self) -> dict[str, Any]:
+        """What `of_bounds` makes it again from, as plain data."""
+        return {"low": self._low.tolist(), "high": self._high.tolist(), "type": np.dtype(self.dtype).name}
+
+    @classmethod
+    def of_bounds(cls, bounds: dict[str, Any]) -> BoxActions:
+        """One with these bounds, in one row; whatever is wrong with them raises."""
+        from gymnasium.spaces import Box
+
+        kind: Any = {"float32": np.float32, "float64": np.float64, "float16": np.float16}[bounds["type"]]
+        return cls(Box(np.array(bounds["low"], kind), np.array(bounds["high"], kind), dtype=kind))
+
     def to_environment(self, action: np.ndarray) -> np.ndarray:
         """The environment's actions [..., *shape] of the learner's [..., size]."""
         given = np.clip(self._middle + self._half * action, self._low, self._high)

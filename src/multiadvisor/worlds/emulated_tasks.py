@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from multiadvisor.task import Task
 from multiadvisor.worlds.registry import register_task
 
+MS_PACMAN: dict[str, Any] = {
+    "planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "epochs": 15,
+    "transitions": 20_000, "games": 4,
+}  # fmt: skip
 
-@register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman")
+
+@register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman", usual=MS_PACMAN)
 def ms_pacman(
     without: str = "", spare: bool = False, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
     sticky: float = 0.25, limit: int = 27_000,
@@ -23,4 +31,4 @@ def ms_pacman(
     """
     from multiadvisor.worlds.atari import ms_pacman
 
-    return ms_pacman.make_task(without, spare, explore, sweeps, restless, sticky, limit)
+    return replace(ms_pacman.make_task(without, spare, explore, sweeps, restless, sticky, limit), usual=MS_PACMAN)

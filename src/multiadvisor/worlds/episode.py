@@ -25,6 +25,7 @@ class Turn(NamedTuple):
     terminated: bool
     truncated: bool
     after: Any  # where it led
+    gain: float  # what it adds to the score
 
     @property
     def over(self) -> bool:
@@ -81,6 +82,7 @@ class _Compiled:
 
     def __init__(self, task: Task, seed: int, evaluation: int, apart: bool) -> None:
         self.task, self._seed, self._evaluation, self._apart = task, seed, evaluation, apart
+        self._weights = task.weights
         self._take(stream_key(seed, EVALUATION, evaluation))
 
     def _take(self, key: np.uint64) -> None:
@@ -100,7 +102,8 @@ class _Compiled:
     def step(self, state: Any, action: Any) -> Turn:
         """Play a turn."""
         now = self._game.step(action)
-        return Turn(state, action, now.advisors, now.reward, now.terminated, now.truncated, self._game.x.copy())
+        gain = float(self._weights[now.advisors] @ now.reward)
+        return Turn(state, action, now.advisors, now.reward, now.terminated, now.truncated, self._game.x.copy(), gain)
 
 
 class _Environment:
@@ -112,7 +115,7 @@ class _Environment:
             raise BadInput(f"task {task.name!r} is a vector environment: a trace is of single games")
         if env is None:
             task.adapter.stage.user = None  # whoever trains in the environment has to find its way back
-        self.task, self._seed, self._evaluation = task, seed, evaluation
+        self.task, self._seed, self._evaluation, self._weights = task, seed, evaluation, task.weights
         self._adapter = task.adapter.fresh(table=False, env=env)
         self._key, self._turn = int(stream_key(seed, EVALUATION, evaluation)), 0
 
@@ -127,8 +130,13 @@ class _Environment:
 
     def step(self, state: Any, action: Any) -> Turn:
         """Play a turn."""
-        adapter = self._adapter
+        adapter, goals = self._adapter, self.task.goals
         advisors = np.flatnonzero(adapter.now_active)
         terminated, truncated = adapter.step(action)
         self._turn += 1
-        return Turn(state, action, advisors, adapter.paid[advisors], terminated, truncated, adapter.observation)
+        reward, after = adapter.paid[advisors], adapter.observation
+        gain = float(self._weights[advisors] @ reward)
+        if goals is not None:  # each is paid in units of its goal, and the score is the environment's own
+            gain = float(adapter.signals[0])
+            advisors, reward = np.arange(self.task.n), goals.paid(state, after, gain)
+        return Turn(state, action, advisors, reward, terminated, truncated, after, gain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ class Happening(NamedTuple):
     truncated: bool
 
 
-WAITS = 2  # in the place of fresh: leave this game alone
+WAITS = 2  # instead of fresh: leave this game alone
 
 
 def reset(constants, x, key):
@@ -102,6 +103,29 @@ class Games:
             self.terminated, self.over,
         )  # fmt: skip
         self.fresh[:] = 0
+
+    def until_over(self, act: Callable[[], np.ndarray], longest: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Play each game to its end, or so many turns: who played a turn [B] bool, and what it paid by advisor [B, n].
+
+        `act` gives the actions [B]; a game that is over waits where it ended.
+
+        >>> import multiadvisor as mad
+        >>> games = Games(mad.make("three-fruits"), [0, 1])
+        >>> games.deal(np.ones(2, bool))
+        >>> len(list(games.until_over(lambda: np.zeros(2, np.int64), 5)))
+        5
+        """
+        playing = np.ones(len(self.keys), bool)
+        for _ in range(longest):
+            self.fresh[:] = np.where(playing, 0, WAITS)
+            self.step(act())
+            game, slot = np.nonzero(playing[:, None] & (np.arange(self.task.n) < self.active[:, None]))
+            paid = np.zeros((len(playing), self.task.n))
+            paid[game, self.advisors[game, slot]] = self.reward[game, slot]
+            yield playing, paid
+            playing = playing & ~self.over
+            if not playing.any():
+                return
 
     def deal(self, which: np.ndarray) -> None:
         """Start the games in `which` [B] anew; the others wait."""

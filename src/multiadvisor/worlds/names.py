@@ -48,6 +48,19 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "mo-mountaincar-timespeed": _CARS,
     "resource-gathering": _UP_FIRST,
 }
+# The numbers that a continuous action consists of; MuJoCo's models say it themselves.
+_THROTTLES = ("main engine", "side engines")
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
+    "BipedalWalkerHardcore": ("hip 1", "knee 1", "hip 2", "knee 2"),
+    "CarRacing": ("steering", "gas", "brake"),
+    "LunarLander": _THROTTLES,
+    "LunarLanderContinuous": _THROTTLES,
+    "MountainCarContinuous": ("force",),
+    "Pendulum": ("torque",),
+    "mo-lunar-lander-continuous": _THROTTLES,
+    "mo-mountaincarcontinuous": ("force",),
+}
 OBSERVATIONS: dict[str, tuple[str, ...]] = {
     "Acrobot": ("cos theta 1", "sin theta 1", "cos theta 2", "sin theta 2", "velocity 1", "velocity 2"),
     "Blackjack": ("player's sum", "dealer's card", "usable ace"),
@@ -57,7 +70,10 @@ OBSERVATIONS: dict[str, tuple[str, ...]] = {
     "FrozenLake": ("cell",),
     "FrozenLake8x8": ("cell",),
     "LunarLander": _LANDER,
+    "LunarLanderContinuous": _LANDER,
     "MountainCar": _CAR,
+    "MountainCarContinuous": _CAR,
+    "Pendulum": ("cos theta", "sin theta", "angular velocity"),
     "Taxi": ("state",),
     "deep-sea-treasure": ("row", "column"),
     "deep-sea-treasure-concave": ("row", "column"),
@@ -68,10 +84,12 @@ OBSERVATIONS: dict[str, tuple[str, ...]] = {
     "minecart": ("x", "y", "speed", "sin angle", "cos angle", "first ore", "second ore"),
     "minecart-deterministic": ("x", "y", "speed", "sin angle", "cos angle", "first ore", "second ore"),
     "mo-lunar-lander": _LANDER,
+    "mo-lunar-lander-continuous": _LANDER,
     "mo-mountaincar": _CAR,
     "mo-mountaincar-3d": _CAR,
     "mo-mountaincar-timemove": _CAR,
     "mo-mountaincar-timespeed": _CAR,
+    "mo-mountaincarcontinuous": _CAR,
     "resource-gathering": ("row", "column", "has gold", "has diamond"),
 }
 
@@ -114,7 +132,9 @@ def action_names(env: Any, count: int, first: int = 0, box: bool = False) -> tup
     own = task.actions if isinstance(task, Task) else getattr(inner, "action_names", None)
     if own is None and callable(meanings := getattr(inner, "get_action_meanings", None)):
         own = [str(word).lower() for word in meanings()]
-    names = tuple(str(name) for name in own) if own is not None else _documented(env, ACTIONS)
+    names = tuple(str(name) for name in own) if own is not None else _documented(env, NUMBERS if box else ACTIONS)
+    if not names and box:
+        names = motors(inner)
     return names if len(names) == count == len(set(names)) else numbers
 
 
@@ -133,12 +153,52 @@ def observation_names(env: Any) -> tuple[str, ...]:
         return tuple(str(name) for name in space.spaces)
     own = getattr(env.unwrapped, "observation_names", None)
     names = tuple(str(name) for name in own) if own is not None else _documented(env, OBSERVATIONS)
+    names = names or joints(env.unwrapped)
     if isinstance(space, spaces.Tuple):
         size = len(space.spaces)
     else:
         shape = getattr(space, "shape", None)
         size = 1 if shape == () else shape[0] if shape and len(shape) == 1 else -1
     return names if len(names) == size else ()
+
+
+# ---- MuJoCo ----------------------------------------------------------------------------------------------------------
+_PLACES = {0: ("x", "y", "z", "w", "i", "j", "k"), 1: ("w", "i", "j", "k")}  # of a free joint, and of a ball
+_SPEEDS = {0: ("x", "y", "z", "about x", "about y", "about z"), 1: ("about x", "about y", "about z")}
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix("_joint").replace("_", " ").strip()
+
+
+def motors(env: Any) -> tuple[str, ...]:
+    """The actuators of a MuJoCo model by their own names, or by those of their joints; none of any other world."""
+    model: Any = getattr(env, "model", None)
+    if not all(hasattr(model, part) for part in ("nu", "actuator", "joint", "actuator_trnid")):
+        return ()
+    found = []
+    for k in range(int(model.nu)):
+        joint = int(model.actuator_trnid[k, 0])
+        found.append(_plain(model.actuator(k).name or model.joint(joint).name) or f"motor {k}")
+    return tuple(found)
+
+
+def joints(env: Any) -> tuple[str, ...]:
+    """The places and speeds of a MuJoCo model's joints, where an observation is made of these."""
+    model: Any = getattr(env, "model", None)
+    parts = getattr(env, "observation_structure", None)
+    if not isinstance(parts, dict) or not all(hasattr(model, part) for part in ("njnt", "joint", "jnt_type")):
+        return ()
+    places, speeds = [], []
+    for k in range(int(model.njnt)):
+        name, kind = _plain(model.joint(k).name) or f"joint {k}", int(model.jnt_type[k])
+        places += [f"{name} {part}" for part in _PLACES.get(kind, ())] or [name]
+        speeds += [f"{name} speed {part}" for part in _SPEEDS.get(kind, ())] or [f"{name} speed"]
+    skipped = int(parts.get("skipped_qpos", 0))
+    names = (*places[skipped:], *speeds)
+    others = sum(int(size) for part, size in parts.items() if part not in ("skipped_qpos", "qpos", "qvel"))
+    right = (len(places) - skipped, len(speeds)) == (parts.get("qpos"), parts.get("qvel"))
+    return names if right and not others else ()
 
 
 def with_action_names(task: Task, names: Any) -> Task:
@@ -152,5 +212,5 @@ def with_action_names(task: Task, names: Any) -> Task:
         raise BadInput(f"{len(given)} actions were named, but task {task.name!r} has {len(task.actions)}: name each")
     for name in given:
         if not name or name.lstrip("-").isdigit() or given.count(name) > 1:
-            raise BadInput(f"an action cannot be called {short(name)!r}: give each a word of its own")
+            raise BadInput(f"an action cannot be called {short(name)!r}: give each a different word")
     return dataclasses.replace(task, actions=given, options={**task.options, "action_names": list(given)})

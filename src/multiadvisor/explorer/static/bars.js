@@ -3,7 +3,8 @@
 
 import { el, gapText, setText, signed, widthOf } from "./dom.js";
 import { huesOf } from "./hues.js";
-import { bestActions, hearPart } from "./maths.js";
+import { axisText } from "./lines.js";
+import { bestActions, hearPart, normalisedShare } from "./maths.js";
 
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const LISTED_PLAYING = 24; // advisors that are listed while it plays
@@ -24,20 +25,20 @@ export function actionWord(name) {
   return COMPASS[name] || name;
 }
 
-// The parts of a bar. What adds up is split: large groups together, the others one by one. What does not, as a maximum,
-// is one part; of an aggregation from elsewhere only the whole is known.
+// The parts of a bar. What adds up is split: large groups together, the others one by one; so is a sum that is then
+// normalised. What does not, as a maximum, is one part; of an aggregation from elsewhere only the whole is known.
 function partsOf(run) {
   if (!run.known) return [{ label: run.aggregation, members: new Set(), voice: -1 }];
   return run.voices.parts.flatMap(({ name, additive }, voice) => {
     const heard = (j) => run.voices.of[j] === voice;
-    if (!additive) {
+    if (!additive && name !== "normalised") {
       const named = run.groups.filter((group) => group.members.some(heard)).map((group) => group.name);
       const label = named.length > 3 ? name : `${name} of ${named.join(", ")}`;
       return [{ label, members: new Set(run.names.map((_, j) => j).filter(heard)), voice }];
     }
     return run.groups.flatMap((group) => {
       const members = group.members.filter(heard);
-      return members.length > TOGETHER
+      return members.length > (run.pointing ? 0 : TOGETHER)
         ? [{ label: group.name, members: new Set(members), voice }]
         : members.map((j) => ({ label: run.names[j], members: new Set([j]), voice }));
     });
@@ -51,7 +52,8 @@ function valuesOf(frame, shown) {
   const each = shown.map(({ members, voice }) => {
     const part = parts.find((one) => one.number === voice);
     const only = part ? part.at.map((_, k) => k).filter((k) => members.has(advisors[part.at[k]])) : [];
-    return only.length ? hearPart(game.table, run.A, part, rows, only) : new Float64Array(run.A);
+    if (!only.length) return new Float64Array(run.A);
+    return (part.name === "normalised" ? normalisedShare : hearPart)(game.table, run.A, part, rows, only);
   });
   return run.actions.map((_, a) => each.map((own) => own[a]));
 }
@@ -89,7 +91,8 @@ export class Bars {
     this.body = el("div", { class: "bars" });
     this.all = el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Every advisor's values" });
     this.open = el("details", { class: "more" }, el("summary", {}, "Every advisor"), this.all);
-    this.root = el("div", {}, this.body, this.open);
+    this.numbers = new ActionNumbers();
+    this.root = el("div", {}, this.numbers.root, this.body, this.open);
     this.run = null;
   }
 
@@ -151,6 +154,7 @@ export class Bars {
   render(frame, playing = false) {
     const { run, total, advisors, action } = frame;
     if (run !== this.run) this.build(run);
+    this.numbers.render(frame);
     const sums = valuesOf(frame, this.parts);
     let low = 0;
     let high = 0;
@@ -203,27 +207,35 @@ export class Bars {
       const wins = best.includes(a);
       const words = [];
       if (a === action) words.push(frame.explored ? "explored" : "done");
+      if (run.continuous) {
+        // the middle is no action that it could have picked
+        setText(row.tag, a === action ? "done" : advisors.length ? gapText(total[a] - total[0]) : "");
+        return;
+      }
       if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const heard = run.plain ? "" : `Heard by ${run.aggregation}. `;
+    const middle = "Continuous actions cannot be listed: the middle of the range stands for all others. ";
+    const heard = run.continuous ? middle : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
+      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
     );
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }
 
-  renderAll({ run, advisors, advice }, most) {
+  renderAll({ run, game, advisors, advice, rows }, most) {
+    const { push } = game.arrays;
     if (!this.table) {
       const head = el(
         "tr",
         {},
         el("th", { scope: "col" }, "advisor"),
         run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
+        push ? el("th", { scope: "col" }, "share of the push") : null,
       );
       this.lines = el("tbody");
       this.table = el("table", { class: "numbers" }, el("thead", {}, head), this.lines);
@@ -239,6 +251,7 @@ export class Bars {
           {},
           el("th", { scope: "row" }),
           run.actions.map(() => el("td", { class: "share" })),
+          push ? el("td") : null,
         ),
       );
     while (this.lines.children.length > order.length) this.lines.lastChild.remove();
@@ -253,6 +266,39 @@ export class Bars {
         cell.classList.toggle("negative", advice[i][a] < 0);
         cell.style.setProperty("--share", `${Math.round((100 * Math.abs(advice[i][a])) / largest)}%`);
       }
+      if (push) setText(line.lastChild, Number.isNaN(push[rows[i]]) ? "" : `${Math.round(100 * push[rows[i]])}%`);
+    });
+  }
+}
+
+// An action that is real numbers: each with its name, between its bounds.
+export class ActionNumbers {
+  constructor() {
+    this.root = el("dl", { class: "action-numbers", "aria-label": "The action" });
+    this.run = null;
+  }
+
+  render({ run, game, turn }) {
+    this.root.hidden = !run.continuous;
+    if (!run.continuous) return;
+    const { names, low, high } = run.numbers;
+    if (run !== this.run) {
+      this.run = run;
+      this.rows = names.map((name, k) => {
+        const dot = el("span", { class: "dot" });
+        const range = `${name}, from ${axisText(low[k])} to ${axisText(high[k])}`;
+        const number = el("span", { class: "number" });
+        const lane = el("span", { class: "range", "aria-hidden": "true" }, el("span", { class: "middle" }), dot);
+        return { dot, number, root: el("div", { title: range }, el("dt", {}, name), el("dd", {}, lane, number)) };
+      });
+      this.root.replaceChildren(...this.rows.map((row) => row.root));
+    }
+    const over = turn >= game.turns;
+    const numbers = over ? null : game.numbersOf(turn);
+    this.rows.forEach(({ dot, number }, k) => {
+      dot.hidden = over;
+      if (!over) dot.style.left = `${(100 * (numbers[k] - low[k])) / (high[k] - low[k])}%`;
+      setText(number, over ? "" : signed(numbers[k], 3));
     });
   }
 }

@@ -8,10 +8,16 @@ import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
 
+function sameDone(one, two, turn) {
+  if (!one.run.continuous) return one.action[turn] === two.action[turn];
+  const other = two.numbersOf(turn);
+  return one.numbersOf(turn).every((value, k) => value === other[k]);
+}
+
 // The first turn in which the two do not do the same; -1 where they never part.
 export function firstDivergence(one, two) {
   const turns = Math.min(one.turns, two.turns);
-  for (let turn = 0; turn < turns; turn += 1) if (one.action[turn] !== two.action[turn]) return turn;
+  for (let turn = 0; turn < turns; turn += 1) if (!sameDone(one, two, turn)) return turn;
   return one.turns === two.turns ? -1 : turns;
 }
 
@@ -104,7 +110,7 @@ export class CompareView {
     this.memo = null;
   }
 
-  // A sentence in the place of the view; the game can be chosen where that may help.
+  // A sentence instead of the view; the game can be chosen where that may help.
   say(text, choose = false) {
     this.choice.hidden = Boolean(text) && !choose;
     this.empty.hidden = !text;
@@ -135,12 +141,12 @@ export class CompareView {
       const score = scoreText(series[k].score[game.turns]);
       return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${game.turns} turns`;
     });
-    let text = "They never part.";
+    let text = "They never diverge.";
     if (fork >= 0) {
       const acts = pair.map(({ run, game }) =>
-        fork < game.turns ? actionPhrase(run.actions[game.action[fork]]) : "is done",
+        fork < game.turns ? actionPhrase(game.did(fork)) : "is done",
       );
-      text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
+      text = `They diverge in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     setText(this.summary, `${text} ${scores.join("; ")}.`);
     this.renderNumbers(pair, series, turn);
@@ -174,7 +180,7 @@ function numbersOfPair(series, turn) {
     line(series[0].items ? "fruit left" : "speaking", (one) => String(one.speak[now(one)])),
     line(series[0].ghosts ? "touches until now" : "losses until now", (one) => String(lost(one))),
     line("closest call", closest),
-    line("turns without gain, on few places", (one) =>
+    line("turns without reward, in a few places", (one) =>
       one.stuck.length ? String(one.stuck.reduce((sum, { start, end }) => sum + end - start, 0)) : "none",
     ),
   ];

@@ -1,21 +1,22 @@
 // Packs from the server as runs and games: who speaks in which turn, from which rows of the table.
 
+import { signed } from "./dom.js";
 import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice, largest } from "./maths.js";
 
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
 // A header and its arrays out of one message.
 export function unpack(buffer, start = 0) {
-  if (buffer.byteLength < start + 8) throw new Error("This game is torn: load the page again.");
+  if (buffer.byteLength < start + 8) throw new Error("This game is damaged: reload the page.");
   const length = new DataView(buffer, start).getUint32(0, true);
-  if (start + 8 + length > buffer.byteLength) throw new Error("This game is torn: load the page again.");
+  if (start + 8 + length > buffer.byteLength) throw new Error("This game is damaged: reload the page.");
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
   const arrays = {};
   for (const { name, type, shape, offset } of header.arrays) {
     const count = shape.reduce((product, size) => product * size, 1);
     const bytes = count * ARRAYS[type].BYTES_PER_ELEMENT;
     if (start + 8 + length + offset + bytes > buffer.byteLength)
-      throw new Error("This game is torn: load the page again.");
+      throw new Error("This game is damaged: reload the page.");
     arrays[name] = new ARRAYS[type](buffer, start + 8 + length + offset, count);
   }
   return { header, arrays };
@@ -26,6 +27,7 @@ export class Run {
     const { header, arrays } = unpack(buffer, start);
     Object.assign(this, header);
     this.table = arrays.table || null;
+    this.continuous = header.numbers !== null; // its action is compared with the middle of all
     this.n = header.advisors.length;
     this.A = header.actions.length;
     this.names = header.advisors.map((advisor) => advisor.name);
@@ -92,7 +94,29 @@ export class Game {
       this.paid[turn].push({ advisor: j, value: arrays.reward[k] });
       this.earned[turn] += run.prices[j] * arrays.reward[k];
     }
+    if (arrays.earned) this.earned = arrays.earned; // the environment's own score, which no weights add up to
     this.spoken = new Map();
+  }
+
+  // What is done in a turn, for people.
+  did(turn) {
+    if (!this.run.continuous) return this.run.actions[this.action[turn]];
+    return `(${Array.from(this.numbersOf(turn), (value) => signed(value)).join(", ")})`;
+  }
+
+  // The numbers of an action that consists of such.
+  numbersOf(turn) {
+    const size = this.run.numbers.names.length;
+    return this.arrays.numbers.subarray(turn * size, (turn + 1) * size);
+  }
+
+  // Weights [n] as they are heard in a turn: whoever points at something speaks louder or softer from turn to turn.
+  heard(turn, weights) {
+    if (!this.arrays.voice) return weights;
+    const found = Float64Array.from(weights);
+    const { advisors, rows } = this.speaking(turn);
+    advisors.forEach((j, i) => (found[j] *= this.arrays.voice[rows[i]]));
+    return found;
   }
 
   // The cells of everything that moves.
@@ -157,14 +181,16 @@ export class Game {
     const { advisors } = this.speaking(turn);
     if (!known && turn >= this.turns) return new Float64Array(A);
     if (!known) return this.arrays.preferences.slice(turn * A, (turn + 1) * A);
-    return preferencesOf(this.table, A, heardParts(voices, advisors, weights), this.rowsAt(turn, cell));
+    const parts = heardParts(voices, advisors, this.heard(turn, weights));
+    return preferencesOf(this.table, A, parts, this.rowsAt(turn, cell));
   }
 
   // The weighted advice of everyone who speaks.
   advice(turn, weights, cell = null) {
     const { advisors } = this.speaking(turn);
     const rows = this.rowsAt(turn, cell);
-    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, weights) };
+    const heard = this.heard(turn, weights);
+    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, heard) };
   }
 
   // The preferences of every cell [cells * A], NaN where nobody knows them; with `only`, one advisor's own values.

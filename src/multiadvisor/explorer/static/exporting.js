@@ -86,8 +86,9 @@ function csvText(lines) {
 function headOf(run) {
   const heard = run.plain ? "" : ` (${run.aggregation})`;
   const worth = run.actions.map((name) => `Q ${name}${heard}`);
+  const done = run.continuous ? run.numbers.names : ["action"];
   const paid = termsOf(run).map(({ name }) => `paid ${name}`);
-  return ["turn", "place", "action", "explored", "earned", "speaking", ...worth, ...paid];
+  return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth, ...paid];
 }
 
 function linesOf(game, weights) {
@@ -96,7 +97,7 @@ function linesOf(game, weights) {
   return Array.from({ length: game.turns }, (_, turn) => [
     turn,
     run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
-    run.actions[game.action[turn]],
+    ...(run.continuous ? game.numbersOf(turn) : [run.actions[game.action[turn]]]),
     game.explored[turn],
     game.earned[turn],
     game.speaking(turn).advisors.length,
@@ -178,7 +179,7 @@ export function exportMenu(offers, failed) {
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
     const found = offers().map(button);
-    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing here yet to take away."));
+    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing to save yet."));
     list.replaceChildren(...found);
   });
   return menu;

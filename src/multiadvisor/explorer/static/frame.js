@@ -6,7 +6,7 @@ export function frameOf(run, game, turn, weights) {
   const { advisors, rows, advice } = game.advice(turn, weights);
   const total = game.preferences(turn, weights);
   const action = turn < game.turns ? game.action[turn] : -1;
-  const parts = run.known ? heardParts(run.voices, advisors, weights) : [];
+  const parts = run.known ? heardParts(run.voices, advisors, game.heard(turn, weights)) : [];
   const tolerance = run.known
     ? roundingOf(game.table, run.A, parts, rows, game.precision)
     : 8 * (advisors.length + 1) * game.precision * largest(total.map(Math.abs));

@@ -144,8 +144,9 @@ export class GameView {
     const cell = run.grid ? this.cellShown(run, game, turn, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
     const { planning, learner, gamma, deep } = run.settings;
-    const heard = run.plain ? "" : `, heard by ${run.aggregation}`;
-    const how = (learner === "linear" ? "linear Q-learning" : `${planning}${deep ? " network" : ""}`) + heard;
+    const kind = deep ? " network" : run.continuous ? " actor" : "";
+    const heard = run.plain ? "" : `, aggregated by ${run.aggregation}`;
+    const how = (learner === "linear" ? "linear Q-learning" : `${planning}${kind}`) + heard;
     const score = scoreText(series.score[game.turns]);
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);

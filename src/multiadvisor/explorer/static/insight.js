@@ -47,8 +47,14 @@ export function whenSeen(node, tell) {
   watcher.observe(node);
 }
 
-// How often, and by how much.
-export function changesText({ changed, by }) {
+// Whether actions are real numbers: then each advisor has a share of what pushes them.
+export function isPushed(found) {
+  return Object.values(found.advisors).some(({ influence }) => "push" in influence);
+}
+
+// How often, and by how much; or which share of the push.
+export function changesText({ changed, by, push }) {
+  if (push !== undefined) return push === null ? "" : `${(100 * push).toFixed(push < 0.0995 ? 1 : 0)}%`;
   if (!changed) return "never";
   const size = by > 0 && by < 0.0005 ? "less than 0.001" : String(Number(by.toPrecision(3)));
   return `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${size}`;

@@ -112,6 +112,14 @@ export function hearPart(table, A, part, rows, only = null) {
   return out;
 }
 
+// What some members of a part that is normalised add to it: their wishes, by the largest sum of all wishes.
+export function normalisedShare(table, A, part, rows, only) {
+  const wishes = (k, a) => Math.max(part.weights[k] * table[rows[part.at[k]] * A + a], 0);
+  const sums = (members) => Float64Array.from({ length: A }, (_, a) => members.reduce((sum, k) => sum + wishes(k, a), 0));
+  const most = largest(sums(part.at.map((_, k) => k)));
+  return sums(only).map((value) => (most > 0 ? value / most : 0));
+}
+
 // The preferences of all: the parts are added.
 export function preferencesOf(table, A, parts, rows) {
   const out = new Float64Array(A);
@@ -128,6 +136,15 @@ export function contributionsOf(table, A, parts, rows, action, other) {
   for (const part of parts) {
     const gap = (values) => values[action] - values[other];
     const now = gap(hearPart(table, A, part, rows));
+    if (part.name === "normalised") {
+      const own = part.at.map((i, k) => Float64Array.from({ length: A }, (_, a) => Math.max(part.weights[k] * table[rows[i] * A + a], 0)));
+      const all = Float64Array.from({ length: A }, (_, a) => own.reduce((sum, wish) => sum + wish[a], 0));
+      part.at.forEach((i, k) => {
+        const others = all.map((sum, a) => Math.max(sum - own[k][a], 0));
+        found[i] = now - (gap(others) / (largest(others) || 1));
+      });
+      continue;
+    }
     part.at.forEach((i, k) => {
       if (part.additive) found[i] = gap(hearPart(table, A, part, rows, [k]));
       else {

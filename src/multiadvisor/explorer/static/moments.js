@@ -3,7 +3,7 @@
 import { el, fitCanvas, listed, plural, scoreText, setText, signed } from "./dom.js";
 import { actionText } from "./bars.js";
 import { drawMoving, drawStill } from "./board.js";
-import { changesText, whenSeen } from "./insight.js";
+import { changesText, isPushed, whenSeen } from "./insight.js";
 
 const THUMB = 168; // pixels
 const DRIVERS = 8; // advisors in the table before the rest is folded away
@@ -49,7 +49,7 @@ export class Moments {
     const waiting = this.seen ? "Playing all games \u2026" : "";
     const text = answer
       ? answer.problem ||
-        `From ${plural(answer.found.games.length, "game")}: where the best and the worst action were furthest apart and the advisors most at odds.`
+        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of the range" : "the best and the worst action"} were furthest apart and the advisors disagreed most.`
       : waiting;
     setText(this.hint, text);
     const moments = answer?.found?.moments ?? [];
@@ -114,14 +114,15 @@ export class Drives {
     this.store = store;
     this.body = el("tbody");
     this.rest = el("tbody", { hidden: true });
-    const head = ["advisor", "return", "without it another action", "expected", "followed", "bias"];
+    const head = ["advisor", "return", "", "expected", "followed", "bias"];
+    this.head = el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)));
     this.table = el(
       "div",
       { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Advisors" },
       el(
         "table",
         { class: "numbers" },
-        el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)))),
+        el("thead", {}, this.head),
         this.body,
         this.rest,
       ),
@@ -157,11 +158,14 @@ export class Drives {
     this.calm.hidden = found.stuck.length > 0;
     if (this.shown === found) return;
     this.shown = found;
+    const pushed = isPushed(found);
+    setText(this.head.children[2], pushed ? "share of the push" : "without it another action");
+    const strength = ({ influence }) => (pushed ? (influence.push ?? -1) : influence.changed);
     const rows = Object.entries(found.advisors)
-      .sort(([, p], [, q]) => q.influence.changed - p.influence.changed || q.influence.by - p.influence.by)
+      .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.by ?? 0) - (p.influence.by ?? 0))
       .map(([name, one]) => driverRow(name, one));
     const groups = Object.entries(found.groups).map(([name, one]) =>
-      el("tr", { class: "sum" }, el("th", { scope: "row" }, `${name} (all)`), el("td"), el("td", {}, changesText(one.influence)), el("td"), el("td"), el("td")),
+      el("tr", { class: "sum" }, el("th", { scope: "row" }, `${name} (all)`), el("td", {}, groupReturn(found, name)), el("td", {}, changesText(one.influence)), el("td"), el("td"), el("td")),
     );
     this.body.replaceChildren(...groups, ...rows.slice(0, DRIVERS));
     this.rest.replaceChildren(...rows.slice(DRIVERS));
@@ -195,8 +199,15 @@ export class Drives {
   meaning(found) {
     const said = [...new Set(Object.values(found.advisors).flatMap(({ calibration }) => (calibration ? [calibration.expects] : [])))];
     const expects = said.length === 1 ? ` Each expects ${said[0]}.` : "";
-    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}`;
+    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}${found.note ? ` ${sentenceStart(found.note)}.` : ""}`;
   }
+}
+
+// What all of a group were paid, where that is known.
+function groupReturn(found, group) {
+  const members = Object.values(found.advisors).filter((one) => one.group === group);
+  if (members.some((one) => one.return === null)) return "";
+  return scoreText(members.reduce((sum, one) => sum + one.return, 0)) || "0";
 }
 
 function driverRow(name, { influence, calibration, return: paid }) {

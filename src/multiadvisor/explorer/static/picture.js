@@ -88,7 +88,7 @@ function sizeText(facts) {
   if (!facts || facts.kind !== "picture" || !facts.largest) return "";
   const [width, height] = facts.largest;
   const small = facts.smallest[0] < width ? `, later ${facts.smallest.join(" \u00d7 ")}` : "";
-  const kept = facts.repeated ? `; ${plural(facts.repeated, "turn")} without one of its own` : "";
+  const kept = facts.repeated ? `; ${plural(facts.repeated, "turn")} without a picture` : "";
   const limit = small || kept ? ` to stay below ${facts.limit / 1e6} MB` : "";
   return `Pictures of ${width} \u00d7 ${height}${small}${kept}${limit}.`;
 }
@@ -140,10 +140,11 @@ export class PictureView {
     const bitmap = this.album.picture(album, turn);
     if (!bitmap) return;
     const { context, width, height } = this.size(bitmap.width, bitmap.height);
+    context.imageSmoothingEnabled = width < 1.5 * bitmap.width; // large points stay points
     context.imageSmoothingQuality = "high";
     context.drawImage(bitmap, 0, 0, width, height);
     this.canvas.dataset.turn = turn;
-    const act = turn < game.turns ? `, before ${run.actions[game.action[turn]]}` : ", the end";
+    const act = turn < game.turns ? `, before ${game.did(turn)}` : ", the end";
     const label = `${run.task} in turn ${turn}${act}`;
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
   }

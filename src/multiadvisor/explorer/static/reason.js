@@ -34,7 +34,7 @@ export function reasonText(frame, against = -1) {
     return `${did}; by these values and weights ${now} is best.`;
   }
   const asked = isPicked(total, action, against);
-  if (game.reasons && !asked) return `${sentenceCase(game.reasons[turn])}.`;
+  if (game.reasons && !asked && !(changed && run.continuous)) return `${sentenceCase(game.reasons[turn])}.`;
   return `${sentenceCase(librarySentence(frame, action, rival(total, action, against), asked))}.`;
 }
 
@@ -56,6 +56,7 @@ export class Reason {
   constructor(store) {
     this.sentence = el("p", { class: "sentence", id: "sentence" });
     this.pick = el("select", { id: "against", onchange: () => store.set({ against: Number(this.pick.value) }) });
+    this.field = el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick);
     this.chips = el("div", { class: "chips" });
     this.body = el("tbody");
     const head = el("tr", {}, ...["advisor", "difference", "decides"].map((name) => el("th", { scope: "col" }, name)));
@@ -70,7 +71,7 @@ export class Reason {
       "div",
       { class: "reason" },
       this.sentence,
-      el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick),
+      this.field,
       this.chips,
       this.open,
     );
@@ -82,6 +83,7 @@ export class Reason {
     if (run !== this.run) {
       this.run = run;
       this.open.hidden = !run.known;
+      this.field.hidden = run.continuous;
       this.root.classList.toggle("many", run.plain && run.n > 8);
       this.pick.replaceChildren(
         option(-1, "the next best"),

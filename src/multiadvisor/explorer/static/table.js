@@ -2,6 +2,7 @@
 
 import { el, plural, scoreText, setText, signed } from "./dom.js";
 import { csvCell, download } from "./exporting.js";
+import { isPushed } from "./insight.js";
 
 const WIDE = 8; // terms with columns of their own
 const PLAIN = [
@@ -12,13 +13,14 @@ const PLAIN = [
 ];
 const OF_TERM = [
   ["return", (one) => one.return, (value) => scoreText(value) || "0"],
-  ["drives", (one) => one.influence.changed, (value) => `${(100 * value).toFixed(1)}%`],
+  ["drives", (one) => one.influence.push ?? one.influence.changed, (value) => `${(100 * value).toFixed(1)}%`],
   ["bias", (one) => one.calibration?.bias ?? null, (value) => signed(value)],
 ];
 const CSV_OF_TERM = [
   ["return", (one) => one.return],
   ["changed", (one) => one.influence.changed],
   ["by", (one) => one.influence.by],
+  ["push", (one) => one.influence.push],
   ["predicted", (one) => one.calibration?.predicted],
   ["bias", (one) => one.calibration?.bias],
   ["correlation", (one) => one.calibration?.correlation],
@@ -163,7 +165,9 @@ export class Agents {
     setText(
       this.hint,
       runs.length
-        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it. bias: what it expects less what follows. Click on a heading to sort.`
+        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it${
+            this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of the push on a continuous action" : ""
+          }. bias: what it expects minus what it gets. Click a heading to sort.`
         : "No run was given: `multiadvisor explore RUN RUN` shows several.",
     );
     this.csv.disabled = !this.rows.some(({ found }) => found);
@@ -179,7 +183,9 @@ export class Agents {
     const rows = this.rows.filter(({ found }) => found);
     const names = [...new Set(rows.flatMap(({ found }) => Object.keys(found.advisors)))];
     const head = ["run", "task", "setting", "games", "score", "turns", "finished", "stuck"];
-    const lines = [[...head, ...names.flatMap((name) => CSV_OF_TERM.map(([what]) => `${what}/${name}`))]];
+    const pushed = rows.some(({ found }) => isPushed(found));
+    const columns = CSV_OF_TERM.filter(([what]) => what !== "push" || pushed);
+    const lines = [[...head, ...names.flatMap((name) => columns.map(([what]) => `${what}/${name}`))]];
     for (const { run, found } of rows)
       lines.push([
         run.name,
@@ -190,7 +196,7 @@ export class Agents {
         found.length,
         found.finished,
         found.stuck,
-        ...names.flatMap((name) => CSV_OF_TERM.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),
+        ...names.flatMap((name) => columns.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),
       ]);
     return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;
   }

@@ -18,17 +18,17 @@ export function seriesOf(game, weights) {
     places.push(game.place(turn));
     if (turn === turns) break;
     score[turn + 1] = score[turn] + game.earned[turn];
-    for (const { value } of game.paid[turn]) if (value < 0) touches.push(turn);
+    for (const { advisor, value } of game.paid[turn]) if (game.run.prices[advisor] * value < 0) touches.push(turn);
     if (!advisors.length) continue;
     const total = game.preferences(turn, weights);
-    margins[turn] = marginOf(total);
+    margins[turn] = game.run.continuous ? total[0] - total[1] : marginOf(total);
     if (game.run.plain) disagreement[turn] = disagreementOf(game.advice(turn, weights).advice, total);
   }
   const margin = Float64Array.from({ length: turns + 1 }, (_, turn) => margins[Math.min(turn, turns - 1)]);
   for (let turn = 0; turn <= turns; turn += 1) if (!Number.isFinite(margin[turn])) margin[turn] = 0;
   if (turns > 0) disagreement[turns] = disagreement[turns - 1];
   let closest = -1;
-  for (let turn = 0; turn < turns; turn += 1)
+  for (let turn = 0; turn < turns && !game.run.continuous; turn += 1)
     if (Number.isFinite(margins[turn]) && (closest < 0 || margins[turn] < margins[closest])) closest = turn;
   const known = places.every((place) => place >= 0);
   const stuck = known
@@ -40,7 +40,8 @@ export function seriesOf(game, weights) {
   const { grid } = game.run;
   const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
   return {
-    plain: game.run.plain,
+    plain: game.run.plain && !game.run.continuous,
+    continuous: game.run.continuous,
     ghosts,
     items: grid !== null && grid.items.length > 0,
     turns,
@@ -181,7 +182,8 @@ function along(turn, turns, width) {
   return GUTTER + ((width - GUTTER - PAD) * turn) / Math.max(1, turns);
 }
 
-// Disagreement is that of a sum; elsewhere the margin between the two best actions stands in its place.
+// Disagreement is that of a sum; elsewhere the margin between the two best actions stands in its place, or how far an
+// action of real numbers is above the middle of all.
 function lastLane(all) {
   return all.every((series) => series.plain) ? "disagreement" : "margin";
 }
@@ -192,7 +194,7 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     ["score", "score"],
     [items ? "fruit left" : "speaking", "speak"],
     [ghosts ? "touches" : "losses", null],
-    [lastLane(all), lastLane(all)],
+    [all[0].continuous ? "over middle" : lastLane(all), lastLane(all)],
   ];
   const height = lanes.length * LANE + 8;
   for (const { start, end } of all[0].stuck) {

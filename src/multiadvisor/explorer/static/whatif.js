@@ -12,16 +12,17 @@ export class WhatIf {
     this.clear = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.forget() }, "Clear");
     this.note = el("p", { class: "hint" }, "Twenty continuations of both actions, with the same random numbers.");
     this.results = el("div", { class: "results" });
+    this.line = el(
+      "div",
+      { class: "line" },
+      el("label", { class: "field" }, el("span", {}, "Instead"), this.pick),
+      this.button,
+      this.clear,
+    );
     this.root = el(
       "div",
       {},
-      el(
-        "div",
-        { class: "line" },
-        el("label", { class: "field" }, el("span", {}, "Instead"), this.pick),
-        this.button,
-        this.clear,
-      ),
+      this.line,
       this.note,
       this.results,
     );
@@ -38,10 +39,16 @@ export class WhatIf {
       this.pick.replaceChildren(...run.actions.map((name, a) => option(a, actionText(name))));
       this.pick.value = String(run.A > 1 ? 1 : 0);
     }
+    this.line.hidden = run.continuous;
     const over = turn >= game.turns;
     const possible = this.source.live && run.compiled && !over;
     this.button.disabled = !possible || Boolean(this.busy);
-    if (!this.source.live)
+    if (run.continuous)
+      setText(
+        this.note,
+        "Its actions are real numbers: `multiadvisor explain RUN --turn INT --against NUMBER,NUMBER,...` compares one with any other.",
+      );
+    else if (!this.source.live)
       setText(
         this.note,
         "This file has no library behind it: open the run with `multiadvisor explore` to try other actions.",
@@ -78,7 +85,7 @@ export class WhatIf {
     };
     try {
       const answer = await this.source.ask(question, (share) => {
-        if (this.busy) setText(this.note, `Playing on \u2026 ${Math.round(100 * share)}%`);
+        if (this.busy) setText(this.note, `Continuing \u2026 ${Math.round(100 * share)}%`);
       });
       this.answer = { ...answer, game };
       this.clear.hidden = false;

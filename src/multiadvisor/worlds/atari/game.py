@@ -1,6 +1,6 @@
 """Ms. Pac-Man on the Atari 2600 as an environment: one turn is one cell, or what four steps of the emulator bring.
 
-Four frames a step, and with a probability the machine repeats the last action in the place of the one it is given
+Four frames a step, and with a probability the machine repeats the last action instead of the one it is given
 (sticky actions). Games are cut off after 27,000 steps, half an hour. While everything stands still, as before a game
 and after a life is lost, the turn goes on.
 """
@@ -44,12 +44,16 @@ class MsPacman(gymnasium.Env[np.ndarray, Any]):
         if self._rom is None:
             raise BadInput("this ale-py holds no Ms. Pac-Man: install a newer one, whose package has the game in it")
         self._load(0)
-        self._limit, self.steps = limit, 0
+        self._sticky, self._limit, self.steps = sticky, limit, 0
         self.frames = 0  # of all games together
         self._ram = np.zeros(128, np.uint8)
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = gymnasium.spaces.Box(memory.NOWHERE, 5000, (memory.SIZE,), np.int64)
         self.action_names = ACTIONS
+
+    def __deepcopy__(self, known: dict[int, Any]) -> MsPacman:
+        """Another one with the same options, and an emulator of its own that has played nothing yet."""
+        return MsPacman(self._sticky, self._limit)
 
     def _load(self, seed: int) -> None:
         self._emulator.setInt("random_seed", seed)

@@ -58,6 +58,13 @@ def maze_of(seen: np.ndarray) -> int:
     return int(seen[ram.MAZE])
 
 
+def label(seen: np.ndarray) -> str:
+    """Where Ms. Pac-Man is, by the rows and columns of pellets, and how many lives are left."""
+    row, column = divmod(int(seen[ram.CELL]), ram.COLUMNS)
+    place = f"maze {maze_of(seen) + 1}, row {row / 2 + 1:g}, column {(column + 1) / 2:g}"
+    return f"{place}, lives left: {int(seen[ram.LIVES])}"
+
+
 def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
     """Whether a life was lost, or the pellets of a new level are there."""
     return bool(before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any())
@@ -114,14 +121,12 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life,
-        sweeps=sweeps, wary=0.05, restless=restless, mark=mark,
+        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
         "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), options=options,
         known=options, goals=goals,
-        usual={"planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "epochs": 15,
-               "transitions": 20_000, "games": 4},
         note="positions come from the machine's memory, and the weights are set by hand",
     )  # fmt: skip
 
