@@ -3,10 +3,11 @@
     python benchmarks/continuous_study.py --runs Hopper-v5:beside,shared:5:300000 Hopper-v5:sbx:5:300000 \\
         --jobs 8 --out study.json
 
-A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own (`--together`: one for so
-many seeds), and each seed of SBX, which has no other way to learn side by side. What was found is written after every evaluation, so that a study that is
-stopped (`--seconds`) keeps what it has. `multiadvisor reproduce continuous --from study.json` judges it. Needs the
-extras deep, mujoco and, for SBX, benchmarks.
+A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own (`--together`: one for
+so many seeds), and each seed of SBX, which has no other way to learn side by side. Kinds are those of
+`multiadvisor.experiments.continuous` and of critic_variants.py. What was found is written after every evaluation, so
+that a study that is stopped (`--seconds`) keeps what it has. `multiadvisor reproduce continuous --from study.json`
+judges it. Needs the extras deep, mujoco and, for SBX, benchmarks; racetrack-v0 needs highway-env.
 """
 
 from __future__ import annotations

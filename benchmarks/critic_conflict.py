@@ -2,10 +2,11 @@
 
     python benchmarks/critic_conflict.py Ant-v5 shared --steps 24000
 
-`values` are the means of what each head says, `followed` what then came in games of the policy, `errors` the root mean
-square of how far each head, and their sum, is from its target, `pull` the share that each head has in the gradient on the
-hidden layers, `alike` the cosines between these gradients, and `towards the sum` the cosine between all of them together
-and the gradient that the error of the sum would have. Needs the extras deep and mujoco.
+`values` are the means of what each head says, `predicted` the same along games of the policy, `followed` what then
+came in them, `errors` the root mean square of how far each head, and their sum, is from its target, `pull` the share
+that each head has in the gradient on the hidden layers, `alike` the cosines between these gradients, and `towards the
+sum` the cosine between all of them together and the gradient that the error of the sum would have. Needs the extras
+deep and mujoco.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 from typing import Any
 
+import critic_variants
 import numpy as np
 
 from multiadvisor.continuous import update
@@ -90,7 +92,10 @@ def main() -> None:
     given = parser.parse_args()
     run = Run(given.environment, given.kind, (given.seed,), given.steps, units=given.units, batch=given.batch,
               starts=given.starts)  # fmt: skip
-    learner = _learner(run, task_of(given.environment), given.kind)
+    if given.kind == "summed":
+        update.critic_loss = critic_variants.summed_loss
+    kind = "beside" if given.kind == "beside" else "shared"
+    learner = _learner(run, task_of(given.environment), kind)
     while learner.turns < given.steps:
         learner.run(min(given.every, given.steps - learner.turns))
         if learner.updates:

@@ -1,10 +1,12 @@
 """Variants of the advisors' critic, to find out why a shared one fails on Ant-v5, and of the first weights.
 
 `benchmarks/continuous_study.py` knows them as kinds of runs, one a process: importing this file adds them to
-`multiadvisor.experiments.continuous.WAYS`. They change the learner for the whole process, and are no part of the package.
+`multiadvisor.experiments.continuous.WAYS`. They change the learner for the whole process, and
+are no part of the package.
 
     normalised   the error of each head in standard deviations of what it should say, in the batch
     apart        a network of its own for each head
+    summed       the squared error of the weighted sum is added to those of the heads
     auxiliary    the actor follows a plain head of the sum, with the advisors' heads on the same hidden layers
     flax         one plain critic, first weights drawn as flax draws them (SBX): normal, wider, and biases 0
 """
@@ -25,13 +27,26 @@ from multiadvisor.experiments import continuous
 LEAST = 0.01  # a head's deviation counts at least so much of the sum's
 
 
-# ---- a loss ----------------------------------------------------------------------------------------------------------
-def normalised_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any, loss: Any) -> Any:
+# ---- losses ----------------------------------------------------------------------------------------------------------
+def _errors(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> list[Any]:
+    seen = networks.critic_input(observation, action)
+    return [(update.forward(twin, seen) - wanted) * heads.active for twin in twins]
+
+
+def normalised_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> Any:
     """Every head counts alike, whatever the size of what it values."""
     whole = (wanted * heads.mix).sum(axis=1).std()
     scale = jnp.maximum(wanted.std(axis=0), LEAST * whole) + 1e-6  # [H]
-    seen = networks.critic_input(observation, action)
-    return sum(loss((update.forward(twin, seen) - wanted) * heads.active / scale, heads) for twin in twins)
+    errors = _errors(twins, heads, observation, action, wanted)
+    return sum(0.5 * jnp.square(error / scale).sum(axis=1).mean() for error in errors)
+
+
+def summed_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> Any:
+    """What the actor follows, the sum, has an error of its own."""
+    errors = _errors(twins, heads, observation, action, wanted)
+    whole = [(error * heads.mix).sum(axis=1) for error in errors]
+    return sum(0.5 * (jnp.square(error).sum(axis=1) + jnp.square(one)).mean()
+               for error, one in zip(errors, whole, strict=True))  # fmt: skip
 
 
 # ---- networks --------------------------------------------------------------------------------------------------------
@@ -85,16 +100,24 @@ def auxiliary(columns: Any, rows: Any, task: Any) -> Any:
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
 def _shared(run: Any) -> Iterator[dict[str, Any]]:
-    """The returns of a run with the shared critic as it is now; no calibration."""
-    return islice(continuous.ours(replace(run, kind="shared")), run.evaluations)
+    """A run with the shared critic as it is now."""
+    return continuous.ours(replace(run, kind="shared"))
 
 
 def normalised(run: Any) -> Iterator[dict[str, Any]]:
+    """Errors in units of their head."""
     update.critic_loss = normalised_loss
     return _shared(run)
 
 
+def summed(run: Any) -> Iterator[dict[str, Any]]:
+    """Errors of the heads and of their sum."""
+    update.critic_loss = summed_loss
+    return _shared(run)
+
+
 def apart(run: Any) -> Iterator[dict[str, Any]]:
+    """No layer in common."""
     update.forward = learner.forward = apart_forward
     learner.slopes = apart_slopes
     space = continuous.environment_of(run.environment).observation_space
@@ -103,17 +126,19 @@ def apart(run: Any) -> Iterator[dict[str, Any]]:
 
 
 def with_auxiliary(run: Any) -> Iterator[dict[str, Any]]:
+    """Hidden layers in common, and a head of its own for control; its returns alone."""
     update.MODES["shared"] = update.Mode(auxiliary)
     heads = update.heads_of
     update.heads_of = learner.heads_of = lambda kind, n: heads(kind, n) + (kind is auxiliary)
-    return _shared(run)
+    return islice(_shared(run), run.evaluations)
 
 
 def flax(run: Any) -> Iterator[dict[str, Any]]:
+    """Other first weights."""
     learner.initial = flax_initial
     return continuous.ours(replace(run, kind="one"))
 
 
 continuous.WAYS |= {
-    "normalised": normalised, "apart": apart, "auxiliary": with_auxiliary, "flax": flax,
+    "normalised": normalised, "summed": summed, "apart": apart, "auxiliary": with_auxiliary, "flax": flax,
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Hopper with an advisor for each term of its reward: who wants what from the next push, and new weights later.
 
-Needs multiadvisor[deep,mujoco]. Some 20 seconds; a hopper that runs takes a million transitions and 256 x 256 units.
+Needs multiadvisor[deep,mujoco]. About 20 seconds; a hopper that runs takes a million transitions and 256 x 256 units.
 """
 
 import gymnasium

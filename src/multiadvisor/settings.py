@@ -161,7 +161,7 @@ class DeepSettings(NetworkSettings):
         return SCHEDULES[self.epsilon_schedule](epsilon, self.epsilon_start, way)
 
 
-CRITICS = ("beside", "shared", "summed", "one")
+CRITICS = ("beside", "shared", "one")
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,7 @@ class ContinuousSettings(NetworkSettings):
     updates_at_once: int = option(1, "updates made in one compiled call, one after the other")
     critics: str = option(
         "beside", "beside: the actor follows one critic, as in plain SAC, and a second one evaluates the same "
-        "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); summed: the same, and the "
-        "critic fits their sum too; one: no advisors' values"
+        "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
     )  # fmt: skip
     beside_every: int = option(4, "updates per update of the advisors' critic")
     tau: float = option(0.005, "how far the target networks follow at each update")

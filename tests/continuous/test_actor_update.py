@@ -4,7 +4,7 @@ import numpy as np
 
 from multiadvisor.continuous.memory import Columns, Memory
 from multiadvisor.continuous.networks import explored, forward, initial, means, sampled, slopes
-from multiadvisor.continuous.update import Task, decomposed, each, plain, summed, targets
+from multiadvisor.continuous.update import Task, decomposed, plain, targets
 from multiadvisor.deep.backend import jax, jnp
 
 DRAW = np.random.default_rng(0)
@@ -61,14 +61,6 @@ def test_all_heads_follow_the_twin_whose_weighted_sum_is_lower():
     assert np.allclose(found, [[3 + 0.9 * 2, 1 + 0.5 * 1, 0.9 * (1 + 0.5)]])
     ended = decomposed(COLUMNS, row([3.0, 1.0], 1.0), TASK)
     assert targets(twins, ended, jnp.zeros((1, 3)), jnp.zeros((1, 2)), jnp.array([0.5])).tolist() == [[3.0, 1.0, 0.0]]
-
-
-def test_errors_that_cancel_in_the_sum_cost_less():
-    """Weights 2, -1 and 1: errors of 1, 2 and 0 cancel, errors of 1, -2 and 0 add up to 4."""
-    heads = decomposed(COLUMNS, row([3.0, 1.0], 0.0), TASK)
-    cancel, add = jnp.array([[1.0, 2.0, 0.0]]), jnp.array([[1.0, -2.0, 0.0]])
-    assert each(cancel, heads) == each(add, heads) == summed(cancel, heads) == 2.5
-    assert summed(add, heads) == 2.5 + 8.0
 
 
 def test_own_ends_and_inactive_advisors_are_left_out():

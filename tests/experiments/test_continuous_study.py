@@ -42,9 +42,20 @@ def test_runs_are_compared_as_far_as_both_have_come():
     assert late([made("beside", 10.0)], "E", "beside", "sbx") is None
 
 
+def test_a_seed_that_was_stopped_early_does_not_shorten_the_others():
+    short = {**made("beside", 10.0, 2), "seeds": [7], "returns": [[0.0, 10.0]]}
+    found = [made("beside", 10.0, 4), made("sbx", 30.0, 4), short, {**short, "kind": "sbx"}]
+    one, other = late(found, "E", "beside", "sbx")
+    assert one[0] == pytest.approx((10 * 2 / 3 + 10) / 2)  # the later two of four
+    assert one[-1] == other[-1] == 10.0
+
+
 @pytest.mark.parametrize(("correlation", "bias", "holds"), [(0.9, -0.4, True), (0.7, 0.0, False), (0.9, 0.6, False)])
 def test_calibration_needs_both_and_leaves_small_terms_out(correlation, bias, holds):
-    assert held([fitted(correlation, bias), made("shared", 10.0)]) == {"E-shared": True, "E-term-calibrated": holds}
+    runs = [fitted(correlation, bias), made("shared", 10.0)]
+    assert held(runs) == {"E-shared": True, "E-term-calibrated": holds}
+    assert f"| E | beside | term | 90% | {correlation:.2f} " in page(judged(runs), runs)
+    assert page(judged(runs), runs).endswith("| small |")
 
 
 def test_a_critic_kept_that_is_better_is_seen():

@@ -45,7 +45,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no run in" in refused(capsys, str(tmp_path / "nothing"))
-    assert "is no trace" in refused(capsys, str(run), "--trace", __file__)
+    assert "is not a trace" in refused(capsys, str(run), "--trace", __file__)
     assert "port is 70000" in refused(capsys, str(run), "--port", "70000")
     assert "games is 0" in refused(capsys, str(run), "--games", "0")
     assert "at most 100000" in refused(

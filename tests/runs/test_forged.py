@@ -259,11 +259,11 @@ def test_pipes_and_devices_are_no_files(tmp_path, name):
     path = next((tmp_path / "a").glob(f"{name}*"))
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(mad.BadInput, match="it is no file"):
+    with pytest.raises(mad.BadInput, match="it is not a file"):
         mad.load(tmp_path / "a")
     path.unlink()
     path.symlink_to("/dev/zero")
-    with pytest.raises(mad.BadInput, match="it is no file"):
+    with pytest.raises(mad.BadInput, match="it is not a file"):
         mad.load(tmp_path / "a")
 
 

@@ -62,7 +62,7 @@ DEFECTS: dict[str, str] = {
     "state-raises": "the function that gives the local state raises an exception",
     "states-not-given": "a focus of a compiled world does not say how many local states it has",
     "local-state-out-of-range": "a local state is not among those that the focus declares",
-    "local-state-not-whole": "a local state is not a whole number, though their number is declared",
+    "local-state-not-whole": "a local state is not an integer, though their number is declared",
     "local-state-not-hashable": "a local state cannot be counted, because it is not hashable",
     "local-state-not-repeatable": "the same state gives another local state when asked again",
     "local-state-not-saveable": "a local state is of a type that no checkpoint can keep",

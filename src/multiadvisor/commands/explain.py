@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
     turns, seed = int(trace.turns[given.game]), trace.header["seed"]
     explored = trace.turn(given.game, given.turn).explored
     place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns, "explored": explored}
-    how = ", by chance" if explored else ""
+    how = ", at random" if explored else ""
     text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}{how}\n{found}"
     if given.out is not None:
         size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))

@@ -499,7 +499,7 @@ def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
         if focus.speaks is not None or focus.alpha is not None or focus.table is not None:
             raise BadInput(f"focus {focus.name!r} has speaks, alpha or a table, which are for tables: leave them out")
         odd = focus.ended is not None or focus.gamma not in (None, settings.gamma)
-        if MODES[own.critics].control is not decomposed and odd and task.n > 1:
+        if own.critics != "shared" and odd and task.n > 1:
             raise BadInput(
                 f"focus {focus.name!r} has its own gamma or end, which no single critic can represent: choose "
                 "critics='shared' (--critics shared)"

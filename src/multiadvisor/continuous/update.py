@@ -66,19 +66,6 @@ def decomposed(columns: Columns, rows: Array, task: Task) -> Heads:
     )  # fmt: skip
 
 
-def each(error: Array, heads: Heads) -> Array:
-    """The loss of errors [B, H]: half their squares."""
-    return 0.5 * jnp.square(error).sum(axis=1).mean()
-
-
-def summed(error: Array, heads: Heads) -> Array:
-    """The same, and of their weighted sum: heads that are fitted one by one need not add up.
-
-    Where large terms almost cancel, their errors do not, and the actor follows nothing but the sum.
-    """
-    return each(error, heads) + 0.5 * jnp.square((error * heads.mix).sum(axis=1)).mean()
-
-
 class Mode(NamedTuple):
     """Which critics there are."""
 
@@ -86,14 +73,9 @@ class Mode(NamedTuple):
     """What the actor follows: twins of it, of which the lower one counts."""
     beside: Callable[[Columns, Array, Task], Heads] | None = None
     """What only values: a single one, as nothing is maximised over it."""
-    loss: Callable[[Array, Heads], Array] = each
-    """Of what the actor follows."""
 
 
-MODES = {
-    "one": Mode(plain), "shared": Mode(decomposed), "summed": Mode(decomposed, loss=summed),
-    "beside": Mode(plain, decomposed),
-}  # fmt: skip
+MODES = {"one": Mode(plain), "shared": Mode(decomposed), "beside": Mode(plain, decomposed)}
 
 
 def heads_of(kind: Callable[..., Heads], n: int) -> int:
@@ -137,12 +119,10 @@ def targets(twins: Twins, heads: Heads, observation: Array, action: Array, bonus
     return heads.reward + heads.discount * (follows + bonus[:, None] * heads.entropy)
 
 
-def critic_loss(
-    twins: Twins, heads: Heads, observation: Array, action: Array, wanted: Array, loss: Callable[[Array, Heads], Array]
-) -> Array:
-    """The loss of the heads' errors, summed over twins."""
+def critic_loss(twins: Twins, heads: Heads, observation: Array, action: Array, wanted: Array) -> Array:
+    """Half the squared error, summed over heads and twins."""
     errors = [(forward(twin, critic_input(observation, action)) - wanted) * heads.active for twin in twins]
-    return sum(loss(error, heads) for error in errors)
+    return sum(0.5 * jnp.square(error).sum(axis=1).mean() for error in errors)
 
 
 def actor_loss(
@@ -158,11 +138,10 @@ def actor_loss(
 
 
 class Pace(NamedTuple):
-    """How fast a critic learns, its target follows, and by what loss."""
+    """How fast a critic learns, and its target follows."""
 
     rate: Array  # []
     tau: float
-    loss: Callable[[Array, Heads], Array] = each
 
 
 class Program(NamedTuple):
@@ -179,7 +158,7 @@ class Program(NamedTuple):
 
 def program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
     """Compiled once for all agents that learn alike."""
-    control = "one" if MODES[settings.critics].control is plain else settings.critics
+    control = "one" if MODES[settings.critics].control is plain else "shared"
     key = (replace(settings, critics=control, envs=1, starts=0, replay=settings.batch), columns, runs)
     if key not in _MADE:
         while len(_MADE) >= _MOST_MADE:
@@ -194,7 +173,7 @@ _MOST_MADE = 32
 
 def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
     adam = optax.flatten(optax.scale_by_adam())  # one long vector is faster than many short ones
-    mode, every = MODES[settings.critics], settings.beside_every
+    control, every = MODES[settings.critics].control, settings.beside_every
     slowly = 1.0 - (1.0 - settings.tau) ** every  # of a critic beside: as fast, seen from the games
     entropy = -float(columns.dimensions) if settings.target_entropy is None else settings.target_entropy
 
@@ -216,14 +195,14 @@ def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Progr
         ahead, log_density = sampled(state.actor.networks, following, noise[1])
         wanted = jax.lax.stop_gradient(targets(target, heads, following, ahead, -warmth(state) * log_density))
         loss, gradient = jax.value_and_grad(critic_loss)(
-            critic.networks, heads, columns.observation(rows), columns.action(rows), wanted, pace.loss
+            critic.networks, heads, columns.observation(rows), columns.action(rows), wanted
         )
         critic = better(critic, gradient, pace.rate)
         return critic, nearer(target, critic.networks, pace.tau), loss
 
     def one(state: State, task: Task, rows: Array, noise: Array, rate: Array) -> tuple[State, Array]:
-        heads, pace = mode.control(columns, rows, task), Pace(rate, settings.tau, mode.loss)
-        critic, target, loss = valued(state.critic, state.target, heads, state, rows, noise, pace)
+        heads = control(columns, rows, task)
+        critic, target, loss = valued(state.critic, state.target, heads, state, rows, noise, Pace(rate, settings.tau))
         (lost, density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
             state.actor.networks, critic.networks, heads, columns.observation(rows), noise[0], warmth(state)
         )

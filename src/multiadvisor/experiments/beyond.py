@@ -182,7 +182,7 @@ def figures(evidence: Evidence) -> list[Figure]:
         f"{stretch('last', plan.last, plan.epochs)}; bad games are those with five touches or more, first epochs "
         "the mean score of "
         f"{stretch('first', min(FIRST, plan.epochs), plan.epochs)}. Where a setting names an aggregation other than "
-        "the sum, fruits are heard by it and ghosts are summed."
+        "the sum, it applies to the fruits, and ghosts are summed."
     )
     found = [
         Figure(f"beyond-{m}", f"Pac-Boy, {m} against noise", about, _noise_lines(evidence, m))

@@ -1,7 +1,7 @@
 """Continuous actions: what a critic for each advisor costs in return, whether its values hold, and other weights.
 
 A run is an environment, a kind of learner and a list of seeds. The kinds are the critics of this package (`one`,
-`shared`, `summed`, `beside`), SBX's soft actor-critic (`sbx`), and `reweight`, which changes the weights on the way.
+`shared`, `beside`), SBX's soft actor-critic (`sbx`), and `reweight`, which changes the weights on the way.
 """
 
 from __future__ import annotations
@@ -93,9 +93,11 @@ def environment_of(name: str) -> Any:
     """One game of an environment."""
     import gymnasium
 
-    if name in NESTED:
-        import_module("highway_env")
-    return gymnasium.make(name, **OPTIONS.get(name, {}))
+    with warnings.catch_warnings():  # Box2D's own, which it does not outlive as an error
+        warnings.simplefilter("ignore")
+        if name in NESTED:
+            import_module("highway_env")
+        return gymnasium.make(name, **OPTIONS.get(name, {}))
 
 
 def missing(name: str) -> bool:
@@ -237,7 +239,7 @@ def _taken_up(run: Run, task: Task, saved: dict[str, Any], heavier: Task, anew: 
 
 
 WAYS: dict[str, Callable[[Run], Iterator[dict[str, Any]]]] = {
-    "one": ours, "shared": ours, "summed": ours, "beside": ours, "sbx": sbx, "reweight": reweight,
+    "one": ours, "shared": ours, "beside": ours, "sbx": sbx, "reweight": reweight,
 }  # fmt: skip
 
 

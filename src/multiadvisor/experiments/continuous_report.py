@@ -26,7 +26,7 @@ SEEDS = 5
 SHORT, FULL = 20_000, 100_000  # transitions of a run
 ENVIRONMENTS = ("Pendulum-v1", "LunarLanderContinuous-v3", "HalfCheetah-v5", "Hopper-v5", "Ant-v5", "racetrack-v0")
 KINDS = ("beside", "shared", "sbx")
-DRAWN = (*KINDS, "summed")
+COLOURS = {"beside": "tab:blue", "shared": "tab:orange", "sbx": "tab:green", "summed": "tab:red"}  # of what is drawn
 DESIGNS = {
     "shared": "a shared decomposed critic",
     "summed": "a shared critic that fits the sum too",
@@ -109,7 +109,7 @@ def fits_of(found: Runs) -> list[Fit]:
     """Of every environment, kind and term."""
     told = []
     for environment in names(found):
-        for kind in DRAWN:
+        for kind in COLOURS:
             fits = [fit for one in found if (one["environment"], one["kind"]) == (environment, kind)
                     for fit in one.get("calibration", [])]  # fmt: skip
             for term in fits[0] if fits else ():
@@ -174,20 +174,27 @@ def _steps_and_returns(found: Runs, environment: str, kind: str) -> list[tuple[n
     return told
 
 
+def _panel(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Any) -> Any:
+    """One environment; a kind has the same colour in all of them."""
+    from multiadvisor import plots
+
+    axis.set_prop_cycle(color=[COLOURS[kind] for kind in curves])
+    return plots.bands(curves, across, words, axis)
+
+
 def draw(found: Runs) -> Any:
-    """The returns of every environment, and the share that each advisor has in the push."""
+    """The returns of every environment."""
     from multiadvisor import plots
 
     panels = []
     for environment in names(found):
-        seen = {kind: runs for kind in DRAWN if (runs := _steps_and_returns(found, environment, kind))}
+        seen = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(found, environment, kind))}
         if seen:
             end = min(steps[-1] for runs in seen.values() for steps, _ in runs)
             across = np.unique(np.concatenate([steps[steps <= end] for runs in seen.values() for steps, _ in runs]))
             across = across[across >= max(steps[0] for runs in seen.values() for steps, _ in runs)]
             curves = {kind: np.array([np.interp(across, *one) for one in runs]) for kind, runs in seen.items()}
-            words = (f"thousand transitions, {environment}", "return")
-            panels.append(partial(plots.bands, curves, across / 1000, words))
+            panels.append(partial(_panel, curves, across / 1000, (f"thousand transitions, {environment}", "return")))
     return plots.several(*panels, size=(4.2 * len(panels), 4.0))
 
 
@@ -272,7 +279,7 @@ def page(found: dict[str, Any], runs: Runs) -> str:
     return "\n".join([
         "# Continuous actions", "", f"`multiadvisor reproduce {NAME}`", "", *lengths(runs), "",
         f"![returns]({NAME}.png)", "", "| what should be seen | seen | holds |", "|---|---|---|", *rows, "",
-        f"Values and what followed: a term with at least {LARGE_SHARE:.0%} of all should have a correlation of at least "
-        f"{CORRELATED:g} and a bias of at most {BIASED:g} deviations.", "",
+        f"Values and what followed: a term with at least {LARGE_SHARE:.0%} of all should have a correlation of at "
+        f"least {CORRELATED:g} and a bias of at most {BIASED:g} deviations.", "",
         "| environment | critics | term | share | correlation | bias | holds |", "|---|---|---|---|---|---|---|", *fits,
     ])  # fmt: skip

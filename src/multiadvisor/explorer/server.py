@@ -202,7 +202,7 @@ class Explorer:
             reply = {"id": number, "error": str(error)}
         except Exception:
             traceback.print_exc()  # a fault of ours: the page must not wait for ever, and somebody should hear of it
-            reply = {"id": number, "error": "the explorer stumbled: the terminal says over what"}
+            reply = {"id": number, "error": "the explorer failed: the terminal says why"}
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await socket.send_text(_text(reply))
 
@@ -300,7 +300,7 @@ def _real(value: Any) -> float:
     with contextlib.suppress(TypeError, ValueError):
         if math.isfinite(float(value)):
             return float(value)
-    raise BadInput(f"{str(value)[:40]!r} is no number")
+    raise BadInput(f"{str(value)[:40]!r} is not a number")
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------

@@ -321,12 +321,12 @@ def _parts(path: Path, damaged: BadInput) -> tuple[bytes, dict[str, Any], bytes]
     """The first line of a trace, the header in it, and as many bytes as this one speaks of."""
     try:
         if path.exists() and not path.is_file():
-            raise BadInput(f"{str(path)!r} is no trace but a folder or a device: name a file")
+            raise BadInput(f"{str(path)!r} is not a trace but a folder or a device: name a file")
         with path.open("rb") as file:
             line = file.readline(_LARGEST_HEADER)
             header = _header(line)
             if header is None:
-                foreign = f"{str(path)!r} is no trace: multiadvisor evaluate RUN --trace FILE writes one"
+                foreign = f"{str(path)!r} is not a trace: multiadvisor evaluate RUN --trace FILE writes one"
                 raise damaged if _is_torn(line) else BadInput(foreign)
             values = header.get("values")
             size = values.get("bytes") if isinstance(values, dict) else None

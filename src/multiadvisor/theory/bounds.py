@@ -116,7 +116,7 @@ def _premises(local: LocalMDP, limit: float) -> dict[str, tuple[np.ndarray, str]
     own_choice = (going < 1e-12) & (q >= q.max(axis=-1, keepdims=True) - _TIE)
     return {
         "reward": (local.reward < 0, "pays less than nothing"),
-        "chance": (~certain, "is left to chance"),
+        "chance": (~certain, "is random"),
         "cancel": (~(cancelled | own_choice), "cannot be cancelled"),
     }
 

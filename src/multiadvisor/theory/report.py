@@ -124,7 +124,7 @@ def _fate(solution: Solution) -> str:
     """What becomes of the greedy aggregator under a planning without attractors."""
     if not solution.converged:
         round_trip = f"it goes round in a cycle of {solution.cycle}" if solution.cycle > 0 else "it went on changing"
-        return f"{solution.planning} planning did not settle ({round_trip}): nothing follows from these values"
+        return f"{solution.planning} planning did not converge ({round_trip}): nothing follows from these values"
     stuck = _stuck(solution)
     fate = f"never earns from {among(stuck)}" if stuck else "goes on to earn, or to the end, from every state"
     return f"under {solution.planning} planning the greedy aggregator {fate}"
@@ -266,7 +266,7 @@ def describe_sweep(result: dict[str, Any]) -> str:
 
 def describe(result: dict[str, Any]) -> str:
     """A solution as text."""
-    heard = "" if result["aggregation"] == "sum" else f" heard by {result['aggregation']}"
+    heard = "" if result["aggregation"] == "sum" else f" aggregated by {result['aggregation']}"
     lines = [f"{result['task']}, {result['planning']}{heard}, gamma = {result['gamma']:g}"]
     lines += result["verdict"].splitlines()
     for one in result["attractors"][:8]:

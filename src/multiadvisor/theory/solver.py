@@ -174,7 +174,7 @@ def _each(mdp: FiniteMDP, gamma: float, planning: str, policies: list[np.ndarray
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
 def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggregation: str = "sum") -> Solution:
-    """The exact fixed point of a planning, heard by an aggregation: `max`, `p_norm:5`, or by group `fruits=max`.
+    """The exact fixed point of a planning under an aggregation: `max`, `p_norm:5`, or by group `fruits=max`.
 
     >>> from multiadvisor.theory import enumerate_task
     >>> import multiadvisor as mad

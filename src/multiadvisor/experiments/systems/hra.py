@@ -150,7 +150,7 @@ SYSTEM = System(
         "samples of a random policy, as in the paper; and, added after those had been seen, of the agent itself with "
         "epsilon 0.1",
         "the share of the optimum is the best of all looks at a run, of 300 games each, and so rather too high",
-        "the step size and gamma of the one head are the best of a few that were tried on one seed",
+        "the learning rate and gamma of the one head are the best of a few that were tried on one seed",
         "a learner that does not get there in all episodes counts with the last one: such ratios are at least so large",
         "the one head is linear in the same features, instead of DQN",
     ),
