@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=[*SPLIT, *CHOICES], help="some of the case's; not given: all")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--merge", nargs="+", type=Path, help="results to put together in the place of training")
+    parser.add_argument("--merge", nargs="+", type=Path, help="results to merge instead of training")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     case = CASES[given.case]

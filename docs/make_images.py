@@ -156,6 +156,27 @@ def environments() -> None:
     photographs(Explorer(library), {"explorer-agents": ("view=agents", 1200, 520, "#agents")})
 
 
+LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, turn
+    "hopper": ("gymnasium:Hopper-v5", {"foci": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
+    "ms-pacman": ("ms-pacman", {}, 24_000, {}, 240),
+}
+
+
+def learners() -> None:
+    """The page on an actor, which needs multiadvisor[mujoco], and on a bank of general value functions."""
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer
+
+    library, shots = Library(games=2), {}
+    for k, (name, (task, options, transitions, settings, turn)) in enumerate(LEARNERS.items()):
+        agent = mad.MultiAdvisor(mad.make(task, **options), **settings, seed=0).learn(transitions, progress=False)
+        library.add_agent(agent, f"runs/{name}")
+        shots[f"explorer-{name}"] = (f"run={k}&turn={turn}", 1280, 800, "")
+    shots["explorer-hopper-phone"] = (shots["explorer-hopper"][0], 390, 844, "")
+    shots["explorer-ms-pacman-moments"] = (shots["explorer-ms-pacman"][0], 1280, 800, "#moments")
+    photographs(Explorer(library), shots)
+
+
 THERE = {"#rewards": "tr.now", "#moments": "li img", "#agents": "td.first"}  # what to wait for
 
 
@@ -186,7 +207,9 @@ def photographs(explorer: Explorer, shots: dict[str, tuple[str, int, int, str]])
                 page.wait_for_selector(f"{part} {THERE[part]}", timeout=300_000)
                 expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
             else:
-                page.wait_for_selector(f".picturebox canvas[data-turn='{state.partition('turn=')[2]}']")
+                page.wait_for_selector(
+                    f".picturebox canvas[data-turn='{state.partition('turn=')[2]}']", timeout=300_000
+                )
             page.wait_for_timeout(500)
             small(name, page.locator(part).screenshot() if part else page.screenshot())
             page.context.close()
@@ -249,6 +272,10 @@ def trained(planning: str) -> mad.MultiAdvisor:
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
+    if "--learners" in sys.argv:  # only these
+        learners()
+        sys.exit()
+    learners()
     environments()
     in_training()
     if "--environments" in sys.argv:  # only these

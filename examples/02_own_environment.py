@@ -1,4 +1,4 @@
-"""An environment of one's own: any Gymnasium environment with discrete actions, and a list of foci."""
+"""Your own environment: any Gymnasium environment with discrete actions, and a list of foci."""
 
 import gymnasium
 import numpy as np
@@ -43,7 +43,7 @@ def parcel(k):
     at, left = slice(2 + 3 * k, 4 + 3 * k), 4 + 3 * k
     return mad.Focus(
         f"parcel {k + 1}", table="parcels",
-        state=lambda o: tuple(o[at] - o[:2]),  # how far and which way, and nothing else
+        state=lambda o: tuple(o[at] - o[:2]),  # distance and direction, and nothing else
         reward=lambda t: float(t.observation[left] - t.next_observation[left]),
         active=lambda o: o[left] == 1, ended=lambda t: t.next_observation[left] == 0,
     )  # fmt: skip
@@ -63,4 +63,4 @@ for planning in ("egocentric", "agnostic", "empathic"):
     agent = mad.MultiAdvisor(task, planning=planning, gamma=0.8, seed=0).learn(40_000, progress=False)
     print(f"{planning:10} {agent.evaluate(games=100)}")
 names = ", ".join(f"{name} {len(agent.values(name))}" for name in task.names)
-print(f"local states met: {names} (both parcels share one table); the whole observation can take {36**3 * 4:,} values")
+print(f"local states seen: {names} (both parcels share one table); the whole observation can take {36**3 * 4:,} values")

@@ -1,4 +1,4 @@
-"""A compiled world of one's own: a warehouse with two parcels and a forklift that wanders about.
+"""Your own compiled world: a warehouse with two parcels and a wandering forklift.
 
 The four functions below are compiled and inlined into the learning loop, so that millions of transitions a second are
 learned from. docs/compiled-worlds.md explains the rules they follow.

@@ -1,4 +1,4 @@
-"""Will it get stuck? What the theory lab says of a task, and what happens when agents with these values play.
+"""Will it get stuck? What the theory lab says about a task, and what happens when agents with these values play.
 
 Egocentric advisors only: for each task the gamma at which attractors begin, then games on both sides of it.
 """
@@ -34,7 +34,7 @@ for row in theory.trap_shares(mad.make("pac-boy", ghosts=False), (1 / 3, 0.4, 0.
         f"  {row['gamma']:.2f}        {row['attractor']:6.1%}        {row['stable']:6.1%}          {row['stuck']:6.1%}"
     )
 
-# 3. An MDP of one's own. A mediator: five parties, each with a proposal of its own, which ends the talks and pays that
+# 3. Your own MDP. A mediator: five parties, each with its own proposal, which ends the talks and pays that
 # party 1; a compromise ends them too and pays everybody 0.7; and one may talk on.
 parties = 5
 actions = ("talk on", "compromise", *(f"proposal {k + 1}" for k in range(parties)))

@@ -1,4 +1,4 @@
-"""Why did it do that? One game of Pac-Boy, kept turn by turn, and the turns at which it matters.
+"""Why did it do that? One game of Pac-Boy, recorded turn by turn, and the turns that matter.
 
 Two agents: empathic advisors finish the game; egocentric ones come to rest, and the explanation says where and why.
 """
@@ -12,7 +12,7 @@ task = mad.make("pac-boy")
 for planning in ("empathic", "egocentric"):
     agent = mad.MultiAdvisor(task, planning=planning, gamma=0.9, seed=0).learn(1_000_000, progress=False)
 
-    # 1. Keep a game in a file, read it again, and let the world play it once more: every state must be the same.
+    # 1. Save a game to a file, read it again, and replay it: every state must be the same.
     record(agent, games=1, seed=3).save(f"{planning}.trace")
     trace = read_trace(f"{planning}.trace")
     replay(trace, task)
@@ -26,13 +26,13 @@ for planning in ("empathic", "egocentric"):
     alone = sum(len(why.msx_plus) == 1 for why in whys)
     print(f"  who decides: {dict(sorted(deciding.items()))}, a single advisor at {alone} turns")
 
-    # 3. The turns worth a look: the narrowest choice, and the loudest quarrel.
+    # 3. The turns worth a look: the closest choice, and the strongest disagreement.
     narrow = min((turn for turn, why in enumerate(whys) if not why.tie), key=lambda turn: whys[turn].advantage)
     loud = max(range(len(whys)), key=lambda turn: whys[turn].disagreement)
     print(f"  turn {narrow}, narrowest: {whys[narrow].sentence}")
     print(f"  turn {loud}, disagreement {whys[loud].disagreement:.2f}: {whys[loud].sentence}")
 
-    # 4. Is it stuck? The ghosts are taken to stand still, and one in passing may well bar the way: how often is it so?
+    # 4. Is it stuck? The ghosts are taken to stand still, and a passing one may well block the way: how often?
     stuck = sum(bool(why.stuck) for why in whys)
     print(f"  the greedy walk, as things stand, would never earn at {stuck} of {len(whys)} turns")
     if planning == "egocentric":  # attractors belong to egocentric planning

@@ -1,4 +1,4 @@
-"""A training loop of one's own: the loop steps the environment, the agent only acts and observes."""
+"""Your own training loop: the loop steps the environment, the agent only acts and observes."""
 
 import gymnasium
 

@@ -1,4 +1,4 @@
-"""A planning and an aggregation of one's own, each in one place, beside the ones that are shipped.
+"""Your own planning and aggregation, each in one place, compared with the built-in ones.
 
 The functions on arrays are what networks, the solver and explanations call; their twins, on single numbers, are
 compiled into the loop that learns with tables. The two are compared before they are used.
@@ -15,7 +15,7 @@ import multiadvisor as mad
 HEAT = 0.1
 
 
-# A planning: what does an advisor expect to be done in the next state? Here: its own Boltzmann policy, between
+# A planning: which action does an advisor expect in the next state? Here: its own Boltzmann policy, between
 # egocentric (no heat) and agnostic (much of it).
 def soft_value(q, ahead):
     best = q[0]
@@ -37,7 +37,7 @@ def soft(advice, ahead):
     return chances / chances.sum(axis=1, keepdims=True)
 
 
-# An aggregation: what does the aggregator make of the advice? Here: approval voting.
+# An aggregation: how does the aggregator combine the advice? Here: approval voting.
 def fill_approval(table, rows, weights, m, parameter, preferences):
     actions = table.shape[1]
     for action in range(actions):

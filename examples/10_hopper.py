@@ -1,6 +1,6 @@
-"""Hopper with an advisor for each term of its reward: who wants what of the next push, and other weights on the way.
+"""Hopper with an advisor for each term of its reward: who wants what from the next push, and new weights later.
 
-Needs multiadvisor[deep,mujoco]. Some 20 seconds; a hopper that runs takes a million transitions and 256 x 256 units.
+Needs multiadvisor[deep,mujoco]. About 20 seconds; a hopper that runs takes a million transitions and 256 x 256 units.
 """
 
 import gymnasium
@@ -14,4 +14,4 @@ print(task.names, agent.evaluate(games=3))
 state, _ = gymnasium.make("Hopper-v5").reset(seed=0)
 print(agent.explain(state))
 agent.reweight(ctrl=10.0).learn(1_000)
-print("with effort ten times as dear:", agent.evaluate(games=3))
+print("with effort ten times as expensive:", agent.evaluate(games=3))

@@ -1,4 +1,4 @@
-"""A council of advisors that learn each in a way of its own: a table, a linear function and a network on one cart.
+"""A council of advisors that each learn in their own way: a table, a linear function and a network on one cart.
 
 Run it: python examples/11_mixed_learners.py (needs the extra "deep")
 """

@@ -242,7 +242,7 @@ def test_wrong_calls():
         (lambda: agent.evaluate(0), "games is 0"),
         (lambda: agent.evaluate(10.5), "games is 10.5"),
         (lambda: agent.evaluate(1, seeds=()), "no seed"),
-        (lambda: agent.act([0, 0]), "is 1 whole numbers"),
+        (lambda: agent.act([0, 0]), "is 1 integers"),
         (lambda: agent.act([5]), "it must be below 1"),
         (lambda: agent.act([0.5]), "not float64"),
         (lambda: agent.values(7), "advisor 7 is not among the 2"),

@@ -34,7 +34,7 @@ EXAMPLES = {
     "09_your_own_planning.py": ["egocentric  sum                0%", "soft        max              100%",
                                 "soft        approval"],
     "07_deep_advisors.py": ["main engine", "a game, before its weight 0.3", "what speaks for "],
-    "10_hopper.py": ["('forward', 'ctrl', 'survive') 3 games", "of all the pushing", "with effort ten times as dear"],
+    "10_hopper.py": ["('forward', 'ctrl', 'survive') 3 games", "of all the pushing", "effort ten times as expensive"],
     "11_mixed_learners.py": ["before: 9 steps", "more than 100"],
     "08_own_loop.py": ["30000 transitions observed; 20 games: score -13.00", "loaded, it has observed 30000"],
 }  # fmt: skip

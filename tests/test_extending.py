@@ -283,11 +283,15 @@ AGGREGATES = {
     "another twin": (shows_array, doubles, "the compiled twin of aggregation 'bad' differs from its array form"),
     "beyond": (shows_array, beyond, "the compiled twin of aggregation 'bad' cannot be used, as it raises IndexError"),
     "arrays": (shows_array, makes_an_array, "of aggregation 'bad' cannot be compiled: write it with loops over single"),
-    "nobody": (shows_array, leaves_what_was_there, "prefers something where nobody is there: let all preferences be 0"),
+    "nobody": (
+        shows_array,
+        leaves_what_was_there,
+        "prefers something where there are no advisors: let all preferences be 0",
+    ),
     "hears": (
         lambda q, w, p: q.sum(axis=-2),
         sums,
-        "aggregation 'bad' hears an advisor of weight 0: such a one is silent",
+        "aggregation 'bad' hears an advisor of weight 0: it must be ignored",
     ),
     "shape": (lambda q, w, p: q, sums, "aggregation 'bad' gives the shape (3, 1) for advice (3, 1): give a preference"),
     "raises": (lambda q, w, p: q.nothing, sums, "aggregation 'bad' cannot be used, as it raises AttributeError"),

@@ -44,8 +44,8 @@ class Evaluation:
     >>> seen = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9).learn(2_000, progress=False).evaluate(games=5)
     >>> print(seen)
     5 games: score 1.00 [1.00, 1.00], 1.0 turns, 100% finished
-    >>> sorted(seen.advisors.values())
-    [0.0, 1.0]
+    >>> sorted(seen.advisors.values()), seen.as_dict()["games"]
+    ([0.0, 1.0], 5)
     """
 
     games: int
@@ -81,6 +81,14 @@ class MultiAdvisor:
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="empathic", gamma=0.9, seed=0)
     >>> agent.learn(20_000, progress=False).evaluate(games=10).finished
     1.0
+    >>> agent.turns, agent.games > 0, agent.exploring, agent.losses, len(agent.advisors)
+    (20000, True, 0.05, None, 3)
+    >>> state = agent.task.deal()
+    >>> names, advice = agent.advice(state)
+    >>> bool(advice.sum(axis=0).argmax() == agent.preferences(state).argmax() == agent.act(state))
+    True
+    >>> agent.values(names[0]).shape
+    (15, 4)
     """
 
     def __init__(
@@ -113,28 +121,28 @@ class MultiAdvisor:
 
     @property
     def exploring(self) -> float:
-        """The chance of an action at random in the next turn; 0 where actions are continuous."""
+        """The probability of a random action in the next turn; 0 for continuous actions."""
         now = getattr(self._learner, "epsilon_now", None)
         return 0.0 if self.task.continuous else float(self.settings.epsilon if now is None else now())
 
     @property
     def losses(self) -> dict[str, float] | None:
-        """A network's loss in its last updates, by advisor or as a whole; None where there is none."""
+        """A network's loss in its last updates, by advisor or in total; None without a network."""
         found = getattr(self._learner, "last_losses", None)
         return None if found is None else dict(found())
 
     @property
     def advisors(self) -> tuple[Focus, ...]:
-        """Whose advice there is: the task's foci, or those a network was told to learn in their place."""
+        """The advisors: the task's foci, or those that a network was told to learn instead."""
         return self._learner.advisors
 
     @property
     def voices(self) -> Voices:
-        """How the aggregator hears these advisors."""
+        """How the aggregator combines these advisors."""
         return self._learner.voices
 
     def hearing(self, state: Any) -> Voices:
-        """How it hears those who are active in a state [m]: under `gpi` with what their plans are worth there."""
+        """How it combines those that are active in a state [m]: under `gpi` with what their plans are worth there."""
         return self._learner.hearing(state)
 
     def values(self, advisor: str | int) -> np.ndarray:
@@ -164,10 +172,10 @@ class MultiAdvisor:
         return self._learner.preferences(state)
 
     def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> Any:
-        """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exactly equal ones.
+        """The greedy action, as the environment numbers it; `draw` in [0, 1) picks among exact ties.
 
-        With `explore`, the action that learning would take: at random with probability epsilon, as the seed has it.
-        Of continuous actions it is the actor's, an array as the environment has it.
+        With `explore`, the action that learning would take: random with probability epsilon, drawn from the seed.
+        For continuous actions it is the actor's, an array in the environment's own form.
         """
         if self.task.continuous:
             actor = self._actor()
@@ -205,11 +213,11 @@ class MultiAdvisor:
         return self._actor().actions.from_environment(action, name)
 
     def reweight(self, _critic: str = "sum", /, **weights: float) -> MultiAdvisor:
-        """Go on with other weights, by advisor or group, from the same memory; returns self.
+        """Continue with other weights, by advisor or group, from the same replay buffer; returns self.
 
-        Of continuous actions the memory keeps the terms apart, and the critic that the actor follows begins again as
+        For continuous actions the buffer stores the terms separately, and the actor's critic is reinitialised to
         the weighted "sum" of the advisors' values, or is "kept". Values of tables and networks that do not depend on
-        the weights stay as they are; others are refused, as they would have to be learned anew.
+        the weights stay as they are; others are refused, as they would have to be learned again.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric")
@@ -223,7 +231,7 @@ class MultiAdvisor:
             self._actor().reweight(task, _critic == "sum")
         else:
             if why := depends_on_weights(task, self.settings):
-                raise BadInput(f"the agent's {why}: learn anew with other weights")
+                raise BadInput(f"the agent's {why}: train again with other weights")
             before = self._learner.tensors()
             learner = _learner_for(task, self.settings, None)
             learner.restore(before)
@@ -238,14 +246,14 @@ class MultiAdvisor:
 
     # ---- learning and playing ----------------------------------------------------------------------------------------
     def prepare(self) -> MultiAdvisor:
-        """Compile for this machine, where that has not been done yet; `learn` and `evaluate` do it by themselves."""
+        """Compile for this machine, if not done yet; `learn` and `evaluate` do so automatically."""
         self._learner.prepare()
         return self
 
     def learn(self, turns: int, *, progress: bool | None = None) -> MultiAdvisor:
-        """Learn from this many transitions more; returns self.
+        """Learn from this many more transitions; returns self.
 
-        Ctrl-C stops between two transitions: nothing is lost, and another call goes on from there.
+        Ctrl-C stops between two transitions: nothing is lost, and another call continues from there.
         """
         turns = whole_number("turns", turns)
         self.prepare()
@@ -270,10 +278,10 @@ class MultiAdvisor:
         self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool,
         truncated: bool = False, info: dict[str, Any] | None = None, *, next_action: int | None = None,
     ) -> None:  # fmt: skip
-        """Learn from one transition that somebody else played, in whatever order they come.
+        """Learn from one transition that was played elsewhere; transitions may come in any order.
 
         Actions are the environment's own. `next_action`, the one taken in the next observation, is for plannings that
-        learn from it, as sarsa does. A game of the agent's own that was going on is given up.
+        learn from it, as sarsa does. If the agent was in the middle of its own game, that game is abandoned.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), alpha=0.5)
@@ -316,7 +324,7 @@ class MultiAdvisor:
         return self.summary(Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
 
     def summary(self, played: Played) -> Evaluation:
-        """What games that were played come to."""
+        """The statistics of games that were played."""
         largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
         if not largest < _LARGEST_SCORE:
             raise BadInput(
@@ -348,7 +356,14 @@ class MultiAdvisor:
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, record: dict[str, Any] | None = None) -> None:
-        """Save to a folder, atomically; `record` may hold anything that JSON can."""
+        """Save to a folder, atomically; `record` may hold anything that JSON can.
+
+        >>> import tempfile, multiadvisor as mad
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mad.MultiAdvisor(mad.make("two-goal")).save(folder)
+        ...     sorted(path.suffix for path in Path(folder).iterdir())
+        ['.json', '.safetensors']
+        """
         header = {
             "version": VERSION,
             "task": self.task.as_data(),
@@ -433,13 +448,13 @@ def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learne
 
 
 def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:
-    """An agent as it was saved; training goes on bit for bit as if it had never stopped.
+    """An agent as it was saved; training continues bit for bit as if it had never stopped.
 
-    A task of plain data is made again; one with functions of your own has to be given, and must be the same in all that
-    can be known of it. The name of the task stands for leave to import the module that it names.
+    A task of plain data is recreated; one with your own functions has to be passed, and must be the same in all that
+    can be known of it. Passing the task's name gives permission to import the module that it contains.
 
-    A task with other weights is taken where the values do not depend on them, as with egocentric and agnostic planning;
-    with `reweight=True` in any case, with False in none.
+    A task with other weights is accepted if the values do not depend on them, as with egocentric and agnostic planning;
+    with `reweight=True` always, with False never.
 
     >>> import tempfile
     >>> import multiadvisor as mad
@@ -469,12 +484,14 @@ def load_with_record(
     if not isinstance(task, Task):
         task = _made_again(folder, saved, task)
     if not isinstance(record, dict):
-        raise BadInput(f"the record in the checkpoint {str(folder)!r} is none: restore it from a copy")
+        raise BadInput(f"the record in the checkpoint {str(folder)!r} is not valid: restore it from a copy")
     _check_same(folder, saved, task, known, reweight)
     agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
     agent._learner.restore(tensors)
     if header.get("turns") != agent.turns:
-        raise BadInput(f"the checkpoint {str(folder)!r} does not know its own turns: restore it from a copy")
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} does not say how many turns it has learned: restore it from a copy"
+        )
     return agent, record
 
 
@@ -485,7 +502,7 @@ def settings_of(folder: Path, settings: dict[str, Any]) -> Settings:
         if lacking is None:
             return Settings(**settings)
     except BadInput as error:
-        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are none of an agent: {error}") from None
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not those of an agent: {error}") from None
     raise BadInput(f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}")
 
 
@@ -500,7 +517,7 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     if not maker:
         reason = short(saved["by_hand"], 200)
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {name!r}, which cannot be made again from data, as "
+            f"the checkpoint {str(folder)!r} was made for task {name!r}, which cannot be recreated from data, as "
             f"{reason}: give task="
         )
     options = dict(saved["options"])
@@ -514,7 +531,7 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
         checked = checked_options(maker, options, modules=named == maker)
         task = make(maker, **checked, **own)
     except BadInput as error:
-        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made again: {error}") from None
+        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be recreated: {error}") from None
     except TypeError as error:
         raise BadInput(f"the task {maker!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None
     return dataclasses.replace(task, name=name)
@@ -533,7 +550,7 @@ def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Setti
     if not reweight and (why := depends_on_weights(task, settings)):
         raise BadInput(
             f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
-            "reweight=True to use it all the same, or learn anew"
+            "reweight=True to use it anyway, or train again"
         )
 
 

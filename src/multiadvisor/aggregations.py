@@ -70,8 +70,8 @@ def aggregation(
     """Register an aggregation under a name, for the library, the command line, sweeps and checkpoints alike.
 
     The function gives preferences; `compiled` is its twin for tables and for acting, in what numba can compile. What
-    `takes` a parameter is written `name:parameter`. Whoever has weight 0 must not be heard, and where that is everybody
-    all preferences are 0. `wishes` are for rewards of at least 0: who gets less is warned of. What is `additive` is
+    `takes` a parameter is written `name:parameter`. Advisors of weight 0 must be ignored, and if all are of weight 0
+    all preferences are 0. `wishes` is for rewards of at least 0: others cause a warning. What is `additive` is
     explained faster.
 
     >>> import numpy as np
@@ -453,7 +453,7 @@ def epsilon_greedy(preferences: Array, epsilon: Any, explore: Any, draw: Any) ->
     """
     exploring = explore < epsilon
     anything = (draw * preferences.shape[0]) // 1
-    # Arithmetic in the place of a branch, so that it may be traced as well.
+    # Arithmetic instead of a branch, so that it can be traced as well.
     return (exploring * anything + (1 - exploring) * greedy(preferences, draw)).astype(int)
 
 

@@ -139,7 +139,7 @@ def doubtful(task: Task | Team, voices: Voices, lowest: np.ndarray) -> str | Non
     focus, aggregation = task.foci[afraid[0]], voices.parts[voices.of[afraid[0]]][0].name
     return (
         f"aggregation {aggregation!r} is meant for rewards of at least 0, and advisor {focus.name!r} gets less (times "
-        f"its weight): fears are not heard beside wishes, name {aggregation!r} for a group of wishes only, as in "
+        f"its weight): fears are ignored next to wishes, name {aggregation!r} for a group of wishes only, as in "
         f"--aggregation GROUP={aggregation}"
     )
 

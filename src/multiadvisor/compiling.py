@@ -77,7 +77,7 @@ def _njit(function: Callable[..., Any], folder: Path | None, **options: Any) -> 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function with the options every loop here shares (no fast-math: runs must give the same bytes).
 
-    For the functions of a world of one's own as well:
+    Use it for the functions of your own world as well:
 
     >>> import numpy as np
     >>> from multiadvisor import compiled
@@ -142,7 +142,7 @@ def _put(digest: Any, value: Any, seen: set[int]) -> None:
 
 @functools.lru_cache(maxsize=256)
 def specialise(loop: Callable[..., Any], **bindings: Any) -> Any:
-    """Compile `loop` with the given functions in the place of the globals of the same names.
+    """Compile `loop` with the given functions instead of the globals of the same names.
 
     This is how one learning loop serves every compiled world at full speed: the world's functions are bound before
     compiling, so they are inlined, and the result is cached under a name that changes when they do. In one process the

@@ -43,7 +43,7 @@ class Council:
         weights: Mapping[str, float] | None = None, epsilon: float = 0.05, seed: int = 0,
     ) -> None:  # fmt: skip
         if not members:
-            raise BadInput("a council without members hears nobody: give at least one")
+            raise BadInput("a council needs members: give at least one")
         self.names, self.members = tuple(members), tuple(members.values())
         for name, member in members.items():
             if member.task.actions != self.members[0].task.actions:

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).parent
 
 
 class BadInput(ValueError):
-    """Something the caller gave cannot be used; the message says what and what to do instead.
+    """Invalid input; the message says what is wrong and what to do instead.
 
     The command line prints it as one line and exits with code 2.
 

@@ -1,7 +1,7 @@
 """Why this action and not that one? Who wanted what, the fewest advisors that decide, and one plain sentence.
 
-Pure functions on advice [m, A], weights [m] and how these m advisors are heard; `explain` asks them of any agent that
-has `task`, `settings`, `advice(state)` and `act(state)`.
+Pure functions on advice [m, A], weights [m] and how these m advisors are combined; `explain` applies them to any
+agent that has `task`, `settings`, `advice(state)` and `act(state)`.
 
 >>> import multiadvisor as mad
 >>> advice, weights = [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0]
@@ -117,6 +117,9 @@ class Explanation:
     >>> agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9, seed=0).learn(2_000, progress=False)
     >>> print(agent.explain([0], against="a_0").sentence)
     chooses a_1 rather than a_0: goal 1, 0.14, and nobody objects
+    >>> why = explain_advice(["near", "far"], [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0], ["left", "right"])
+    >>> why.preferences, why.differences == why.table("left", "right"), why.as_dict()["msx_plus"]
+    ({'left': 1.2, 'right': 0.4}, True, ['near'])
     """
 
     task: str
@@ -169,14 +172,14 @@ class Explanation:
 
     @property
     def preferences(self) -> dict[str, float]:
-        """What the aggregator makes of the advice: for a sum Q_Sigma of each action."""
+        """The aggregated preference for each action; Q_Sigma for a sum."""
         return dict(zip(self.actions, self.voices.prefer(self.advice, self.weights).tolist(), strict=True))
 
     @property
     def differences(self) -> dict[str, float]:
-        """What the action's lead over the other loses without each advisor, by name, the largest magnitude first.
+        """What the action's lead over the other loses without each advisor, by name, largest magnitude first.
 
-        For a sum it is RDX, what each adds to the action over the other, and all of it adds up to the advantage.
+        For a sum this is RDX, what each adds to the action over the other; the differences add up to the advantage.
         """
         return self.table(self.action, self.against)
 
@@ -282,7 +285,7 @@ def explain_advice(
     tolerance, advice = rounding(advice, weights, voices), advice.astype(float)
     preferences = voices.prefer(advice, weights)
     if not np.isfinite(preferences).all():
-        raise BadInput(f"aggregation {aggregation!r} gives what is not finite in this state of {task!r}: mend it")
+        raise BadInput(f"aggregation {aggregation!r} gives what is not finite in this state of {task!r}: correct it")
     greedy = best(preferences, tolerance)
     chosen = int(preferences.argmax()) if action is None else actions.index(action_named(actions, action, first))
     other = _other(actions, preferences, chosen, against, first)

@@ -23,7 +23,7 @@ TEMPERATURE = 0.1  # of `tempered`, in units of reward
 
 
 class Ahead(NamedTuple):
-    """What follows in the next state x'. A planning names what it needs of it; the rest may be missing.
+    """What is known of the next state x'. A planning names what it needs; the rest may be missing.
 
     >>> Ahead(greedy=2).greedy
     2
@@ -233,7 +233,7 @@ def egocentric(advice: Array, ahead: Ahead) -> Array:
 
 @planning("agnostic", compiled=agnostic_value)
 def agnostic(advice: Array, ahead: Ahead) -> Array:
-    """Each advisor expects any action, as if it knew nothing of the others: fearful near danger.
+    """Each advisor expects random actions, as if it knew nothing of the others: fearful near danger.
 
     >>> agnostic(np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
@@ -276,7 +276,7 @@ def expected_sarsa(advice: Array, ahead: Ahead) -> Array:
 def tempered(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects its own nearly best actions, temperature 0.1: local as egocentric, less biased by noise.
 
-    The policy is Boltzmann's with (1 + d / 16T)^-16 in the place of exp(-d / T), which gives the same bits everywhere.
+    The policy is Boltzmann's with (1 + d / 16T)^-16 instead of exp(-d / T), which gives the same bits everywhere.
     """
     near = 1.0 + (advice.max(axis=1, keepdims=True) - advice) / (16.0 * TEMPERATURE)
     near = near * near

@@ -97,7 +97,7 @@ class Portfolio:
         confidence: float = 0.25, exploration: Callable[[int], float] = fading, passes: int = 1,
     ) -> None:  # fmt: skip
         if not members:
-            raise BadInput("a portfolio without members has nobody to choose: give at least one")
+            raise BadInput("a portfolio needs members: give at least one")
         self.names, self.members = tuple(members), tuple(members.values())
         self.seed, self.gamma = whole_number("seed", seed), finite_number("gamma", gamma)
         self.low, self.high = finite_number("low", low), finite_number("high", high)

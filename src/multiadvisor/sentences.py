@@ -104,7 +104,7 @@ class Choice(NamedTuple):
     voices: Voices  # of these m
     aggregation: str
     leaves: np.ndarray | None
-    """[A] bool: the actions that lead elsewhere; None where nobody knows."""
+    """[A] bool: the actions that lead elsewhere; None if not known."""
     action: int
     other: int | None
     asked: bool

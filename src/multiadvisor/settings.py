@@ -40,16 +40,16 @@ class NetworkSettings:
     """What learners with networks have in common."""
 
     hidden: tuple[int, ...] = option((64, 64), "units of the hidden layers")
-    learning_rate: float = option(5e-4, "step size of Adam")
-    lr_schedule: str = option("constant", f"how the learning rate walks to lr_end: {', '.join(SCHEDULES)}")
-    lr_end: float = option(0.0, "where it ends, unless it is constant")
-    lr_turns: int = option(100_000, "transitions until it is there")
+    learning_rate: float = option(5e-4, "learning rate of Adam")
+    lr_schedule: str = option("constant", f"how the learning rate changes to lr_end: {', '.join(SCHEDULES)}")
+    lr_end: float = option(0.0, "the final learning rate, unless it is constant")
+    lr_turns: int = option(100_000, "transitions until it gets there")
     batch: int = option(32, "transitions in a batch")
-    replay: int = option(50_000, "transitions remembered")
+    replay: int = option(50_000, "size of the replay buffer, in transitions")
     starts: int = option(1_000, "transitions before the first update")
-    update_every: int = option(4, "transitions for each update")
+    update_every: int = option(4, "transitions per update")
     updates_at_once: int = option(8, "updates made in one compiled call, one after the other")
-    envs: int = option(1, "games played side by side; an environment of one's own may be played only once")
+    envs: int = option(1, "games played in parallel; your own environment may be played only once")
 
     def __post_init__(self) -> None:
         self._whole_numbers("hidden")
@@ -92,7 +92,7 @@ class NetworkSettings:
     def _whole_numbers(self, name: str) -> None:
         value = getattr(self, name)
         if not isinstance(value, tuple | list):
-            raise BadInput(f"{name} is {short(repr(value))}: give whole numbers")
+            raise BadInput(f"{name} is {short(repr(value))}: give integers")
         self._put(name, tuple(whole_number(name, each, 1) for each in value))
 
     def _above_0(self, name: str) -> None:
@@ -107,7 +107,7 @@ def _share(turn: int, turns: int) -> float:
 
 @dataclass(frozen=True)
 class DeepSettings(NetworkSettings):
-    """How a network learns the advisors' values, where tables would be too large.
+    """How a network learns the advisors' values, for tasks too large for tables.
 
     >>> DeepSettings(hidden=(128, 128)).batch
     32
@@ -116,18 +116,18 @@ class DeepSettings(NetworkSettings):
     split: str = option(
         "advisors", "an output for each of the task's advisors, groups, or none: one for all, plain DQN"
     )
-    torso: str = option("shared", "who shares a network: shared (all with the same view), group, or advisor (nobody)")
+    torso: str = option("shared", "who shares a network: shared (all with the same view), group, or advisor (none)")
     convolutions: tuple[int, ...] = option((), "filters of the 3 x 3 convolutions, for images; none: a flat input")
     strides: tuple[int, ...] = option((), "stride of each convolution; none: 1")
     target_every: int = option(1_000, "updates after which the target network is copied")
-    double: bool = option(False, "let the learning network choose and the target network value the next action")
+    double: bool = option(False, "let the learning network choose and the target network evaluate the next action")
     loss: str = option("huber", "huber or squared")
     n_step: int = option(1, "rewards summed before bootstrapping")
-    clip_norm: float = option(10.0, "largest norm of a gradient; 0: any")
+    clip_norm: float = option(10.0, "largest norm of a gradient; 0: no limit")
     clip_rewards: bool = option(False, "clip every reward to [-1, 1] while learning")
-    random_start: bool = option(False, "act at random until the first update, whatever epsilon is")
+    random_start: bool = option(False, "act at random until the first update, regardless of epsilon")
     epsilon_schedule: str = option("linear", f"how epsilon_start falls to epsilon: {', '.join(SCHEDULES)}")
-    epsilon_start: float = option(1.0, "probability of a random action in the beginning; it falls to epsilon")
+    epsilon_start: float = option(1.0, "probability of a random action at the start; it falls to epsilon")
     epsilon_turns: int = option(10_000, "transitions until it has fallen")
 
     def __post_init__(self) -> None:
@@ -151,7 +151,7 @@ class DeepSettings(NetworkSettings):
         check_ends("epsilon_schedule", self.epsilon_schedule, epsilon_start=self.epsilon_start)
 
     def exploring(self, epsilon: float, turn: int) -> float:
-        """The probability of a random action in a turn, where it falls to `epsilon`.
+        """The probability of a random action in a turn; it falls to `epsilon`.
 
         >>> deep = DeepSettings(epsilon_turns=100)
         >>> deep.exploring(0.2, 0), round(deep.exploring(0.2, 50), 9), deep.exploring(0.2, 100)
@@ -173,25 +173,25 @@ class ContinuousSettings(NetworkSettings):
     """
 
     hidden: tuple[int, ...] = option((256, 256), "units of the hidden layers")
-    learning_rate: float = option(3e-4, "step size of Adam")
+    learning_rate: float = option(3e-4, "learning rate of Adam")
     batch: int = option(256, "transitions in a batch")
-    replay: int = option(1_000_000, "transitions remembered")
-    starts: int = option(5_000, "transitions with actions by chance, before the first update")
-    update_every: int = option(1, "transitions for each update")
+    replay: int = option(1_000_000, "size of the replay buffer, in transitions")
+    starts: int = option(5_000, "transitions with random actions before the first update")
+    update_every: int = option(1, "transitions per update")
     updates_at_once: int = option(1, "updates made in one compiled call, one after the other")
     critics: str = option(
-        "beside", "beside: the actor follows one critic, as in plain SAC, and beside it another one values the same "
+        "beside", "beside: the actor follows one critic, as in plain SAC, and a second one evaluates the same "
         "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
     )  # fmt: skip
-    beside_every: int = option(4, "updates for each update of the critic beside")
+    beside_every: int = option(4, "updates per update of the advisors' critic")
     tau: float = option(0.005, "how far the target networks follow at each update")
     temperature: float = option(0.0, "weight of the entropy; 0: tuned to the target entropy")
-    target_entropy: float | None = option(None, "entropy that the temperature aims at; not given: -1 a dimension")
+    target_entropy: float | None = option(None, "entropy that the temperature aims at; not given: -1 per dimension")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.hidden:
-            raise BadInput(f"hidden is {short(repr(self.hidden))}: give whole numbers")
+            raise BadInput(f"hidden is {short(repr(self.hidden))}: give integers")
         if self.critics not in CRITICS:
             raise unknown("critics", self.critics, CRITICS)
         self._whole("beside_every", 1, (1 << 31) - 1)
@@ -215,19 +215,21 @@ class Settings:
     """
 
     planning: str = option("empathic", "how advisors plan, all of them or by name: fruits=egocentric,ghosts=empathic")
-    aggregation: str = option("sum", "how they are heard, all or by group: max, or fruits=max; the others are summed")
+    aggregation: str = option(
+        "sum", "how advice is combined, for all or by group: max, or fruits=max; the others are summed"
+    )
     learner: str = option("advisors", "advisors, or linear: one Q-function, linear in the same features (a baseline)")
-    gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without one of its own")
-    alpha: float = option(0.1, "step size of tables, above 0 and at most 1 (networks have a learning rate)")
+    gamma: float = option(0.9, "discount factor, 0 to 1, of every advisor without its own")
+    alpha: float = option(0.1, "learning rate of tables, above 0 and at most 1 (networks have learning_rate)")
     alpha_half: int = option(
-        0, "transitions until the step size is a half, after twice as many a third, ...; 0: constant"
+        0, "transitions until the learning rate is halved, after twice as many a third, ...; 0: constant"
     )
     epsilon: float = option(0.05, "probability of a random action while learning")
-    epsilon_half: int = option(0, "transitions until epsilon is a half, after twice as many a third, ...; 0: constant")
+    epsilon_half: int = option(0, "transitions until epsilon is halved, after twice as many a third, ...; 0: constant")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
     foresight: str = option("real", "empathic advisors learn from the aggregator's real next action, or an estimate")
-    deep: DeepSettings | None = option(None, "a network in the place of tables")  # noqa: RUF009
+    deep: DeepSettings | None = option(None, "a network instead of tables")  # noqa: RUF009
     continuous: ContinuousSettings | None = option(None, "an actor and critics, for continuous actions")  # noqa: RUF009
 
     def __post_init__(self) -> None:
@@ -274,13 +276,13 @@ class Settings:
         if self.deep is not None and self.learner != "advisors":
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
         if self.deep is not None and self.epsilon_half:
-            raise BadInput("epsilon_half is for tables, and a network has epsilon_turns: choose that in its place")
+            raise BadInput("epsilon_half is for tables, and a network has epsilon_turns: choose that instead")
         if self.deep is not None:
             check_ends("epsilon_schedule", self.deep.epsilon_schedule, epsilon=self.epsilon)
 
     @property
     def planned(self) -> str:
-        """The planning in full: empathic advisors with a foresight of their own are estimating ones."""
+        """The planning in full: empathic advisors with `foresight="estimate"` use the planning `estimate`."""
         return "estimate" if self.foresight == "estimate" else self.planning
 
     def exploring(self, turn: int) -> float:
@@ -333,7 +335,7 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
 def whole_number(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
     """A whole number that is neither too small nor too large, or an error that names it."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
-        raise BadInput(f"{name} is {short(repr(value))}: give a whole number of at least {least}")
+        raise BadInput(f"{name} is {short(repr(value))}: give an integer of at least {least}")
     if int(value) > most:
-        raise BadInput(f"{name} is {short(repr(value))}: give a whole number of at most {most}")
+        raise BadInput(f"{name} is {short(repr(value))}: give an integer of at most {most}")
     return int(value)

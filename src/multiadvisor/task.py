@@ -34,7 +34,7 @@ BY_ADVISOR = {"weights": "weight", "gammas": "gamma", "alphas": "alpha"}
 
 
 class Transition(NamedTuple):
-    """What a focus' reward and end may look at: one step of a Gymnasium environment.
+    """One step of a Gymnasium environment: what the functions of a focus are given.
 
     >>> cliff = Focus("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0)
     >>> cliff.reward(Transition(observation=24, action=1, reward=-100, next_observation=36, terminated=False,
@@ -88,7 +88,7 @@ class Focus:
     planning: str | None = None
     """A planning of its own; None: the agent's."""
     aggregation: str | None = None
-    """How it is heard, with all others that name the same; None: as the agent's settings have it."""
+    """The aggregation, shared with all others that name the same; None: that of the agent's settings."""
     mapping: str | None = None
     """The scale on which its values are moved: `log:k`, for rewards of at least 0; None: the plain one."""
     mapped_alpha: float = 1.0
@@ -99,7 +99,7 @@ class Focus:
     active: Callable[[Any], bool] | None = None
     """Whether the advisor has a part in the state with this observation, speaking and learning; None: always."""
     speaks: Callable[[Any], bool] | None = None
-    """Whether the aggregator hears the advisor there; None: whenever it is active. The silent learn all the same."""
+    """Whether the aggregator listens to the advisor there; None: whenever it is active. Silent advisors still learn."""
     ended: Callable[[Transition], bool] | None = None
     """Whether this transition ended the advisor's own part; None: only the end of the game does."""
     table: str | None = None
@@ -141,12 +141,12 @@ class World:
     """A world for the compiled loop: its constants, the size of its state, and four compiled functions over them.
 
     `reset(constants, x, key)` writes the first state of a game into x [size], int64.
-    `begin(constants, x, advisors) -> m` writes the active advisors in rising order and returns how many there are.
+    `begin(constants, x, advisors) -> m` writes the active advisors in ascending order and returns how many there are.
     `local_states(constants, x, advisors, m, local)` writes phi_j(x) of each active advisor.
     `step(constants, x, action, key, advisors, m, reward, ended) -> terminated` changes x, and writes what is not zero
     into reward [m] and ended [m], which are given as zeros.
 
-    All that follows these is optional: a world that answers it is also checked, listed, solved and bounded.
+    The rest is optional: a world that provides it can also be checked, enumerated, solved and bounded.
 
     >>> import multiadvisor as mad
     >>> world = mad.make("three-fruits").world
@@ -175,7 +175,7 @@ class World:
     """`listing(constants)`: the same of all states at once, where x is the number of a state."""
     joins: bool = False
     """Whether `begin` is asked again after every turn: advisors may join while a game goes on, and one whose part ended
-    begins anew where it is still active, as a general value function does at its goal."""
+    restarts if it is still active, as a general value function does at its goal."""
     pseudo: Any = None
     """Optionally `pseudo(constants, x, action, advisors, m, ended, reward)`, after the step: changes reward [m] from
     what advisors are paid, which is the score, to what they learn from."""
@@ -186,7 +186,7 @@ class World:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
         x = np.asarray(state)
         if x.shape != (self.size,) or x.dtype.kind not in "iu":
-            raise BadInput(f"a state of {task!r} is {self.size} whole numbers, not {x.dtype} of the shape {x.shape}")
+            raise BadInput(f"a state of {task!r} is {self.size} integers, not {x.dtype} of the shape {x.shape}")
         whole = np.ascontiguousarray(x, np.int64)
         if self.sizes is not None:
             off = whole.view(np.uint64) >= self._limits  # what is below 0 is very large without a sign
@@ -283,6 +283,11 @@ class Task:
     >>> task = mad.make("two-goal")
     >>> task.names, task.actions, task.limit
     (('goal 1', 'goal 2'), ('a_0', 'a_1', 'a_2'), 50)
+    >>> other = task.with_weights(**{"goal 1": 2.0}).with_gammas(**{"goal 2": 0.5}).with_alphas(**{"goal 2": 0.2})
+    >>> other.weights.tolist(), other.gammas(0.9).tolist(), other.alphas(0.1).tolist()
+    ([2.0, 1.0], [0.9, 0.5], [0.1, 0.2])
+    >>> mad.make("three-fruits").grid is not None
+    True
     """
 
     name: str
@@ -311,7 +316,7 @@ class Task:
     observation_names: tuple[str, ...] = ()
     """For environments, what people call the components of the observation; none where nobody has named them."""
     goals: Goals | None = None
-    """For environments: a bank of general value functions in the place of a table for each advisor."""
+    """For environments: a bank of general value functions instead of a table for each advisor."""
     usual: dict[str, Any] = field(default_factory=dict)
     """Settings, and flags of `train`, whose defaults are others for this task, by name."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
@@ -356,14 +361,14 @@ class Task:
 
     @property
     def grid(self) -> Grid:
-        """The board, or an error where there is none."""
+        """The board, or an error if there is none."""
         if self.board is None:
             raise BadInput(f"task {self.name!r} has no board: give it one with Task(board=Grid(...))")
         return self.board
 
     @property
     def reward_bounds(self) -> np.ndarray | None:
-        """The lowest and the highest reward of each advisor in one turn [n, 2]; None where nobody knows."""
+        """The lowest and the highest reward of each advisor in one turn [n, 2]; None if not known."""
         return None if self.world is None else self.world.bounds
 
     @property
@@ -395,7 +400,7 @@ class Task:
         return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
 
     def alphas(self, alpha: float) -> np.ndarray:
-        """alpha_j [n]: each advisor's own step size, or the given one."""
+        """alpha_j [n]: each advisor's own learning rate, or the given one."""
         return np.array([alpha if focus.alpha is None else focus.alpha for focus in self.foci])
 
     def with_numbers(self, what: str, by_name: Mapping[str, float]) -> Task:
@@ -419,11 +424,11 @@ class Task:
         return self.with_numbers("weights", weights)
 
     def with_gammas(self, /, **gammas: float) -> Task:
-        """The same task with discounts of their own, by advisor name or group."""
+        """The same task with other discounts, by advisor name or group."""
         return self.with_numbers("gammas", gammas)
 
     def with_alphas(self, /, **alphas: float) -> Task:
-        """The same task with step sizes of their own, by advisor name or group."""
+        """The same task with other learning rates, by advisor name or group."""
         return self.with_numbers("alphas", alphas)
 
     def deal(self, seed: int = 0) -> np.ndarray:
@@ -533,10 +538,10 @@ class Task:
 
         A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
         reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
-        each such term in `info`, and `rest=True` adds one for what they leave of the reward. Real-valued observations
-        need `discretise`, or a `state` function in each focus; `correction` and `arbitrator` name what these look at,
-        where that is not the whole observation; `action_names` are for reading. The environment is the agent's from
-        then on: play in another one, as a step or reset of yours would come into the middle of its games.
+        each such term in `info`, and `rest=True` adds one for the rest of the reward. Real-valued observations
+        need `discretise`, or a `state` function in each focus; `correction` and `arbitrator` name what these see,
+        if that is not the whole observation; `action_names` are for reading. From then on the environment belongs to
+        the agent: play in another one, as your own step or reset would interrupt its games.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
@@ -556,10 +561,10 @@ def check_foci(foci: Sequence[Focus]) -> None:
         raise BadInput("a task needs at least one focus")
     names = [focus.name for focus in foci]
     if "" in names:
-        raise BadInput("a focus has an empty name: give each advisor a name of its own")
+        raise BadInput("a focus has an empty name: give each advisor its own name")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise BadInput(f"two foci are called {twice[0]!r}: give each advisor a name of its own")
+        raise BadInput(f"two foci are called {twice[0]!r}: give each advisor its own name")
     tables: dict[str, Focus] = {}
     for focus in foci:
         if not math.isfinite(focus.weight):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.extras import lacking
 from multiadvisor.runs.png import SIGNATURE, pixels
 from multiadvisor.runs.trace import Trace
@@ -196,7 +196,7 @@ def trace_frames(trace: Trace, game: int, turns: Sequence[int] | None = None, ti
     for turn in range(length + 1) if turns is None else turns:
         action = trace.action_text(span.start + turn) if turn < length else "the end"
         score = float(returns[turn] @ weights if trace.gain is None else trace.gain[span][:turn].sum())
-        head = f"{title}turn {turn}: {action}   score {score:g}"
+        head = f"{title}turn {turn}: {short(action, 48)}   score {score:g}"
         lines = []
         for term, part in zip(terms, members, strict=True):
             now = float(rewards[turn, part].sum()) if turn < length else 0.0
@@ -242,7 +242,7 @@ def save_video(pictures: Iterable[np.ndarray], path: Path) -> None:
     """As a GIF or an MP4, by the name's ending."""
     coder = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if coder is None:
-        raise BadInput(f"{str(path)!r} is no name of a video: let it end in .mp4 or .gif")
+        raise BadInput(f"{str(path)!r} is not the name of a video: end it in .mp4 or .gif")
     write_atomically(path, coder(pictures))
 
 

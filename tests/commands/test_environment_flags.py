@@ -82,7 +82,7 @@ def test_a_game_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("train pac-boy --option a=1", "--option is for Gymnasium environments: pac-boy has flags of its own"),
+        ("train pac-boy --option a=1", "--option is for Gymnasium environments: pac-boy has its own flags"),
         ("train pac-boy --bins 3", "--bins is for Gymnasium environments"),
         ("check pac-boy --max-episode-steps 3", "--max-episode-steps is for Gymnasium environments"),
         ("train gymnasium:FrozenLake-v1 --is-slippery false", "are given as --option is_slippery=VALUE"),

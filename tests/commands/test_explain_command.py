@@ -81,10 +81,10 @@ def test_explain_text(capsys, trained):
         (["--turn", "one"], "invalid int value"),
         ([], "required: --turn"),
         (["--turn", "1", "--trace", "nothing"], "cannot read the trace 'nothing'"),
-        (["--turn", "1", "--trace", "torn"], "the trace 'torn' is torn or was changed"),
-        (["--turn", "1", "--trace", "torn header"], "the trace 'torn header' is torn or was changed"),
-        (["--turn", "1", "--trace", "/dev/zero"], "'/dev/zero' is no trace"),
-        (["--turn", "1", "--trace", "foreign"], "'foreign' is no trace"),
+        (["--turn", "1", "--trace", "torn"], "the trace 'torn' is damaged or was changed"),
+        (["--turn", "1", "--trace", "torn header"], "the trace 'torn header' is damaged or was changed"),
+        (["--turn", "1", "--trace", "/dev/zero"], "'/dev/zero' is not a trace"),
+        (["--turn", "1", "--trace", "foreign"], "'foreign' is not a trace"),
         (["--turn", "1", "--trace", "whole", "--seed", "1"], "leave --seed out"),
         (["--turn", "1", "--trace", "whole", "--game", "9"], "there is no game 9: 1 game in the trace"),
         (["--turn", "1", "--trace", "others"], "the trace is of another agent, of task 'two-goal'"),
@@ -134,7 +134,7 @@ def test_a_trace_does_not_replace_the_run_it_is_of(capsys, trained, tmp_path):
     before = (trained / "agent.json").read_bytes()
     code, out, error = run(capsys, "evaluate", trained, "--trace", trained / "agent.json")
     assert (code, out, len(error.splitlines())) == (2, "", 1)
-    assert "is there already and is no trace" in error
+    assert "already exists and is not a trace" in error
     assert (trained / "agent.json").read_bytes() == before
 
 

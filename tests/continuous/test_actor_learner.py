@@ -162,7 +162,7 @@ def test_per_advisor_gamma_activity_and_end_are_for_the_advisors_critic():
         mad.Focus("near", reward="info:reward_near", gamma=0.0, active=lambda seen: seen[0] > 0),
         mad.Focus("cheap", reward="info:reward_cheap", ended=lambda t: t.next_observation[0] > 0),
     ]
-    with pytest.raises(BadInput, match="focus 'near' has a gamma or an end of its own"):
+    with pytest.raises(BadInput, match="focus 'near' has its own gamma or end"):
         agent(task(Point(), foci))
     shared = agent(task(Point(), foci), critics="shared", own=PLAYS).learn(50, progress=False)
     rows, columns = shared._learner.memory.rows(np.arange(50)[None])[0], shared._learner.columns

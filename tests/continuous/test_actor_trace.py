@@ -100,7 +100,7 @@ def test_the_same_actions_are_read_and_played_again_bit_for_bit(agent, trace, tm
     assert (read.action[:, 1] >= 0).all()  # the environment's own numbers, and not those from -1 to 1
     wrong = trace.taken.copy()
     wrong[at, 0] = np.nextafter(wrong[at, 0], np.float32(9))
-    with pytest.raises(BadInput, match=f"game {game} of the trace goes another way .* from turn {turn} on"):
+    with pytest.raises(BadInput, match=f"game {game} of the trace differs from .* from turn {turn} on"):
         replay(dataclasses.replace(trace, taken=wrong), agent.task)
 
 
@@ -115,7 +115,7 @@ def test_forged_bounds_are_refused(trace, tmp_path):
     for wrong in ({"low": [0.0, 0.0], "high": [0.0, 1.0]}, {"type": "object"}, {"names": ["push"]}):
         header = {**trace.header, "box": {**trace.header["box"], **wrong}}
         dataclasses.replace(trace, header=header).save(tmp_path / "forged.trace")
-        with pytest.raises(BadInput, match=r"torn or was changed|nothing to choose"):
+        with pytest.raises(BadInput, match=r"damaged or was changed|nothing to choose"):
             read_trace(tmp_path / "forged.trace")
 
 
@@ -248,3 +248,24 @@ def test_continuous_environments_of_gymnasium_have_names():
     env = gymnasium.make("Pendulum-v1")
     assert action_names(env, 1, box=True) == ("torque",)
     assert observation_names(env) == ("cos theta", "sin theta", "angular velocity")
+
+
+def test_observations_in_parts_are_reported_as_well():
+    class Parts(Pair):
+        def see(self):
+            seen = super().see()
+            return {"place": seen, "twice": np.array([[1.0, 2.0]]) * seen}
+
+        def reset(self, seed=None, options=None):
+            gymnasium.Env.reset(self, seed=seed)
+            self.turn, self.short = 0, False
+            return self.see(), {}
+
+    env = Parts()
+    shape = {"place": gymnasium.spaces.Box(-1, 1, (1,)), "twice": gymnasium.spaces.Box(-2, 2, (1, 2))}
+    env.observation_space = gymnasium.spaces.Dict(shape)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), continuous=SMALL)
+    games = play(agent, 1, 1)
+    assert games.places.shape == (len(games.states), 1)
+    x = float(games.states[2]["place"][0])
+    assert games.label(0, 2) == f"({x:.3g}, {x:.3g}, {2 * x:.3g})"

@@ -228,7 +228,7 @@ def test_what_a_vector_environment_cannot_have():
         return mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci), deep=mad.DeepSettings(**more))
 
     env = SyncVectorEnv([Counter] * 2, autoreset_mode=AutoresetMode.DISABLED)
-    with pytest.raises(BadInput, match="does not begin new games by itself"):
+    with pytest.raises(BadInput, match="does not reset itself"):
         deep(env)
     env = SyncVectorEnv([Counter] * 2)
     with pytest.raises(BadInput, match="leave envs out"):

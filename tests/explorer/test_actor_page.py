@@ -87,7 +87,7 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         expect(page.locator("#drives tbody tr", has_text="lift")).to_contain_text(f"{round(100 * share)}%")
         assert not Axe().run(page).response["violations"]
         winches.go(page, "view=compare")
-        expect(page.locator("#divergence")).to_contain_text("They part in turn 0: the first chooses (")
+        expect(page.locator("#divergence")).to_contain_text("They diverge in turn 0: the first chooses (")
 
 
 def test_a_phone_is_wide_enough(winches: Site) -> None:

@@ -106,10 +106,10 @@ def test_the_leading_wish_is_drawn_with_its_map(heard: Site) -> None:
         expect(page.locator("#layer-text")).to_contain_text(f"Only {leader.advisor} is shown")
         expect(page.locator(".chip").first).to_contain_text(leader.advisor)
         expect(page.locator(".chip").last).to_contain_text(str(leader.next))
-        expect(page.locator(".facts")).to_contain_text("heard by fruits=max")
+        expect(page.locator(".facts")).to_contain_text("aggregated by fruits=max")
         until(page, "explorer.game.board.what.led.map(([cell]) => explorer.shown.run.grid.cells[cell].join())", places)
         page.locator("#attractors").select_option("exact")
-        expect(page.locator("#layer-text")).to_contain_text("at gamma 0.9, heard by fruits=max: 0 attractors")
+        expect(page.locator("#layer-text")).to_contain_text("at gamma 0.9, aggregated by fruits=max: 0 attractors")
         expect(page.locator(".bars .hint")).to_contain_text("The diamond is sum of ghosts, plus max of fruits.")
         heard.go(page, "run=2&turn=3")
         expect(page.locator("#layer-text")).to_have_text("")
@@ -193,8 +193,7 @@ def test_an_aggregation_and_a_planning_of_ones_own(browser: Any, foreign: mad.Mu
         )
         until(page, SENTENCE, sentence(told.sentence.split(":")[0]))
         expect(page.locator(".note").first).to_have_text(
-            "Other weights can be tried only under the library's own aggregations, and this run is heard by "
-            "least_of_all."
+            "Other weights can be tried only under the library's own aggregations, and this run uses least_of_all."
         )
         expect(page.get_by_role("slider", name="Weight of fruits")).to_be_disabled()
         page.get_by_role("button", name="Try it").click()

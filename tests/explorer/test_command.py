@@ -45,7 +45,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no run in" in refused(capsys, str(tmp_path / "nothing"))
-    assert "is no trace" in refused(capsys, str(run), "--trace", __file__)
+    assert "is not a trace" in refused(capsys, str(run), "--trace", __file__)
     assert "port is 70000" in refused(capsys, str(run), "--port", "70000")
     assert "games is 0" in refused(capsys, str(run), "--games", "0")
     assert "at most 100000" in refused(
@@ -60,7 +60,7 @@ def test_only_an_exported_page_is_replaced(run: Path, tmp_path: Path, capsys: py
     notes, page = tmp_path / "notes.md", tmp_path / "game.html"
     for text in ("my notes", "<!doctype html><title>my page</title>"):
         notes.write_text(text)
-        assert "is there already and is no exported page" in refused(capsys, str(run), "--export", str(notes))
+        assert "already exists and is not an exported page" in refused(capsys, str(run), "--export", str(notes))
         assert notes.read_text() == text
     assert "it is a folder" in refused(capsys, str(run), "--export", str(tmp_path))
     page.write_text("")
@@ -75,7 +75,7 @@ def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Ca
     record(agent, 2, 5).save(whole)
     torn = tmp_path / "torn.trace"
     torn.write_bytes(whole.read_bytes()[:-9])
-    assert "torn or was changed" in refused(capsys, str(run), "--trace", str(torn))
+    assert "damaged or was changed" in refused(capsys, str(run), "--trace", str(torn))
     other = tmp_path / "other"
     mad.MultiAdvisor(mad.make("four-fruits")).save(other)
     assert "played by none of these runs" in refused(capsys, str(other), "--trace", str(whole))
@@ -120,7 +120,7 @@ def test_a_torn_run_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Capt
     folder.mkdir()
     for file in run.iterdir():
         (folder / file.name).write_bytes(file.read_bytes()[: -40 if file.suffix == ".safetensors" else None])
-    assert "torn or was changed" in refused(capsys, str(folder))
+    assert "damaged or was changed" in refused(capsys, str(folder))
 
 
 def damaged(run: Path, folder: Path, **changed: Any) -> None:

@@ -16,7 +16,7 @@ STATES = {  # each with something that is seen there when all of it has come
     "game": ("turn=60&attractors=exact", "exact egocentric values"),
     "why": ("turn=20&all=1&weights=0~2_1~2", "Reset"),
     "advisor": ("turn=5&map=30", "is shown: its own values"),
-    "compare": ("view=compare&turn=13", "They part in turn"),
+    "compare": ("view=compare&turn=13", "They diverge in turn"),
     "gallery": ("view=gallery", "attractor"),
     "bridge": ("view=gallery&exhibit=bridge", "never ends"),
     "learning": ("view=learning", "at the end"),

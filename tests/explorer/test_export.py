@@ -104,7 +104,7 @@ def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
         assert [(row["transitions"], float(row["score"])) for row in rows] == [("100", 0), ("200", 2.5), ("300", 5)]
         served.go(page, "run=99", loaded=False)
         page.get_by_text("Export", exact=True).click()
-        expect(page.get_by_text("There is nothing here yet to take away.")).to_be_visible()
+        expect(page.get_by_text("There is nothing to save yet.")).to_be_visible()
 
 
 def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served: Site) -> None:

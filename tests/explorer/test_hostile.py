@@ -203,7 +203,7 @@ def test_nonsense_on_the_socket_is_answered_with_a_sentence(served: Site) -> Non
             socket.send(text)
             reply = json.loads(socket.recv(timeout=20))
             assert set(reply) == {"id", "error"}, text
-            assert "stumbled" not in reply["error"], text
+            assert "the explorer failed" not in reply["error"], text
         socket.send(json.dumps(good))
         while "share" in (reply := json.loads(socket.recv(timeout=20))):  # how far it is
             assert 0 <= reply["share"] <= 1

@@ -135,7 +135,7 @@ def test_a_torn_answer_shows_a_sentence(served: Site) -> None:
         page.goto("about:blank")  # so that what follows is a whole load, and no change of the fragment
         page.route("**/games/*", tear)
         page.goto(served.address("game=2"))
-        expect(page.locator("#message")).to_contain_text("torn")
+        expect(page.locator("#message")).to_contain_text("damaged")
         page.unroute_all(behavior="wait")  # nobody may be tearing when the page is closed
     served.complaints.clear()
 

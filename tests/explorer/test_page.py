@@ -29,7 +29,7 @@ def test_the_page_shows_where_the_egocentric_agent_rests_and_that_it_is_an_attra
     place = agent.task.board.name(rests)
     for kind in ("exact", "learned"):
         with calm.tab(f"turn=290&attractors={kind}") as page:
-            stands = f"The player stands at {place}, which the solver calls a stable attractor"
+            stands = f"The player is at {place}, which the solver calls a stable attractor"
             expect(page.locator("#layer-text")).to_contain_text(stands)
             expect(page.get_by_role("button", name="Stuck")).to_contain_text("to the end")
 
@@ -296,7 +296,7 @@ def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm: Site) 
     length = int(min(trace.turns[0] for trace in traces))
     fork = next(t for t in range(length) if traces[0].action[t] != traces[1].action[t])
     with calm.tab("view=compare&turn=5") as page:
-        expect(page.locator("#divergence")).to_contain_text(f"They part in turn {fork}:")
+        expect(page.locator("#divergence")).to_contain_text(f"They diverge in turn {fork}:")
         page.get_by_role("button", name="First divergence").click()
         until(page, "explorer.store.state.turn", fork)
         chosen = "[...document.querySelectorAll('.bar.chosen')].map((bar) => Number(bar.dataset.action))"

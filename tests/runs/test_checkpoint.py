@@ -80,7 +80,7 @@ def test_a_registered_environment_is_made_again(tmp_path):
 def test_a_task_of_ones_own_has_to_be_given(tmp_path):
     mad.MultiAdvisor(lake()).learn(10, progress=False).save(tmp_path / "a")
     words = (
-        "'my lake', which cannot be made again from data, as the reward of its focus 'goal' is a function: give task="
+        "'my lake', which cannot be recreated from data, as the reward of its focus 'goal' is a function: give task="
     )
     with pytest.raises(mad.BadInput, match=words):
         mad.load(tmp_path / "a")

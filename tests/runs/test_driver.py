@@ -285,7 +285,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
 
 def test_workers_that_cannot_start_are_an_error_and_no_loop(tmp_path, monkeypatch):
     monkeypatch.setattr("multiadvisor.runs.local.environment", lambda: {"PYTHONHOME": "/nowhere"})
-    with pytest.raises(mad.BadInput, match="workers die before they begin"):
+    with pytest.raises(mad.BadInput, match="workers die before they start"):
         run_jobs(tmp_path / "a", rehearsals(3), workers=2)
 
 

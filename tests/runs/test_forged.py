@@ -187,7 +187,7 @@ def test_a_trail_that_its_environment_did_not_play(tmp_path):
         tensors["clock"][0] = 2000
 
     reseal(tmp_path / "a", longer, lambda header: header.update(turns=2000))
-    with pytest.raises(mad.BadInput, match="did not repeat itself"):
+    with pytest.raises(mad.BadInput, match="is not reproducible"):
         mad.load(tmp_path / "a", task).learn(1, progress=False)
 
 
@@ -259,11 +259,11 @@ def test_pipes_and_devices_are_no_files(tmp_path, name):
     path = next((tmp_path / "a").glob(f"{name}*"))
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(mad.BadInput, match="it is no file"):
+    with pytest.raises(mad.BadInput, match="it is not a file"):
         mad.load(tmp_path / "a")
     path.unlink()
     path.symlink_to("/dev/zero")
-    with pytest.raises(mad.BadInput, match="it is no file"):
+    with pytest.raises(mad.BadInput, match="it is not a file"):
         mad.load(tmp_path / "a")
 
 

@@ -75,14 +75,14 @@ def test_a_folder_with_lines_alone_is_a_new_run(tmp_path):
 
 def test_watch_needs_a_folder(capsys):
     assert main(["train", "two-goal", "--watch"]) == 2
-    assert "--watch looks at the run in --out" in capsys.readouterr().err
+    assert "--watch shows the run in --out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
         (["--frames"], "--frames puts pictures into the file of --trace"),
-        (["--video", "a.txt"], "let it end in .mp4 or .gif"),
+        (["--video", "a.txt"], "end it in .mp4 or .gif"),
     ],
 )
 def test_flags_of_evaluate_that_cannot_be(tmp_path, capsys, flags, said):

@@ -84,7 +84,7 @@ def test_a_log_is_there_while_it_trains_and_a_resumed_one_is_the_same(tmp_path, 
 def test_somebody_elses_file_is_left_alone(tmp_path, capsys):
     (tmp_path / "thesis.csv").write_text("chapter,words\n")
     assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path / "thesis.csv")]) == 2
-    assert "no log of such a run" in capsys.readouterr().err
+    assert "not the log of such a run" in capsys.readouterr().err
     assert (tmp_path / "thesis.csv").read_text() == "chapter,words\n"
     assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path)]) == 2
 

@@ -100,7 +100,7 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(agent, monkeypatch):
 def test_an_environment_that_goes_another_way_is_found_out():
     agent = mad.MultiAdvisor(drawn.line(slips=True), gamma=0.9, seed=1)
     trace = record(agent, games=1, seed=0)
-    with pytest.raises(BadInput, match="did not repeat itself from turn"):
+    with pytest.raises(BadInput, match="is not reproducible from turn"):
         with_pictures(trace, agent.task)
 
 

@@ -83,7 +83,7 @@ class Doubled(gymnasium.RewardWrapper):
 def test_wrappers_that_are_more_than_data_are_asked_for(tmp_path, wrap, reason):
     task = mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))
     saved(task, tmp_path / "a")
-    refused(tmp_path / "a", f"cannot be made again from data, as {reason}: give task=")
+    refused(tmp_path / "a", f"cannot be recreated from data, as {reason}: give task=")
     refused(tmp_path / "a", "other advisors, weights or options", mad.make(f"gymnasium:{LAKE}"))
     assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))).turns == 50
 
@@ -256,7 +256,7 @@ def coin(pay):
 
 def test_a_world_of_ones_own_is_known_by_its_constants(tmp_path):
     saved(coin(1.0), tmp_path / "a")
-    refused(tmp_path / "a", "'coin', which cannot be made again from data, as it was put together by hand: give task=")
+    refused(tmp_path / "a", "'coin', which cannot be recreated from data, as it was put together by hand: give task=")
     assert mad.load(tmp_path / "a", coin(1.0)).turns == 50
     refused(tmp_path / "a", "other advisors, weights or options", coin(2.0))
 

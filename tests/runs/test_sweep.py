@@ -221,7 +221,7 @@ def test_bad_input_is_one_line(swept, tmp_path, capsys, monkeypatch):
         (("status", tmp_path), "no sweep in"),
         (("results", tmp_path), "no sweep in"),
         (("results", folder, "--format", "xml"), "invalid choice"),
-        (("results", folder, "--format", "parquet"), "say where to"),
+        (("results", folder, "--format", "parquet"), "name a file with"),
         (("plot", folder), "--out"),
         (("plot", folder, "--out", tmp_path / "x", "--figure", "scores"), "did you mean 'score'"),
     ]:

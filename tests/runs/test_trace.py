@@ -134,7 +134,7 @@ def test_two_agents_play_the_same_game_with_the_same_draws(tmp_path, task):
     first, second, own = record(one, seed=5, draws=1), record(other, seed=5, draws=1), record(other, seed=5)
     assert_same_games(one, first, 1, 5)
     replay(second, task())
-    with pytest.raises(mad.BadInput, match="goes another way"):
+    with pytest.raises(mad.BadInput, match="differs from"):
         replay(dataclasses.replace(second, header=own.header), task())
     if first.x is not None:
         assert np.array_equal(first.states(0)[0], second.states(0)[0])
@@ -211,24 +211,24 @@ def test_torn_longer_missing_and_foreign_files_are_refused(saved, tmp_path):
     head = content.index(b"\n")
     for torn in (content[: head // 2], content[:head], content[: head + 9], content[:-1], content + b"x"):
         path.write_bytes(torn)
-        with pytest.raises(mad.BadInput, match="torn or was changed"):
+        with pytest.raises(mad.BadInput, match="damaged or was changed"):
             read_trace(path)
     others = (b"", b"{", b'{"actions": ["N"]}', b"[1]\n", b"\x80\x04K\x01.", b"[" * 100_000)
     for foreign in (*others, b'{"kind": "multiadvisor agent"}\n'):
         path.write_bytes(foreign)
-        with pytest.raises(mad.BadInput, match="is no trace"):
+        with pytest.raises(mad.BadInput, match="is not a trace"):
             read_trace(path)
     with pytest.raises(mad.BadInput, match="cannot read the trace"):
         read_trace(tmp_path / "nothing")
 
 
 def test_what_is_no_file_or_longer_than_it_says_is_not_read(saved, tmp_path):
-    with pytest.raises(mad.BadInput, match="is no trace but a folder or a device"):
+    with pytest.raises(mad.BadInput, match="is not a trace but a folder or a device"):
         read_trace("/dev/zero")
     (tmp_path / "b").write_bytes(saved.read_bytes())
     with (tmp_path / "b").open("r+b") as file:
         file.truncate(1 << 40)
-    with pytest.raises(mad.BadInput, match="torn or was changed"):
+    with pytest.raises(mad.BadInput, match="damaged or was changed"):
         read_trace(tmp_path / "b")
 
 
@@ -240,7 +240,7 @@ def test_only_a_trace_is_replaced(saved, tmp_path):
         assert (tmp_path / "b").read_bytes() == content
     for other in (b"notes", b"\n", b'{"actions": []}', b'{"kind": "multiadvisor agent"}\n'):
         (tmp_path / "b").write_bytes(other)
-        with pytest.raises(mad.BadInput, match="is there already and is no trace"):
+        with pytest.raises(mad.BadInput, match="already exists and is not a trace"):
             trace.save(tmp_path / "b")
         assert (tmp_path / "b").read_bytes() == other
 
@@ -275,7 +275,7 @@ def test_arrays_that_contradict_each_other_are_refused_or_differ(saved, name, se
             trace = read_trace(Path(folder) / "b")
         except mad.BadInput:
             return
-        with pytest.raises(mad.BadInput, match="goes another way"):
+        with pytest.raises(mad.BadInput, match="differs from"):
             replay(trace, mad.make("three-fruits"))
 
 
@@ -283,12 +283,12 @@ def test_arrays_that_contradict_each_other_are_refused_or_differ(saved, name, se
     ("change", "message"),
     [
         ({"format": FORMAT + 1, "version": "9.0"}, "made by multiadvisor 9.0: upgrade"),
-        ({"advisors": []}, "torn or was changed"),
-        ({"advisors": 3}, "torn or was changed"),
-        ({"actions": ["N"]}, "torn or was changed"),
-        ({"sizes": [15, 2]}, "torn or was changed"),
-        ({"task": {}}, "torn or was changed"),
-        ({"settings": None}, "torn or was changed"),
+        ({"advisors": []}, "damaged or was changed"),
+        ({"advisors": 3}, "damaged or was changed"),
+        ({"actions": ["N"]}, "damaged or was changed"),
+        ({"sizes": [15, 2]}, "damaged or was changed"),
+        ({"task": {}}, "damaged or was changed"),
+        ({"settings": None}, "damaged or was changed"),
     ],
 )
 def test_a_header_that_was_changed_and_sealed_again(saved, tmp_path, change, message):
@@ -313,7 +313,7 @@ def test_a_replay_that_goes_another_way_is_noticed(what):
         array[3] *= 2
     else:
         array[0] = not array[0]
-    with pytest.raises(mad.BadInput, match="goes another way"):
+    with pytest.raises(mad.BadInput, match="differs from"):
         replay(dataclasses.replace(trace, **{what: array}), agent.task)
     with pytest.raises(mad.BadInput, match="other advisors or options"):
         replay(trace, mad.make("pac-boy", rules="hra"))
@@ -334,5 +334,5 @@ def test_a_task_that_does_not_repeat_itself_is_not_traced():
             return 0, 1.0, self.left == 0, False, {}
 
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Restless(), name="restless")).learn(50, progress=False)
-    with pytest.raises(mad.BadInput, match="did not repeat itself"):
+    with pytest.raises(mad.BadInput, match="is not reproducible"):
         record_evaluation(agent, 3, 0)

@@ -160,7 +160,7 @@ def test_transitions_that_others_played_are_learned_from():
 def test_what_a_bank_cannot_do_is_said_in_a_sentence(agent):
     with pytest.raises(BadInput, match="knows egocentric"):
         mad.MultiAdvisor(corridor(), planning="sarsa")
-    with pytest.raises(BadInput, match="no table of its own"):
+    with pytest.raises(BadInput, match="no table itself"):
         agent.values("left")
     with pytest.raises(BadInput, match="leave deep and learner out"):
         mad.MultiAdvisor(corridor(), deep=mad.DeepSettings())

@@ -215,7 +215,7 @@ class Numbered(gymnasium.Env):
     ({"action": 7.0}, "action is 7.0"),
     ({"next_action": 6}, "next_action is 6"),
     ({"observation": 5}, "local state 5, but it has 5"),
-    ({"next_observation": "x"}, "no whole number"),
+    ({"next_observation": "x"}, "not an integer"),
     ({"reward": float("nan")}, "the reward of focus 'reward' is not finite"),
     ({"reward": [1.0, 2.0]}, "pays a vector of 2"),
     ({"reward": None}, "the reward of focus 'reward' is not finite"),

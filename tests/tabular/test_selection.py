@@ -147,5 +147,5 @@ def test_an_arbitrator_of_a_compiled_world():
     ):
         mad.MultiAdvisor(mad.make("pac-boy"), aggregation="arbi_q")
     own = dataclasses.replace(mad.make("two-goal"), arbitrator=mad.Focus("arbitrator", reward=lambda t: 0.0))
-    with pytest.raises(BadInput, match="has a reward of its own"):
+    with pytest.raises(BadInput, match="has its own reward"):
         mad.MultiAdvisor(own, aggregation="arbi_q")

@@ -183,7 +183,7 @@ def test_exact_agents_play_like_learned_ones(maze):
 def test_bad_input(maze):
     for call, message in (
         (lambda: list(boards.local_values(maze, "empathic", 0.9)), "not defined in a local state alone"),
-        (lambda: boards.distances(mad.make("two-goal")), "is no maze"),
+        (lambda: boards.distances(mad.make("two-goal")), "is not a maze"),
         (lambda: theory.board_solution(maze, np.full(76, 99), 0.9), "it must be below"),
         (lambda: theory.enumerate_task(maze), "--boards"),
         (lambda: theory.enumerate_task(mad.make("pac-boy"), mad.make("pac-boy").deal()), "too many to list"),
@@ -201,6 +201,6 @@ def test_weights_and_gammas_of_their_own():
     foci = tuple(dataclasses.replace(focus, gamma=0.5) for focus in task.foci)
     own = theory.enumerate_task(dataclasses.replace(task, foci=foci))
     assert theory.solve(own, "egocentric", 0.9).preferences[0] == pytest.approx([2.0, 1.0, 3.0])
-    with pytest.raises(mad.BadInput, match="gammas of their own"):
+    with pytest.raises(mad.BadInput, match="their own gammas"):
         theory.critical_gamma(own)
     assert theory.verdict(own).text.startswith("with the advisors' own gammas")

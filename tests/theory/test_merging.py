@@ -40,6 +40,6 @@ def test_what_has_no_bounds_is_refused():
     mdp = random_components(2, 3, 2, 1)
     for wrong, word in ((replace(mdp, weights=np.array([1.0, -1.0])), "may lose"),
                         (replace(mdp, gammas=(0.5, None)), "gammas"),
-                        (replace(mdp, local=np.zeros_like(mdp.local)), "no MDP")):  # fmt: skip
+                        (replace(mdp, local=np.zeros_like(mdp.local)), "not an MDP")):  # fmt: skip
         with pytest.raises(mad.BadInput, match=word):
             merge(wrong, 0.9)

@@ -150,11 +150,11 @@ def test_a_bound_that_does_not_hold_is_refused():
         earning_bound(theory.solve(mdp, "agnostic", 0.9, "max"))
     with pytest.raises(BadInput, match="is no maximum"):
         earning_bound(theory.solve(mdp, "egocentric", 0.9, "majority"))
-    with pytest.raises(BadInput, match="'jump' is left to chance in 0"):
+    with pytest.raises(BadInput, match="'jump' is random in 0"):
         earning_bound(theory.solve(counterexamples.gamble(), "egocentric", 0.9, "max"))
     with pytest.raises(BadInput, match="'go' pays 'toll' less than nothing in 0"):
         earning_bound(theory.solve(counterexamples.gate(), "egocentric", 0.1, "p_norm:5"))
-    with pytest.raises(BadInput, match="with chance only max is bounded"):
+    with pytest.raises(BadInput, match="with randomness only max is bounded"):
         chance_bound(theory.solve(counterexamples.gamble(), "egocentric", 0.9))
 
 

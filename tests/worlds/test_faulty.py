@@ -136,7 +136,7 @@ def test_observations_that_their_space_does_not_have_are_refused(kind, message):
 def test_lists_are_refused_where_components_are_picked_and_where_a_number_is_due():
     with pytest.raises(mad.BadInput, match="no array that has them"):
         learned(Lists(), state=0)
-    with pytest.raises(mad.BadInput, match="is no whole number, as Discrete"):
+    with pytest.raises(mad.BadInput, match="is not an integer, as Discrete"):
         learned(Lists(spaces.Discrete(5)))
 
 

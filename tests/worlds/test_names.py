@@ -94,9 +94,9 @@ def test_names_of_ones_own_are_saved_and_change_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize(("given", "way_out"), [
-    (("a",), "has 4: name each"), (("a", "b", "a", "c"), "a word of its own"),
-    (("a", "b", "", "c"), "a word of its own"),
-    (("a", "1", "b", "c"), "a word of its own"), ("abcd", "give a list"), ((1, 2, 3, 4), "give a list"),
+    (("a",), "has 4: name each"), (("a", "b", "a", "c"), "a different word"),
+    (("a", "b", "", "c"), "a different word"),
+    (("a", "1", "b", "c"), "a different word"), ("abcd", "give a list"), ((1, 2, 3, 4), "give a list"),
 ])  # fmt: skip
 def test_names_that_cannot_be(given, way_out):
     with pytest.raises(mad.BadInput, match=way_out):

@@ -210,7 +210,7 @@ def test_a_world_that_answers_nothing_is_learned_in_and_refused_in_one_line_else
         render.picture(task, [1, 2, 1])
     with pytest.raises(mad.BadInput, match="'shuttle' has no board"):
         WorldEnv(task, observation="image")
-    with pytest.raises(mad.BadInput, match="'shuttle' is no maze"):
+    with pytest.raises(mad.BadInput, match="'shuttle' is not a maze"):
         theory.exact_agent(task, "egocentric", 0.5)
 
 

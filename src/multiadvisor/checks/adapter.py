@@ -242,7 +242,7 @@ class EnvironmentSubject(Subject):
             return
         number = attempt(lambda: index(state), lambda _: None)
         if number is NOTHING:
-            self.findings.add("local-state-not-whole", f"{said}: return a whole number", view.owner)
+            self.findings.add("local-state-not-whole", f"{said}: return an integer", view.owner)
         elif not 0 <= number < view.states:
             self.findings.add(
                 "local-state-out-of-range",

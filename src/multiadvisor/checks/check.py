@@ -54,7 +54,7 @@ DEFECTS: dict[str, str] = {
     "reward-not-a-number": "a reward is not a single number",
     "reward-not-repeatable": "a reward function gives another value for the same transition",
     "reward-raises": "a reward function raises an exception",
-    "fear-under-a-maximum": "an advisor that a maximum or a p-norm hears is paid less than 0, times its weight",
+    "fear-under-a-maximum": "an advisor under a maximum or a p-norm is paid less than 0, times its weight",
     "rewards-do-not-sum": "the advisors' weighted rewards do not add up to the environment's reward",
     "inactive-advisor-paid": "an advisor gets reward in a state where it is inactive, and it is lost",
     "ended-advisor-paid": "an advisor gets reward after its own part has ended, and it is lost",
@@ -62,7 +62,7 @@ DEFECTS: dict[str, str] = {
     "state-raises": "the function that gives the local state raises an exception",
     "states-not-given": "a focus of a compiled world does not say how many local states it has",
     "local-state-out-of-range": "a local state is not among those that the focus declares",
-    "local-state-not-whole": "a local state is not a whole number, though their number is declared",
+    "local-state-not-whole": "a local state is not an integer, though their number is declared",
     "local-state-not-hashable": "a local state cannot be counted, because it is not hashable",
     "local-state-not-repeatable": "the same state gives another local state when asked again",
     "local-state-not-saveable": "a local state is of a type that no checkpoint can keep",
@@ -74,7 +74,7 @@ DEFECTS: dict[str, str] = {
     "activity-changes-silently": "advisors of a compiled world join in mid-game, or leave without ending",
     "advisors-not-rising": "begin does not write the active advisors in rising order, each once",
     "end-not-boolean": "whether an advisor's part has ended is answered with neither true nor false",
-    "end-not-repeatable": "the same transition ends an advisor's part or not, by chance",
+    "end-not-repeatable": "the same transition sometimes ends an advisor's part and sometimes does not",
     "end-raises": "the function that says whether an advisor's part has ended raises an exception",
     "ended-advisor-stays-active": "an advisor is active in the state in which its own part has just ended",
     # what a function may not change
@@ -241,12 +241,12 @@ def check_task(
 ) -> Report:  # fmt: skip
     """Play a task with random actions and name what would spoil learning on it; `DEFECTS` lists the names.
 
-    `aggregation` is the one to learn with: some are not for every reward. A trained `agent` plays as well, and is told
-    where it is stuck.
+    `aggregation` is the one to learn with: some do not suit every reward. A trained `agent` plays as well, and the
+    report says where it is stuck.
 
-    At least `games` games are begun (none goes on for more than its share of the `turns`), and the first `games` of
+    At least `games` games are started (none lasts for more than its share of the `turns`), and the first `games` of
     them are played again, a few times. Nothing that the task does makes the check itself fail, and the task can be
-    used as before: an agent in the middle of a game goes on with it.
+    used as before: an agent in the middle of a game continues it.
 
     >>> import multiadvisor as mad
     >>> mad.check_task(mad.make("two-goal"), turns=200).ok
@@ -368,7 +368,7 @@ def _repeat_games(subject: Subject, records: list[_Record]) -> bool:
         elif not leak and (_difference(record.trace, twice) is not None or _difference(once, twice) is not None):
             leak = (
                 f"game {record.game} with the same seed and actions went another way after another game: let reset "
-                "set everything anew"
+                "set everything again"
             )
     if leak and not random:
         add("leaks-between-games", leak)

@@ -92,7 +92,7 @@ class Terms:
             rest = ", ".join(name for k, name in enumerate(self.units) if k != largest)
             message = (
                 f"it is {size[largest] / total:.1%} of all that was paid, times the weights, and {rest} is hardly "
-                "heard beside it: is that meant? weights scale terms"
+                "noticed next to it: is that intended? weights scale terms"
             )
             yield "dominates-by-scale", self.units[largest], message
 

@@ -19,14 +19,14 @@ def run(arguments: Sequence[str]) -> int:
         "multiadvisor check pac-boy\n  multiadvisor check --run runs/a",
     )
     parser.add_argument("task", metavar="TASK", nargs="?", help="a name from `multiadvisor tasks`, or gymnasium:ID")
-    parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run, in the place of TASK: is it stuck?")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run instead of TASK: is it stuck?")
     parser.add_argument("--turns", type=int, default=2000, metavar="INT", help="turns to play (default 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
     parser.add_argument(
         "--aggregation",
         default="sum",
         metavar="STR",
-        help="the one to learn with (default sum): is it for such rewards?",
+        help="the aggregation to learn with (default sum): does it suit the rewards?",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     agent = None
     if given.run is not None:
         if given.task is not None or given.option:
-            raise BadInput(f"the run in {str(given.run)!r} has a task of its own: leave the other one out")
+            raise BadInput(f"the run in {str(given.run)!r} has its own task: leave the other one out")
         from multiadvisor.agent import load
 
         agent = load(given.run)

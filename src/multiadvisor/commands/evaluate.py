@@ -31,14 +31,14 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
     parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="keep the games, turn by turn, in this file")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="record the games, turn by turn, in this file")
     parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every turn, 10 MB at most")
-    parser.add_argument("--video", type=Path, metavar="FILE", help="a game as .mp4 or .gif, or with --moments what was "
-                        "going on there (needs multiadvisor[video])")  # fmt: skip
+    parser.add_argument("--video", type=Path, metavar="FILE", help="a game as .mp4 or .gif, or with --moments the "
+                        "scenes around them (needs multiadvisor[video])")  # fmt: skip
     parser.add_argument(
         "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
     )
-    parser.add_argument("--moments", type=int, metavar="INT", help="so many turns in which most was at stake")
+    parser.add_argument("--moments", type=int, metavar="INT", help="this many turns in which most was at stake")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="with --report: a row for each run in this file")
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -71,7 +71,7 @@ def _check(given: Any) -> None:
         if len(given.run) > 1:
             raise BadInput("--video shows the games of one run: name one")
         if given.video.suffix.lower() not in (".mp4", ".gif") or given.video.is_dir():
-            raise BadInput(f"{str(given.video)!r} is no name of a video: let it end in .mp4 or .gif")
+            raise BadInput(f"{str(given.video)!r} is not the name of a video: end it in .mp4 or .gif")
         require("video")
         check_writable(given.video.parent)
     if given.csv is not None:

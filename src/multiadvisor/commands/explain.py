@@ -27,7 +27,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
     parser.add_argument("--turn", type=int, required=True, metavar="INT", help="which turn of the game, from 0")
     parser.add_argument("--seed", type=int, metavar="INT", help="seed of the games (default 0)")
-    parser.add_argument("--game", type=int, default=0, metavar="INT", help="which game of the seed, from 0 (default 0)")
+    parser.add_argument(
+        "--game", type=int, default=0, metavar="INT", help="which game of that seed, from 0 (default 0)"
+    )
     parser.add_argument("--against", metavar="ACTION", help="the action to compare with (default: the next best)")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="take the game from a trace of this run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save a figure of it here, as .png and .svg")
@@ -40,7 +42,7 @@ def run(arguments: Sequence[str]) -> int:
     if given.game > _LAST_GAME:
         raise BadInput(f"game is {given.game}: all games before it would be played, choose at most {_LAST_GAME}")
     if given.trace is not None and given.seed is not None:
-        raise BadInput("--trace has a seed of its own: leave --seed out")
+        raise BadInput("--trace has its own seed: leave --seed out")
     if given.out is not None:
         require("plots")
         from multiadvisor import plots
@@ -66,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
     turns, seed = int(trace.turns[given.game]), trace.header["seed"]
     explored = trace.turn(given.game, given.turn).explored
     place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns, "explored": explored}
-    how = ", by chance" if explored else ""
+    how = ", at random" if explored else ""
     text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}{how}\n{found}"
     if given.out is not None:
         size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
@@ -81,7 +83,7 @@ def _pointing(agent: Any, given: Any) -> int:
     from multiadvisor.agent import bank_of
 
     if given.out is not None:
-        raise BadInput("--out is for advisors with tables of their own: leave it out, or name a --trace")
+        raise BadInput("--out is for advisors with their own tables: leave it out, or name a --trace")
     seed, task = given.seed or 0, agent.task
     step = bank_of(agent).state_at(seed, given.game, given.turn)
     found = agent.explain(step.before, task.first_action + step.action, given.against)

@@ -21,7 +21,9 @@ def run(arguments: Sequence[str]) -> int:
         "on this machine only, and nothing leaves it. Ctrl-C ends it.",
         "multiadvisor explore runs/a runs/b\n  multiadvisor explore runs/a --export game.html",
     )
-    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs, or of many of them")
+    parser.add_argument(
+        "runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs, or folders that contain many"
+    )
     parser.add_argument(
         "--port", type=int, default=8765, metavar="INT", help="port, or the next free one (default 8765)"
     )
@@ -29,9 +31,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--games", type=int, default=5, metavar="INT", help="games to choose from (default 5)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first game (default 0)")
     parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
-                        help="games recorded by `evaluate --trace`; may be given again")  # fmt: skip
-    parser.add_argument("--view", choices=VIEWS, metavar="NAME", help=f"where to begin: {', '.join(VIEWS)}")
-    parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and end")
+                        help="games recorded by `evaluate --trace`; may be repeated")  # fmt: skip
+    parser.add_argument("--view", choices=VIEWS, metavar="NAME", help=f"the view to open with: {', '.join(VIEWS)}")
+    parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and exit")
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)

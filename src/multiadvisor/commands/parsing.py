@@ -51,7 +51,7 @@ def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
 
 def add_deep_fields(parser: argparse.ArgumentParser) -> None:
     """--deep, and a flag for each field of the networks' settings; those that are not given are None."""
-    group = parser.add_argument_group("with --deep, a network in the place of tables")
+    group = parser.add_argument_group("with --deep, a network instead of tables")
     group.add_argument("--deep", action="store_true", help="learn with a network (needs multiadvisor[deep])")
     further = parser.add_argument_group(
         "with continuous actions, an actor and critics (needs multiadvisor[deep]); besides, as with --deep, "
@@ -93,7 +93,9 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",")) if text else ()
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} are no whole numbers with commas, such as 64,64") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of integers separated by commas, such as 64,64"
+        ) from None
 
 
 def named_numbers(text: str) -> dict[str, float]:
@@ -126,17 +128,17 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
     """What a Gymnasium environment takes."""
     group = parser.add_argument_group("with gymnasium:ID")
     group.add_argument("--option", type=named_value, action="append", default=[], metavar="NAME=VALUE",
-                       help="an option of the environment, such as is_slippery=false; may be given again")  # fmt: skip
+                       help="an option of the environment, such as is_slippery=false; may be repeated")  # fmt: skip
     group.add_argument("--max-episode-steps", type=int, metavar="INT",
-                       help="games are cut off after this many steps; -1: never")  # fmt: skip
+                       help="games are truncated after this many steps; -1: never")  # fmt: skip
     group.add_argument("--bins", metavar="BINS,...",
                        help="bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")  # fmt: skip
     group.add_argument("--components", metavar="NAME,...", help="names for the components of a vector reward")
     group.add_argument("--foci", metavar="info:KEY,...",
                        help="an advisor for each such reward term in info, as in 'info:reward_*'")  # fmt: skip
     group.add_argument("--rest", action="store_true", default=None,
-                       help="and one for what these terms leave of the reward")  # fmt: skip
-    group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in their order")
+                       help="and one for the rest of the reward")  # fmt: skip
+    group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in order")
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
@@ -152,7 +154,7 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     chosen = {name: value for name, value in flags.items() if value is not None}
     if not given.task.startswith("gymnasium:"):
         for flag in [*chosen, *(["--option"] if given.option else [])]:
-            raise BadInput(f"{flag} is for Gymnasium environments: {given.task} has flags of its own")
+            raise BadInput(f"{flag} is for Gymnasium environments: {given.task} has its own flags")
     names = [name for name, _ in given.option]
     own = {flag.lstrip("-").replace("-", "_"): value for flag, value in chosen.items()}
     for name in names:
@@ -169,8 +171,8 @@ def say(note: str) -> None:
 
 def add_named_task(parser: argparse.ArgumentParser) -> None:
     """--task, for runs whose task names a module."""
-    parser.add_argument("--task", dest="named", metavar="TASK", help="the name of the run's task, where it names a "
-                        "module to import, gymnasium:MODULE:ID: no file may say so by itself")  # fmt: skip
+    parser.add_argument("--task", dest="named", metavar="TASK", help="the name of the run's task, if it names a "
+                        "module to import, gymnasium:MODULE:ID: a file alone may not cause that import")  # fmt: skip
 
 
 def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:
@@ -235,7 +237,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
                 name = flag.lstrip("-").replace("-", "_")
                 raise BadInput(f"unknown flag {flag!r}: options of an environment are given as --option {name}=VALUE")
             raise _unknown_flag(flag, known, parser.prog)
-        raise BadInput(f"{rest[0]!r} is one word too many: see --help")
+        raise BadInput(f"{rest[0]!r} is not expected here: see --help")
     return namespace
 
 

@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         metavar="WHAT",
         help="one of these (default all), or one that --import registers",
     )
-    parser.add_argument("--full", action="store_true", help="everything at full length: hours where DQN is part of it")
+    parser.add_argument("--full", action="store_true", help="everything at full length: hours if DQN is included")
     parser.add_argument(
         "--seeds",
         type=int,
@@ -56,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--epochs", type=int, metavar="INT", help="epochs of 20,000 transitions (default 50)")
     parser.add_argument("--rules", metavar="STR", help='Pac-Boy\'s: "paper" (default) or "hra"')
-    parser.add_argument("--first-seed", type=int, metavar="INT", help="value-function: where seeds begin (default 0)")
+    parser.add_argument("--first-seed", type=int, metavar="INT", help="value-function: the first seed (default 0)")
     parser.add_argument(
         "--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper'
     )
@@ -65,10 +65,14 @@ def run(arguments: Sequence[str]) -> int:
         type=Path,
         dest="given",
         metavar="FILE",
-        help="beyond, continuous, ms-pacman: results of their scripts in benchmarks to use",
+        help="beyond, continuous, ms-pacman: use these results of their scripts in benchmarks/",
     )
-    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core; 0: none)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default report; systems: report-systems)")
+    parser.add_argument(
+        "--workers", type=int, metavar="INT", help="processes (default: one per core; 0: run in this one)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="output folder (default report; systems: report-systems)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if given.what not in (*listed, *OWN):  # only now: --import may have registered it

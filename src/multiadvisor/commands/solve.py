@@ -27,13 +27,15 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor solve pac-boy --noise 0.1",
     )
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
-    parser.add_argument("--planning", metavar="STR", help="whose fixed point (default egocentric)")
-    parser.add_argument("--aggregation", metavar="STR", help="how they are heard: max, p_norm:5, fruits=max, ... (sum)")
+    parser.add_argument("--planning", metavar="STR", help="whose fixed point to compute (default egocentric)")
+    parser.add_argument(
+        "--aggregation", metavar="STR", help="how advice is combined: max, p_norm:5, fruits=max, ... (sum)"
+    )
     parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
     parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
     parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
     parser.add_argument("--board", type=int, metavar="SEED", help="the board of the game with this seed, and its games")
-    parser.add_argument("--boards", type=int, metavar="INT", help="so many random boards: how often are they traps?")
+    parser.add_argument("--boards", type=int, metavar="INT", help="this many random boards: how often are they traps?")
     parser.add_argument("--noise", type=float, metavar="FLOAT", help="which setting to use with this noise on rewards")
     parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the figure here, as .png and .svg")

@@ -36,18 +36,18 @@ def run(arguments: Sequence[str]) -> int:
         "multiadvisor sweep grid.toml --workers 8 --out sweeps/first",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the grid")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default sweeps/NAME of the file)")
-    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one for each core)")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="output folder (default sweeps/NAME of the file)")
+    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one per core)")
     parser.add_argument("--engine", default="local", metavar="STR", help="local (default) or ray")
     parser.add_argument("--address", metavar="STR", help="ray: the cluster's address (default RAY_ADDRESS, else local)")
-    parser.add_argument("--resume", action="store_true", help="go on with the sweep in the folder, or extend it")
+    parser.add_argument("--resume", action="store_true", help="continue the sweep in the folder, or extend it")
     parser.add_argument(
-        "--lease", type=float, metavar="SECONDS", help="silence after which a run is hung (default 600)"
+        "--lease", type=float, metavar="SECONDS", help="seconds of silence after which a run is hung (default 600)"
     )
     parser.add_argument("--search", metavar="STR", help="optuna: look for the best values in the grid's ranges")
     parser.add_argument("--trials", type=int, metavar="INT", help="of a search (default 32)")
     parser.add_argument("--search-seed", type=int, metavar="INT", help="of a search (default 0)")
-    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files of every run too")
+    parser.add_argument("--tensorboard", action="store_true", help="also write TensorBoard files of every run")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     from multiadvisor.runs.driver import ENGINES, describe_failures
@@ -183,14 +183,14 @@ def _results(arguments: Sequence[str]) -> int:
         "--format", default="table", choices=FORMATS, metavar="STR", help="table (default), json, csv or parquet"
     )
     parser.add_argument("--json", action="store_true", help="the same as --format json")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write it here; parquet needs it")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="output file; required for parquet")
     given = _parse_look(parser, arguments)
     from multiadvisor.runs.sweep import finished, summary, tidy
     from multiadvisor.storage.files import check_writable, write_atomically
 
     form = "json" if given.json else given.format
     if form == "parquet" and given.out is None:
-        raise BadInput("Parquet is no text: say where to with --out FILE")
+        raise BadInput("Parquet is not text: name a file with --out FILE")
     if form == "parquet":
         require("parquet")
     if given.out is not None:
@@ -242,7 +242,7 @@ def _plot(arguments: Sequence[str]) -> int:
         "Learning curves: the mean over seeds with a 95% bootstrap band, one curve for each combination. PNG and SVG.",
         "multiadvisor sweep plot sweeps/first --out curves.png",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to, as .png and .svg")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, as .png and .svg")
     parser.add_argument("--figure", default="score", metavar="STR", help="score (default), turns, finished or touches")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)

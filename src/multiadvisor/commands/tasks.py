@@ -35,6 +35,6 @@ def run(arguments: Sequence[str]) -> int:
     lines.append("      --max-episode-steps  games are cut off after this many steps")
     lines.append("      --bins  bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")
     lines.append("      --components  names for the components of a vector reward")
-    lines.append("      --action-names  names for the actions, in their order")
+    lines.append("      --action-names  names for the actions, in order")
     show(listing, given.json, "\n".join(lines))
     return 0

@@ -59,18 +59,20 @@ def run(arguments: Sequence[str]) -> int:
             f"--{what}", type=named_numbers, metavar="NAME=FLOAT,...", help=f"{what} of advisors or groups, by name"
         )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     parser.add_argument(
-        "--keep-best", action="store_true", help="keep the epoch with the best score too, in the folder best in --out"
+        "--keep-best", action="store_true", help="also keep the epoch with the best score, in the folder best in --out"
     )
     parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="keep each epoch as a row of this file, with each advisor's return"
+        "--csv", type=Path, metavar="FILE", help="write each epoch as a row of this file, with each advisor's return"
     )
     parser.add_argument(
         "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
     )
     parser.add_argument(
-        "--watch", action="store_true", help="open the page on the training (needs --out and multiadvisor[explorer])"
+        "--watch",
+        action="store_true",
+        help="watch the training in the browser (needs --out and multiadvisor[explorer])",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
@@ -78,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if given.watch:
         if given.out is None:
-            raise BadInput("--watch looks at the run in --out: name a folder")
+            raise BadInput("--watch shows the run in --out: name a folder")
         require("explorer")
     if given.deep:
         require("deep")
@@ -89,7 +91,7 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.worlds.components import refuse_numbers_for_names
 
     if given.resume and given.out is None:
-        raise BadInput("--resume goes on with the run in --out: name its folder")
+        raise BadInput("--resume continues the run in --out: name its folder")
     settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
     if not given.task.startswith("gymnasium:"):
         networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first

@@ -1,1 +1,1 @@
-"""Continuous actions: an actor in the place of the aggregator, and a critic that values each advisor."""
+"""Continuous actions: an actor instead of the aggregator, and a critic that values each advisor."""

@@ -501,6 +501,6 @@ def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
         odd = focus.ended is not None or focus.gamma not in (None, settings.gamma)
         if own.critics != "shared" and odd and task.n > 1:
             raise BadInput(
-                f"focus {focus.name!r} has a gamma or an end of its own, which no single critic can follow: choose "
+                f"focus {focus.name!r} has its own gamma or end, which no single critic can represent: choose "
                 "critics='shared' (--critics shared)"
             )

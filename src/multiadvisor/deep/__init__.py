@@ -1,4 +1,4 @@
-"""Networks in the place of tables; the only part that imports JAX, and lazily."""
+"""Networks instead of tables; the only part that imports JAX, and lazily."""
 
 from __future__ import annotations
 

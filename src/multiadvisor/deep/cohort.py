@@ -31,7 +31,7 @@ class Cohort:
             raise BadInput("a cohort learns with networks: give settings with deep=DeepSettings(...)")
         self.seeds = tuple(whole_number("seed", seed) for seed in seeds)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise BadInput(f"the seeds of a cohort are {list(seeds)}: give each run one of its own")
+            raise BadInput(f"the seeds of a cohort are {list(seeds)}: give each run its own")
         self.task, self.settings = task, settings
         self.learner = DeepLearner(task, settings, self.seeds)
 

@@ -1,4 +1,4 @@
-"""The deep learner: the same interface as the tabular one, with a network in the place of the table.
+"""The deep learner: the same interface as the tabular one, with a network instead of the table.
 
 Several runs, which differ in their seeds alone, may learn in one program: their games, memories and networks are
 stacked. `MultiAdvisor` uses one; the experiments on a GPU use many.
@@ -123,7 +123,7 @@ class DeepLearner(Staged):
             for need in planning.needs:
                 if need in _FOR_TABLES:
                     raise BadInput(
-                        f"planning {planning.name!r} is for tables: a memory of single transitions does not know "
+                        f"planning {planning.name!r} is for tables: a replay buffer of single transitions lacks "
                         f"{_FOR_TABLES[need]}"
                     )
         return Rules(plannings, voices, tuple(self.split.weights.tolist()), settings.epsilon, self.split.correcting)

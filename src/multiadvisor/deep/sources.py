@@ -22,7 +22,7 @@ from multiadvisor.worlds.game import Games
 from multiadvisor.worlds.stepping import begin_game, five
 from multiadvisor.worlds.stretch import Stretch
 
-NOBODY = np.zeros((0, 0), np.uint8)  # in the place of activity, where every advisor always has a say
+NOBODY = np.zeros((0, 0), np.uint8)  # instead of activity, where every advisor always has a say
 
 
 class Turn(NamedTuple):
@@ -80,7 +80,7 @@ def _plain_sight(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable
         def one_hot(observation: Any) -> np.ndarray:
             numbers = np.atleast_1d(observation).ravel()
             if numbers.shape != sizes.shape or not np.issubdtype(numbers.dtype, np.integer):
-                raise BadInput(f"an observation of {len(sizes)} whole numbers was expected, not {observation!r}")
+                raise BadInput(f"an observation of {len(sizes)} integers was expected, not {observation!r}")
             numbers = numbers - start
             if ((numbers < 0) | (numbers >= sizes)).any():
                 raise BadInput(f"the observation {observation!r} is outside of its space {space}")
@@ -158,7 +158,7 @@ def sight_of(space: Any, foci: Sequence[Focus], image: bool) -> Sight:
         else:
             picked = [focus.state] if isinstance(focus.state, int) else list(focus.state)
             if not all(isinstance(k, int | np.integer) for k in picked):
-                raise BadInput(f"focus {focus.name!r} picks {focus.state}: give whole numbers")
+                raise BadInput(f"focus {focus.name!r} picks {focus.state}: give integers")
             if not all(-len(blocks) <= k < len(blocks) for k in picked):
                 what = "channels" if image or len(getattr(space, "shape", None) or ()) == 3 else "components"
                 raise BadInput(f"focus {focus.name!r} picks {what} {focus.state} of an observation of {len(blocks)}")
@@ -431,7 +431,7 @@ class VectorSource:
         self.task, self.env, self.seed, self._iterate = task, env, seed, iterate
         self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         if self.mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-            raise BadInput("the vector environment does not begin new games by itself: choose another autoreset mode")
+            raise BadInput("the vector environment does not reset itself: choose another autoreset mode")
         self.waits = self.mode == AutoresetMode.NEXT_STEP
         self.sight = sight_of(env.single_observation_space, task.foci, image)
         assert task.adapter is not None

@@ -182,7 +182,7 @@ def figures(evidence: Evidence) -> list[Figure]:
         f"{stretch('last', plan.last, plan.epochs)}; bad games are those with five touches or more, first epochs "
         "the mean score of "
         f"{stretch('first', min(FIRST, plan.epochs), plan.epochs)}. Where a setting names an aggregation other than "
-        "the sum, fruits are heard by it and ghosts are summed."
+        "the sum, it applies to the fruits, and ghosts are summed."
     )
     found = [
         Figure(f"beyond-{m}", f"Pac-Boy, {m} against noise", about, _noise_lines(evidence, m))
@@ -207,7 +207,7 @@ def figures(evidence: Evidence) -> list[Figure]:
             f"{choice_seeds(plan)[0]} to {choice_seeds(plan)[-1]}: the candidate whose worst case is the best, against "
             f"the best of the paper's settings in each. That is {choice(evidence).name}. The other columns are the "
             "report's own mazes and seeds: in how many comparisons with the paper's four settings, by paired intervals "
-            "of the score, each candidate is ahead, equal or behind. Of equals, one in forty is behind by chance."
+            "of the score, each candidate is ahead, equal or behind. Of equals, one in forty is behind by pure chance."
         )
         found.append(Figure("beyond-choice", "One that is never worse?", searched, table=_choice_table(evidence)))
     return found

@@ -56,7 +56,7 @@ def _max_noise(evidence: Evidence) -> Judgement:
 
 
 @claim(
-    "empathic-max-with-much-noise", BEYOND, "Empathic advisors heard by max hold out against noise 0.3.",
+    "empathic-max-with-much-noise", BEYOND, "Empathic advisors with max hold out against noise 0.3.",
     "score of empathic 0.9 with max on Pac-Boy, noise 0.3, {last}", "33.5 points, 55% finished",
 )  # fmt: skip
 def _empathic_max(evidence: Evidence) -> Judgement:
@@ -86,7 +86,7 @@ def _max_saves(evidence: Evidence) -> Judgement:
 
 
 @claim(
-    "empathic-max-saves-turns", BEYOND, "So does empathic planning itself, with max in the place of the sum.",
+    "empathic-max-saves-turns", BEYOND, "So does empathic planning itself, with max instead of the sum.",
     "turns saved on Pac-Boy, {last}, paired by seed, where they are fewest of all noises up to 0.1",
     "the whole interval is above 0 at every noise up to 0.1",
 )  # fmt: skip

@@ -273,8 +273,8 @@ def _barely(evidence: Evidence) -> Judgement:
     way = BEST - float(np.mean(evidence.result(random_job(evidence.plan))["score"]))
     return grade(ahead, ahead.low > 0 and ahead.high < 0.1 * way, ahead.low > 0,
                  f"It is {side(ahead, 'points ahead', 'points behind')}, {100 * abs(ahead.value) / way:.0f}% of the "
-                 "way from the random player to the best possible score. The paper names neither step size nor gamma "
-                 f"of its linear Q-learning; ours ends at {estimate(at(evidence, LINEAR))}.")  # fmt: skip
+                 "way from the random player to the best possible score. The paper states neither learning rate nor "
+                 f"gamma of its linear Q-learning; ours ends at {estimate(at(evidence, LINEAR))}.")  # fmt: skip
 
 
 @claim(
@@ -353,7 +353,7 @@ def _faster(evidence: Evidence) -> Judgement:
 
 @claim(
     "egocentric-low-finishes-sooner", "section 5.2",
-    "Egocentric planning with gamma 0.4 finishes a game some 20 turns sooner than empathic planning.",
+    "Egocentric planning with gamma 0.4 finishes a game about 20 turns sooner than empathic planning.",
     "turns of a game, empathic 0.9 less egocentric 0.4, paired by seed",
     "the interval is above 0, and the difference between 10 and 30 turns",
 )  # fmt: skip

@@ -144,7 +144,7 @@ def reweight_found(found: Runs) -> list[Found]:
         first, last = (f"after {count}" for count in sorted({int(name.rsplit(" ", 1)[1]) for name in ways}))
         for when in (first, last):
             anew, kept = ways[f"critic anew, {when}"], ways[f"critic kept, {when}"]
-            claim = f"{where}, ten times the control cost, {when}: a critic begun anew is better than the one kept."
+            claim = f"{where}, ten times the control cost, {when}: a reinitialised critic is better than the one kept."
             told.append(Found.above(f"{where}-anew-{when.replace(' ', '-')}", claim, paired(anew, kept)))
         claim = f"{where}, ten times the control cost: going on is better than the policy as it was."
         told.append(Found.above(f"{where}-going-on", claim, paired(ways[f"critic anew, {first}"], before)))

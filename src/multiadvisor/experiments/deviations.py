@@ -142,7 +142,7 @@ def _compared(evidence: Evidence, new: Setting, old: Setting) -> str:
 
 
 _TITLES = {
-    "rules": "Rules of the ghosts", "epsilon": "Exploration", "alpha": "Step size",
+    "rules": "Rules of the ghosts", "epsilon": "Exploration", "alpha": "Learning rate",
     "foresight": "What empathic advisors expect of the aggregator",
 }  # fmt: skip
 

@@ -45,7 +45,7 @@ def take_folder(out: Path, plan: Plan) -> None:
             was = held.get("plan", {}).get(changed[0])
             raise BadInput(
                 f"{str(out)!r} holds a report with another {changed[0].replace('_', '-')} ({was!r}): give the same "
-                "flags to go on with it, or name another folder"
+                "flags to continue it, or name another folder"
             )
     for leftover in [*out.glob(".*.part"), *out.glob("figures/.*.part"), *out.glob("videos/.*.part")]:
         with contextlib.suppress(OSError):

@@ -184,7 +184,7 @@ def _bridges(gamma: float) -> dict[str, Any]:
 
 
 def _learning(seed: int, gamma: float) -> dict[str, Any]:
-    """Theorem 1: temporal differences with a falling step size against the exact fixed points."""
+    """Theorem 1: temporal differences with a decaying learning rate against the exact fixed points."""
     rows = []
     for planning in ("egocentric", "agnostic"):
         task = make("random-mdp", states=STATES, actions=ACTIONS, advisors=ADVISORS, instance=seed)

@@ -16,7 +16,6 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.playing import TablePlayer
 from multiadvisor.statistics import interval
 from multiadvisor.task import Task
-from multiadvisor.telling import teller_of
 from multiadvisor.theory.attractors import attractors, stuck_states
 from multiadvisor.theory.boards import board_solution, has_tables, maze_constants
 from multiadvisor.theory.solver import Solution
@@ -33,7 +32,7 @@ _LONGEST = 2000  # turns of a continuation of a task without a limit
 def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
     """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
     task, advisors = agent.task, getattr(agent, "advisors", agent.task.foci)
-    if weights is not None and len(weights) == len(teller_of(agent).speakers):
+    if weights is not None and task.continuous:
         weights = weights[: len(advisors)]  # an actor's entropy keeps its own
     if weights is None or len(weights) != len(advisors):
         return weights  # and whoever uses them refuses what does not fit

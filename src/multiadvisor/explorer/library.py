@@ -44,6 +44,10 @@ class Entry:
     @property
     def agent(self) -> MultiAdvisor:
         """The agent."""
+        return self.load()
+
+    def load(self) -> MultiAdvisor:
+        """The agent, read from its folder if it was not yet, or why it cannot be."""
         with self.lock:
             if self.loaded is None:
                 assert self.folder is not None
@@ -74,7 +78,7 @@ class Library:
     def __init__(self, games: int = 5, seed: int = 0, named: str | None = None) -> None:
         """`named`: a task that names a module, which the user allows to be imported."""
         if whole_number("games", games, 1) > _MOST_GAMES:
-            raise BadInput(f"games is {games}: nobody could choose from so many, ask for at most {_MOST_GAMES}")
+            raise BadInput(f"games is {games}: that is too many to choose from, ask for at most {_MOST_GAMES}")
         self.entries: dict[str, Entry] = {}
         self.games, self.seed, self.named = games, whole_number("seed", seed), named
         self.records: list[Record] = []
@@ -100,6 +104,8 @@ class Library:
             if below or found:
                 return
         entry = _entry(folder, name or str(folder), self.named)
+        if name is None:
+            entry.load()  # what was named must be whole; what lies in a folder is loaded when looked at
         self.entries[entry.id] = entry
 
     def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:
@@ -120,7 +126,7 @@ class Library:
     def entry(self, name: str) -> Entry:
         """A run by its id."""
         if name not in self.entries:
-            raise BadInput("there is no such run here: reload the page")
+            raise BadInput("there is no such run: reload the page")
         return self.entries[name]
 
     def listing(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class More:
                 return self._following.all()
             case ["live", name, since]:
                 return self._following.one(name, _number(since))
-        raise BadInput("that is nothing the explorer can do")
+        raise BadInput("the explorer cannot do that")
 
     # ---- pictures --------------------------------------------------------------------------------------------------
     def pictures(self, name: str, number: int, first: int, until: int | None = None) -> bytes:

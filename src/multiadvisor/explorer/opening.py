@@ -67,7 +67,7 @@ def check_place(file: Path) -> None:
         raise BadInput(f"cannot export to {str(file)!r}: it is a folder, name a file")
     check_writable(file.parent)
     if file.exists() and not _replaceable(file):
-        raise BadInput(f"{str(file)!r} is there already and is no exported page: name another file")
+        raise BadInput(f"{str(file)!r} already exists and is not an exported page: name another file")
 
 
 def _replaceable(file: Path) -> bool:

@@ -202,7 +202,7 @@ class Explorer:
             reply = {"id": number, "error": str(error)}
         except Exception:
             traceback.print_exc()  # a fault of ours: the page must not wait for ever, and somebody should hear of it
-            reply = {"id": number, "error": "the explorer stumbled: the terminal says over what"}
+            reply = {"id": number, "error": "the explorer failed: the terminal says why"}
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await socket.send_text(_text(reply))
 
@@ -230,7 +230,7 @@ class Explorer:
             with self._playing:
                 tried = tuple(_whole(action) for action in actions)
                 return answers.what_if(entry.agent, states[turn], turn, tried, weights, tell=tell)
-        raise BadInput("that is nothing the explorer can do")
+        raise BadInput("the explorer cannot do that")
 
     def _retrain(
         self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]
@@ -300,7 +300,7 @@ def _real(value: Any) -> float:
     with contextlib.suppress(TypeError, ValueError):
         if math.isfinite(float(value)):
             return float(value)
-    raise BadInput(f"{str(value)[:40]!r} is no number")
+    raise BadInput(f"{str(value)[:40]!r} is not a number")
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------

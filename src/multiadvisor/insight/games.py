@@ -103,13 +103,21 @@ def state_label(task: Task, state: Any) -> str:
     if task.goals is not None and task.goals.label is not None:
         return task.goals.label(state)
     names = task.observation_names
-    parts = np.ravel(np.asarray(state, dtype=object)) if not isinstance(state, dict) else np.array(list(state.values()))
+    parts = _flat(state)
     if len(parts) > 24:
         return f"an observation of {len(parts)} numbers"
     shown = [f"{part:.3g}" if isinstance(part, float | np.floating) else str(part) for part in parts.tolist()]
     if len(names) == len(shown):
         return ", ".join(f"{name} {part}" for name, part in zip(names, shown, strict=True))
     return f"({', '.join(shown)})" if len(shown) > 1 else shown[0]
+
+
+def _flat(state: Any) -> np.ndarray:
+    """The numbers of an observation in one row, those of its parts one behind the other."""
+    if isinstance(state, dict | tuple):
+        parts = list(state.values()) if isinstance(state, dict) else list(state)
+        return np.concatenate([_flat(part) for part in parts]) if parts else np.zeros(0)
+    return np.ravel(np.asarray(state))
 
 
 def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
@@ -134,7 +142,7 @@ def _alone(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longes
     if any(name in settings.aggregation for name in (GPI, *SELECTIONS)):
         raise BadInput(
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
-            "advice alone, so that no share of it can be told: explain single states with agent.explain"
+            "advice alone, so its shares are not defined: explain single states with agent.explain"
         )
     stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
     with stage:
@@ -270,8 +278,9 @@ def _cells(task: Task, states: list[Any]) -> np.ndarray:
     """Real-valued observations as numbers of cells [T + G, 1]."""
     assert task.adapter is not None
     space = getattr(task.adapter.env, "single_observation_space", task.adapter.env.observation_space)
-    flat = np.array([np.ravel(np.asarray(state, float)) for state in states])  # [T + G, d]
-    low, high = (np.ravel(np.broadcast_to(getattr(space, name, 0.0), np.shape(states[0]))) for name in ("low", "high"))
+    flat = np.array([_flat(state) for state in states], float)  # [T + G, d]
+    whole = np.shape(states[0]) if hasattr(space, "low") else flat.shape[1:]
+    low, high = (np.ravel(np.broadcast_to(getattr(space, name, 0.0), whole)) for name in ("low", "high"))
     bounded = np.isfinite(low) & np.isfinite(high) & (np.abs(low) < 1e6) & (np.abs(high) < 1e6) & (high > low)
     low = np.where(bounded, low, flat.min(axis=0))
     width = np.where(bounded, high - low, np.maximum(flat.max(axis=0) - flat.min(axis=0), 1e-9))

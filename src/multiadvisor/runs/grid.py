@@ -126,7 +126,7 @@ class Grid:
                 whole = dataclasses.replace(parsed, settings=settings)
                 run = Run(Job("train", whole.as_config()), labels, seed)
                 if run.job.id in found:
-                    raise BadInput(f"the run with {_words({**labels, 'seed': seed})} stands twice: leave one out")
+                    raise BadInput(f"the run with {_words({**labels, 'seed': seed})} appears twice: leave one out")
                 found[run.job.id] = run
         return list(found.values())
 
@@ -219,12 +219,12 @@ def read_grid(path: Path) -> tuple[Grid, str]:
     """The grid of a file and its text; whatever is wrong is said with the file's name."""
     try:
         if path.stat().st_size > _LARGEST_FILE:
-            raise BadInput(f"{str(path)!r} is larger than any grid's file: it is none")
+            raise BadInput(f"{str(path)!r} is too large for a grid file")
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{str(path)!r} is no text in UTF-8: a grid is a TOML file") from None
+        raise BadInput(f"{str(path)!r} is not UTF-8 text: a grid is a TOML file") from None
     try:
         return parse_grid(text, path.parent), text
     except BadInput as error:
@@ -236,7 +236,7 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"this is no TOML: {' '.join(str(error).split())[:200]}") from None
+        raise BadInput(f"this is not TOML: {' '.join(str(error).split())[:200]}") from None
     for key in data:
         if key not in _TOP:
             raise unknown("key of a sweep", key, _TOP)
@@ -260,9 +260,9 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
             table = {first.name: first.default}  # an empty [deep] is a network too, as it comes
         for name, value in table.items():
             if section == "settings" and name in NETWORKS:
-                raise BadInput(f"{name} stands in [settings]: write a table of its own, [{name}]")
+                raise BadInput(f"{name} is in [settings]: write it as a table, [{name}]")
             if section == "settings" and name == "seed":
-                raise BadInput("seed stands in [settings]: write `seeds = 5`, or a list of seeds, at the top")
+                raise BadInput("seed is in [settings]: write `seeds = 5`, or a list of seeds, at the top")
             if isinstance(value, dict):
                 ranges.append(_range(section, name, value))
             else:
@@ -299,7 +299,7 @@ def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
         raise BadInput(f"{name} is an empty list: give at least one value")
     for item in values:
         if not isinstance(item, bool | int | float | str):
-            raise BadInput(f"{name} is {short(repr(item))}: give numbers, texts or truth values, or a list of them")
+            raise BadInput(f"{name} is {short(repr(item))}: give numbers, strings or booleans, or a list of them")
         if isinstance(item, float) and not math.isfinite(item):
             raise BadInput(f"{name} is {item}: give finite numbers")
     if section == "options" and name in FILES:  # a run is known by what it reads, wherever that lay
@@ -319,7 +319,7 @@ def _seeds(value: Any) -> tuple[int, ...]:
             raise BadInput("seeds is an empty list: give at least one, or a count")
         if len(set(seeds)) < len(seeds):
             twice = next(seed for seed in seeds if seeds.count(seed) > 1)
-            raise BadInput(f"seed {twice} stands twice: leave one out")
+            raise BadInput(f"seed {twice} appears twice: leave one out")
         return seeds
     count = whole_number("seeds", value, 1)
     if count > _MOST_RUNS:

@@ -185,7 +185,7 @@ class LocalEngine:
         worker.close()
         self._stillborn += 0.0 if worker.greeted else 0.1 if (worker.process.returncode or 0) < 0 else 1.0
         if self._stillborn >= _STARTS:
-            raise BadInput(f"workers die before they begin: {' '.join(words.split())[-300:]}")
+            raise BadInput(f"workers die before they start: {' '.join(words.split())[-300:]}")
         self._hire()
 
     def kill(self, job: str) -> None:

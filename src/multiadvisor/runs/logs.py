@@ -55,7 +55,7 @@ class CsvLog:
         check_writable(path.parent)
         head = self._line(self._columns)
         if path.exists() and not _begins_with(path, head):
-            raise BadInput(f"{str(path)!r} is there already and is no log of such a run: name another file")
+            raise BadInput(f"{str(path)!r} already exists and is not the log of such a run: name another file")
         try:
             write_atomically(path, "".join([head, *map(self._row, epochs)]).encode())
             self._file = path.open("a", encoding="utf-8", newline="")

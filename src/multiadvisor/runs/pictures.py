@@ -249,7 +249,7 @@ class Painting:
             if seen is not None:
                 same = same and np.array_equal(numbers_of(state), seen[turn + 1], equal_nan=True)
             if not same:
-                raise BadInput(f"task {self.task.name!r} did not repeat itself from turn {turn} on: run check_task")
+                raise BadInput(f"task {self.task.name!r} is not reproducible from turn {turn} on: run check_task")
         yield _drawn(env)
 
     def _marked(self, drawn: np.ndarray | str, turn: int) -> np.ndarray | str:

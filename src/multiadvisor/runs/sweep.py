@@ -62,7 +62,7 @@ def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] |
             raise BadInput(f"{str(folder)!r} holds jobs of something else than a sweep: name another folder")
         return
     if not resume:
-        raise BadInput(f"{str(folder)!r} holds a sweep already: add --resume to go on with it, or name another folder")
+        raise BadInput(f"{str(folder)!r} holds a sweep already: add --resume to continue it, or name another folder")
     frozen = read_frozen(folder)
     if frozen.search != search or (search is not None and frozen.grid != grid):
         raise BadInput(f"{str(folder)!r} holds another search or sweep: name another folder")

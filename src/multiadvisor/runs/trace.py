@@ -44,7 +44,7 @@ _LONGEST_OBSERVATION = 64  # numbers that are kept of each turn
 
 
 def _kept(settings: Settings) -> dict[str, Any]:
-    """Settings as a file gives them back: JSON has lists in the place of tuples, and never equals them otherwise."""
+    """Settings as a file gives them back: JSON has lists instead of tuples, and never equals them otherwise."""
     kept: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return kept
 
@@ -178,7 +178,7 @@ def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evalu
     seen, trace = agent.evaluate(games, seeds=(seed,)), record(agent, games, seed)
     same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.turns, trace.turns)
     if not same:
-        raise BadInput(f"task {agent.task.name!r} did not repeat itself from the same seed: run check_task on it")
+        raise BadInput(f"task {agent.task.name!r} is not reproducible from the same seed: run check_task on it")
     return seen, trace
 
 
@@ -204,7 +204,7 @@ def replay(trace: Trace, task: Task) -> None:
             if last and seen.state is not None:
                 same &= np.array_equal(trace.states(game)[-1], now.after)
             if not same:
-                raise BadInput(f"game {game} of the trace goes another way than task {name!r} from turn {turn} on")
+                raise BadInput(f"game {game} of the trace differs from task {name!r} from turn {turn} on")
 
 
 def explain_turn(agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None) -> Any:
@@ -251,7 +251,7 @@ def _explained(agent: MultiAdvisor, trace: Trace, seen: Turn, against: Any) -> A
 
 
 def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
-    """Whether a turn of a greedy game lies in a rest that lasted until the game was cut off; None where nobody knows.
+    """Whether a turn of a greedy game lies in a rest that lasted until the game was cut off; None if not known.
 
     Where there are no states, places are told apart by the advice given in them.
     """

@@ -147,7 +147,7 @@ class Trace:
         """All states x [turns + 1, size] of one game of a compiled world."""
         span = self.span(game)
         if self.x is None:
-            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice in the place of states")
+            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice instead of states")
         return self.x[span.start + game : span.stop + game + 1]
 
     def rewards(self, game: int) -> np.ndarray:
@@ -249,6 +249,8 @@ def _tensors(trace: Trace) -> dict[str, np.ndarray]:
             tensors[name] = array
     if trace.taken is not None:
         del tensors["action"]  # which follows from it
+    if trace.goals is not None:  # values of a bank, which has them in single precision
+        tensors["advice"], tensors["goals"] = tensors["advice"].astype(np.float32), trace.goals.astype(np.int32)
     return tensors | ({} if trace.pictures is None else trace.pictures.tensors())
 
 
@@ -270,7 +272,7 @@ def check_place(path: Path) -> None:
         raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
     check_writable(path.parent)
     if path.exists() and not _replaceable(path):
-        raise BadInput(f"{str(path)!r} is there already and is no trace: name another file")
+        raise BadInput(f"{str(path)!r} already exists and is not a trace: name another file")
 
 
 def _replaceable(path: Path) -> bool:
@@ -319,12 +321,12 @@ def _parts(path: Path, damaged: BadInput) -> tuple[bytes, dict[str, Any], bytes]
     """The first line of a trace, the header in it, and as many bytes as this one speaks of."""
     try:
         if path.exists() and not path.is_file():
-            raise BadInput(f"{str(path)!r} is no trace but a folder or a device: name a file")
+            raise BadInput(f"{str(path)!r} is not a trace but a folder or a device: name a file")
         with path.open("rb") as file:
             line = file.readline(_LARGEST_HEADER)
             header = _header(line)
             if header is None:
-                foreign = f"{str(path)!r} is no trace: multiadvisor evaluate RUN --trace FILE writes one"
+                foreign = f"{str(path)!r} is not a trace: multiadvisor evaluate RUN --trace FILE writes one"
                 raise damaged if _is_torn(line) else BadInput(foreign)
             values = header.get("values")
             size = values.get("bytes") if isinstance(values, dict) else None
@@ -340,7 +342,7 @@ def read_trace(path: str | Path) -> Trace:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    damaged = BadInput(f"the trace {str(path)!r} is torn or was changed: record it again, or restore it from a copy")
+    damaged = BadInput(f"the trace {str(path)!r} is damaged or was changed: record it again, or restore it from a copy")
     line, header, rest = _parts(Path(path), damaged)
     made_by = header.get("format")
     if isinstance(made_by, int) and made_by > FORMAT:
@@ -382,6 +384,8 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         active, advice = bits("active", total, len(header["wishes"])), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
             raise ValueError("advice")
+        if "goals" in tensors:
+            advice = advice.astype(np.float64)
     optional: dict[str, Any] = {name: tensors.get(name) for name in _OPTIONAL}
     trace = Trace(
         header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],

@@ -237,7 +237,7 @@ def begin(
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
         return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
     if not resume:
-        raise BadInput(f"{str(out)!r} holds a run already: add --resume to go on with it, or name another folder")
+        raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
     changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
     agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
     if changed:
@@ -245,7 +245,7 @@ def begin(
     settings = settled(task, settings)
     if agent.settings != settings:
         raise BadInput(
-            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: go on with its own flags"
+            f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
         )
     epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
     if not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict):
@@ -253,7 +253,7 @@ def begin(
     for name in ("transitions", "games"):
         if saved.get(name) != getattr(schedule, name):
             raise BadInput(
-                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it began with"
+                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it started with"
             )
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")

@@ -83,11 +83,13 @@ def read_header(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
     if _too_large(content):
-        raise BadInput(f"{str(path)!r} is larger than any checkpoint's: it is not one")
+        raise BadInput(f"{str(path)!r} is too large for a checkpoint")
     try:
         header = strict_json(content)
     except ValueError:
-        raise BadInput(f"{str(path)!r} is torn or was changed: it is no valid JSON, restore it from a copy") from None
+        raise BadInput(
+            f"{str(path)!r} is damaged or was changed: it is not valid JSON, restore it from a copy"
+        ) from None
     if not isinstance(header, dict) or header.get("kind") != KIND:
         raise BadInput(f"{str(path)!r} is not the checkpoint of an agent")
     made_by = header.get("format")
@@ -113,7 +115,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
     header, path, content = _read_both(folder)
     if _digest(content) != header["values"].get("sha256"):
-        raise BadInput(f"{str(path)!r} is torn or was changed: its checksum differs, restore it from a copy")
+        raise BadInput(f"{str(path)!r} is damaged or was changed: its checksum differs, restore it from a copy")
     try:
         return Checkpoint(header, load(content))
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:

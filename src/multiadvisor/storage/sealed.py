@@ -43,12 +43,12 @@ def strict_json(content: bytes | str) -> Any:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     return result
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _finite(text: str) -> float:
@@ -69,7 +69,7 @@ def unseal(content: bytes, kind: str, form: int, path: Path, remedy: str) -> dic
     try:
         whole = strict_json(content)
     except ValueError:
-        raise BadInput(f"{str(path)!r} is torn or was changed: it is no valid JSON, {remedy}") from None
+        raise BadInput(f"{str(path)!r} is damaged or was changed: it is not valid JSON, {remedy}") from None
     if not isinstance(whole, dict) or whole.get("kind") != kind:
         raise BadInput(f"{str(path)!r} is no {kind.removeprefix('multiadvisor ')} of multiadvisor: {remedy}")
     if isinstance(whole.get("format"), int) and whole["format"] > form:

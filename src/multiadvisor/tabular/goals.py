@@ -99,7 +99,7 @@ class BankLearner:
         """There is no table of one advisor alone."""
         raise BadInput(
             f"advisor {self.task.names[j]!r} of task {self.task.name!r} points at general value functions and has no "
-            "table of its own: ask for its advice in a state"
+            "table itself: ask for its advice in a state"
         )
 
     # ---- what it says ------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ TURN, GAMES, GAME_TURN, FRESH, HELD = range(5)  # HELD: the next action plus 1, 
 GAME_SCORE, SCORE_SUM = range(2)
 # What some planning has to know of the next state, as bits.
 NEEDS = {"greedy": 1, "taken": 2, "behaviour": 4, "counts": 8, "target": 16}
-MIXED = -1  # in the place of one planning's code: advisors plan differently
+MIXED = -1  # instead of one planning's code: advisors plan differently
 
 TINY = 1e-200  # smaller values are set to 0: denormals would slow every later turn a hundredfold
 

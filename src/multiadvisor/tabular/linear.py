@@ -1,6 +1,6 @@
 """Linear Q-learning, a baseline of the paper: one Q-function, linear in the features "advisor j is in local state s".
 
-The same loop as the advisors' (`kernel.play`), with these two functions in the place of theirs.
+The same loop as the advisors' (`kernel.play`), with these two functions instead of theirs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Advisors, and linear Q-learning, whose values are learned on mapped scales (`mappings`).
 
-The same loop as the advisors' (`kernel.play`), with these functions in the place of theirs.
+The same loop as the advisors' (`kernel.play`), with these functions instead of theirs.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def mappings_of(task: Task, settings: Settings) -> np.ndarray:
         if bounds is not None and bounds[j, 0] < 0:
             raise BadInput(
                 f"focus {focus.name!r} may lose, and its mapping {focus.mapping!r} is for rewards of at least 0: give "
-                "losses a focus of their own, turned round, with a weight below 0"
+                "losses a separate focus, with the sign reversed and a negative weight"
             )
         found.append(mapping_named(focus.mapping, float(gamma), focus.mapped_alpha))
     if settings.learner == "linear" and len(set(found)) > 1:

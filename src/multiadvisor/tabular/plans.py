@@ -243,6 +243,6 @@ def _check_group(task: Task, members: np.ndarray, adapter: Adapter | None) -> No
         if focus.table is not None or not same:
             others = "shares its table" if focus.table is not None else f"does not see what {first.name!r} sees"
             raise BadInput(
-                f"advisor {focus.name!r} of task {task.name!r} {others}, so that gpi cannot hear them by each other's "
-                "plans: name groups whose advisors share one local state, as in fruits=gpi"
+                f"advisor {focus.name!r} of task {task.name!r} {others}, so gpi cannot use each other's plans: "
+                "name groups whose advisors share one local state, as in fruits=gpi"
             )

@@ -287,7 +287,7 @@ def with_claims(task: Task, selection: str) -> Task:
     assert task.world is not None
     if whole and task.arbitrator is not None and task.arbitrator.reward is not None:
         raise BadInput(
-            f"the arbitrator of task {task.name!r} has a reward of its own, and a compiled world pays its advisors "
+            f"the arbitrator of task {task.name!r} has its own reward, and a compiled world pays its advisors "
             "only: leave it out, or make the task from a Gymnasium environment"
         )
     place = place_of(task, task.world, ARBITRATOR, task.arbitrator) if whole else Place(None, np.zeros(0, np.int64), 0)

@@ -196,13 +196,13 @@ def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
             got, heard = np.full(actions, np.nan), weights != 0
             wanted = _tried(array, aggregation, table[rows], weights)
             if not _same(wanted, _tried(array, aggregation, table[rows[heard]], weights[heard])):
-                raise BadInput(f"{array} hears an advisor of weight 0: such a one is silent")
+                raise BadInput(f"{array} hears an advisor of weight 0: it must be ignored")
             _tried(twin, fill, table, rows, weights, 3, aggregation.parameter, got)
             _compare(twin, got, wanted)
         got[:] = np.nan
         _tried(twin, fill, table, rows, weights, 0, aggregation.parameter, got)
         if got.any():
-            raise BadInput(f"{twin} prefers something where nobody is there: let all preferences be 0")
+            raise BadInput(f"{twin} prefers something where there are no advisors: let all preferences be 0")
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:

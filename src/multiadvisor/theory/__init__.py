@@ -37,6 +37,10 @@ def attractors(
     """The attractors of a task, an MDP or a solution under egocentric planning; of one board of a maze where given.
 
     A solution has its own gamma and aggregation.
+
+    >>> import multiadvisor as mad
+    >>> [found.stable for found in attractors(mad.make("four-fruits"), gamma=0.4)]
+    [False]
     """
     if isinstance(what, Solution):
         return _attractors.attractors(what)

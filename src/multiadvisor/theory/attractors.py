@@ -25,7 +25,13 @@ _TIE = 1e-12  # relative: a margin within rounding is no margin
 
 @dataclass(frozen=True)
 class Attractor:
-    """One state in which the aggregator would rather stay."""
+    """One state in which the aggregator would rather stay.
+
+    >>> import multiadvisor as mad
+    >>> [found] = mad.theory.attractors(mad.make("two-goal"), gamma=0.9)
+    >>> found.action, found.stable, round(found.margin, 2)
+    ('a_0', True, 0.8)
+    """
 
     state: int
     label: str
@@ -97,9 +103,14 @@ def stable_states(solution: Solution, attracting: np.ndarray) -> np.ndarray:
 
 
 def stuck_states(solution: Solution) -> np.ndarray:
-    """[S] bool: an attractor set in the wide sense; the greedy walk from here never earns anything and never ends.
+    """[S] bool: an attractor set in the wide sense; greedy play from here never earns anything and never ends.
 
-    Ties count as taken at random: every greedy action must stay inside. States where nobody speaks do not count.
+    Ties count as taken at random: every greedy action must stay inside. States without an active advisor do not count.
+
+    >>> import multiadvisor as mad
+    >>> mdp = mad.theory.enumerate_task(mad.make("three-fruits"))
+    >>> [int(stuck_states(solve(mdp, "egocentric", gamma)).sum()) for gamma in (0.4, 0.9)]
+    [0, 6]
     """
     return stuck_by(solution.mdp, solution.preferences)
 
@@ -150,6 +161,10 @@ def critical_gamma(
 
     The first of `grid` equal steps on which an attractor appears is halved until it is narrower than `precision`; an
     attractor that comes and goes within one step may be missed.
+
+    >>> import multiadvisor as mad
+    >>> round(critical_gamma(mad.theory.enumerate_task(mad.make("two-goal", r2=3.0))), 4)
+    0.75
     """
 
     def caught(gamma: float) -> bool:
@@ -160,7 +175,7 @@ def critical_gamma(
         return bool((stable_states(solution, found) if what == "stable" else found).any())
 
     if any(own is not None for own in mdp.gammas):
-        raise BadInput(f"advisors of {mdp.name!r} have gammas of their own, so that there is no one gamma to look for")
+        raise BadInput(f"advisors of {mdp.name!r} have their own gammas, so there is no one gamma to look for")
     return first_gamma(caught, grid, precision)
 
 

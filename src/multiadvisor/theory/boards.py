@@ -26,7 +26,7 @@ def maze_constants(task: Task) -> MazeConstants:
     """The maze of a task, or an error that says that it has none."""
     constants = maze_of(task)
     if constants is None:
-        raise BadInput(f"task {task.name!r} is no maze: boards are for pac-boy, fruit-grid and their like")
+        raise BadInput(f"task {task.name!r} is not a maze: boards are for pac-boy, fruit-grid and their like")
     return constants
 
 
@@ -76,7 +76,9 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
         if key not in known:
             q, residual, took = solve_local(local, float(discount), planning)
             if took < 0:
-                raise BadInput(f"the {planning} values of {task.name!r} did not settle at gamma = {discount}: lower it")
+                raise BadInput(
+                    f"the {planning} values of {task.name!r} did not converge at gamma = {discount}: lower it"
+                )
             known = {key: (q, residual)}
         yield known[key]
 
@@ -90,7 +92,7 @@ def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iter
 
 
 def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum") -> MultiAdvisor:
-    """An agent whose tables hold the exact values in the place of learned ones."""
+    """An agent whose tables hold the exact values instead of learned ones."""
     agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, aggregation=aggregation)
     layout = task.layout()
     for j, (q, _) in enumerate(local_values(task, planning, gamma)):
@@ -274,7 +276,7 @@ def trap_shares(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """How often a random board has an attractor, a stable one, and how often the greedy game ends stuck."""
     if len(maze_constants(task).ghost_start):
-        raise BadInput(f"boards of {task.name!r} are looked at without ghosts: add --no-ghosts")
+        raise BadInput(f"boards of {task.name!r} are analysed without ghosts: add --no-ghosts")
     boards, steps = random_boards(task, count, seed), distances(task)
     result = []
     for gamma in gammas:

@@ -30,7 +30,13 @@ class Regression(NamedTuple):
 
 
 def progressive(solution: Solution) -> list[Regression]:
-    """The advisors that are not progressive (Definition 2), each with its worst state and action; [] where all are."""
+    """The advisors that are not progressive (Definition 2), each with its worst state and action; [] if all are.
+
+    >>> import multiadvisor as mad
+    >>> solution = mad.theory.solve(mad.theory.enumerate_task(mad.make("three-fruits")), "egocentric", 0.9)
+    >>> progressive(solution)[0].advisor
+    'fruit (0, 2)'
+    """
     mdp, found = solution.mdp, []
     discounts = mdp.discounts(solution.gamma)
     for j in range(mdp.n):
@@ -47,7 +53,12 @@ def progressive(solution: Solution) -> list[Regression]:
 
 @dataclass(frozen=True)
 class Bound:
-    """Theorem 4 for a task: no attractor up to `gamma`, provided that its premises hold."""
+    """Theorem 4 for a task: no attractor up to `gamma`, provided that its premises hold.
+
+    >>> import multiadvisor as mad
+    >>> gamma_bound(mad.theory.enumerate_task(mad.make("two-goal"))).broken
+    ("'a_2' cannot be cancelled in local state 0 of 'goal 1'",)
+    """
 
     gamma: float | None
     """1 / (|A| - 1), or None where a premise fails."""
@@ -58,7 +69,12 @@ class Bound:
 
 
 def gamma_bound(mdp: FiniteMDP) -> Bound:
-    """Theorem 4 with its premises checked in every advisor's own environment."""
+    """Theorem 4 with its premises checked in every advisor's own environment.
+
+    >>> import multiadvisor as mad
+    >>> round(gamma_bound(mad.theory.enumerate_task(mad.make("three-fruits"))).gamma, 4)
+    0.3333
+    """
     parts = []
     for j in range(mdp.n):
         local, markov = mdp.local_mdp(j)
@@ -100,14 +116,19 @@ def _premises(local: LocalMDP, limit: float) -> dict[str, tuple[np.ndarray, str]
     own_choice = (going < 1e-12) & (q >= q.max(axis=-1, keepdims=True) - _TIE)
     return {
         "reward": (local.reward < 0, "pays less than nothing"),
-        "chance": (~certain, "is left to chance"),
+        "chance": (~certain, "is random"),
         "cancel": (~(cancelled | own_choice), "cannot be cancelled"),
     }
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Will the egocentric aggregator get stuck in this task?"""
+    """Will the egocentric aggregator get stuck in this task?
+
+    >>> import multiadvisor as mad
+    >>> verdict(mad.theory.enumerate_task(mad.make("two-goal")), 0.9).text.splitlines()[0]
+    'attractors from gamma = 1/2 on; at gamma = 0.9 in 1 state: 0'
+    """
 
     text: str
     critical: float | None

@@ -66,7 +66,7 @@ def broken_premises(solution: Solution, *, chance: bool = False) -> tuple[str, .
     uncertain = (mdp.probability > 1e-12).sum(axis=-1) > 1  # [S, A]
     if not chance and uncertain.any():
         state, action = np.argwhere(uncertain)[0]
-        found.append(f"{mdp.actions[action]!r} is left to chance in {mdp.label(int(state))}")
+        found.append(f"{mdp.actions[action]!r} is random in {mdp.label(int(state))}")
     return tuple(found)
 
 
@@ -122,7 +122,7 @@ def chance_bound(solution: Solution) -> np.ndarray:
     if broken := broken_premises(solution, chance=True):
         raise BadInput(f"nothing bounds when {solution.mdp.name!r} pays: {broken[0]}")
     if exponent(solution) != math.inf:
-        raise BadInput(f"with chance only max is bounded, and {solution.mdp.name!r} is heard by {solution.aggregation}")
+        raise BadInput(f"with randomness only max is bounded, and {solution.mdp.name!r} uses {solution.aggregation}")
     strongest = hope(solution)
     return strongest / max(float(strongest.max()), 1e-300)
 

@@ -20,7 +20,7 @@ Happens = Callable[[tuple[int, ...], int], Iterator[Outcome]]
 def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = False) -> FiniteMDP:
     """The finite MDP of a task, from the state x on or from the task's own start.
 
-    With `full`, every advisor sees the whole state in the place of its own local state.
+    With `full`, every advisor sees the whole state instead of its own local state.
 
     >>> import multiadvisor as mad
     >>> enumerate_task(mad.make("three-fruits")).states

@@ -65,7 +65,7 @@ def _foreign(agent: Any) -> bool:
 
 
 def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
-    """The agent's values over all cells of the board, or all states, and which one x is; None where nobody knows."""
+    """The agent's values over all cells of the board, or all states, and which one x is; None if not known."""
     task: Task = agent.task
     if _foreign(agent) or learned_beside(_heard(agent)):
         return None  # the advisors' values alone are not what it acts by

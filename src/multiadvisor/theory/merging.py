@@ -49,7 +49,9 @@ def component_bounds(mdp: FiniteMDP, gamma: float) -> tuple[np.ndarray, np.ndarr
             raise BadInput(f"the advisors of {mdp.name!r} have different gammas, so that there is no one optimum")
         local, markov = mdp.local_mdp(j)
         if not markov:
-            raise BadInput(f"what advisor {mdp.advisors[j]!r} of {mdp.name!r} sees is no MDP of its own: merge others")
+            raise BadInput(
+                f"what advisor {mdp.advisors[j]!r} of {mdp.name!r} sees is not an MDP by itself: merge others"
+            )
         q, _, sweeps = solve_local(local, gamma)
         there = mdp.local[j] >= 0
         values[j, there] = mdp.weights[j] * q.max(axis=1)[mdp.local[j, there]]
@@ -93,7 +95,7 @@ def value_iteration(mdp: FiniteMDP, gamma: float = 0.9, tolerance: float = 1e-6)
         if course[-1][1] == 1.0 or 2 * off <= tolerance:
             left = allowed if course[-1][1] == 1.0 else best_actions(q)
             return Merged(value - off, value + off, left, backups, np.array(course))
-    raise BadInput(f"the values of {mdp.name!r} do not settle in {_SWEEPS} sweeps: choose a smaller gamma")
+    raise BadInput(f"the values of {mdp.name!r} do not converge in {_SWEEPS} sweeps: choose a smaller gamma")
 
 
 def decided(allowed: np.ndarray) -> float:

@@ -31,7 +31,7 @@ from multiadvisor.worlds.maze import maze_of
 BOARDS = 200  # random ones that are looked at
 USUAL = 0.1  # a farther wish than in nine of ten games is not counted
 ALPHA_HALF = 500_000  # the step size that the report's search has chosen for empathic advisors
-FROM = "a rule of thumb for a constant step size: noise against what is far away (docs/beyond-the-paper.md); no promise"
+FROM = "a rule of thumb for a constant learning rate: noise against far wishes (docs/beyond-the-paper.md); no guarantee"
 
 
 # ---- what noise does -------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def _fate(solution: Solution) -> str:
     """What becomes of the greedy aggregator under a planning without attractors."""
     if not solution.converged:
         round_trip = f"it goes round in a cycle of {solution.cycle}" if solution.cycle > 0 else "it went on changing"
-        return f"{solution.planning} planning did not settle ({round_trip}): nothing follows from these values"
+        return f"{solution.planning} planning did not converge ({round_trip}): nothing follows from these values"
     stuck = _stuck(solution)
     fate = f"never earns from {among(stuck)}" if stuck else "goes on to earn, or to the end, from every state"
     return f"under {solution.planning} planning the greedy aggregator {fate}"
@@ -161,12 +161,12 @@ def _ways_out_of_boards(task: Task, solution: Solution, tell: Callable[[str], No
     """For mazes too large to list: the maximum by its proof, the p-norm of Theorem 4 tried on random boards."""
     gamma = solution.gamma
     proved = None if broken_premises(solution.heard_by("max")) else 1.0
-    ways = [WayOut("--aggregation max", proved, proved, "hear the strongest wish")]
+    ways = [WayOut("--aggregation max", proved, proved, "follow the strongest wish")]
     if gamma < 1.0:
         p = least_exponent(len(task.actions), gamma)
         tell(f"other games with a p-norm of {p:g}")
         safe = p > 1.0 and other_games(task, gamma, aggregation=f"p_norm:{p:g}") == 0
-        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, None, "hear a p-norm of the wishes")] if safe else []
+        ways += [WayOut(f"--aggregation p_norm:{p:g}", gamma, None, "use a p-norm of the wishes")] if safe else []
     ways.append(WayOut("--planning empathic", None, None, "plan empathically"))
     return tuple(way for way in ways if way.flag != f"--aggregation {solution.aggregation}")
 
@@ -266,7 +266,7 @@ def describe_sweep(result: dict[str, Any]) -> str:
 
 def describe(result: dict[str, Any]) -> str:
     """A solution as text."""
-    heard = "" if result["aggregation"] == "sum" else f" heard by {result['aggregation']}"
+    heard = "" if result["aggregation"] == "sum" else f" aggregated by {result['aggregation']}"
     lines = [f"{result['task']}, {result['planning']}{heard}, gamma = {result['gamma']:g}"]
     lines += result["verdict"].splitlines()
     for one in result["attractors"][:8]:

@@ -24,7 +24,13 @@ _TIE = 1e-12  # relative: values closer than this count as equal, as the last bi
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A fixed point: values [n, S, A] over the global states, and what is known of their error."""
+    """A fixed point: values [n, S, A] over the global states, and what is known of their error.
+
+    >>> import multiadvisor as mad
+    >>> solution = solve(mad.theory.enumerate_task(mad.make("two-goal")), "egocentric", 0.9)
+    >>> solution.preferences[0].round(2).tolist(), bool(solution.bound < 1e-12)
+    ([1.8, 1.0, 1.0], True)
+    """
 
     mdp: FiniteMDP
     planning: str
@@ -168,7 +174,7 @@ def _each(mdp: FiniteMDP, gamma: float, planning: str, policies: list[np.ndarray
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
 def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggregation: str = "sum") -> Solution:
-    """The exact fixed point of a planning, heard by an aggregation: `max`, `p_norm:5`, or by group `fruits=max`.
+    """The exact fixed point of a planning under an aggregation: `max`, `p_norm:5`, or by group `fruits=max`.
 
     >>> from multiadvisor.theory import enumerate_task
     >>> import multiadvisor as mad
@@ -208,7 +214,12 @@ def evaluate(mdp: FiniteMDP, policy: np.ndarray, gamma: float = 0.9) -> Solution
 
 
 def optimum(mdp: FiniteMDP, gamma: float = 0.9) -> tuple[np.ndarray, float]:
-    """The global optimum Q* [S, A] of the weighted reward, and the bound on its error; advisors share one gamma."""
+    """The global optimum Q* [S, A] of the weighted reward, and the bound on its error; advisors share one gamma.
+
+    >>> import multiadvisor as mad
+    >>> optimum(mad.theory.enumerate_task(mad.make("two-goal")), 0.9)[0][0].round(2).tolist()
+    [0.9, 1.0, 1.0]
+    """
     gammas = mdp.discounts(gamma)
     if np.ptp(gammas) > 0:
         raise BadInput(f"the advisors of {mdp.name!r} have different gammas, so that there is no one optimum")

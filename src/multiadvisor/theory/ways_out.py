@@ -34,7 +34,7 @@ class WayOut(NamedTuple):
         how = "searched, not proved"
         if self.proved is not None:
             how = "proved" if self.proved == self.gamma else f"searched; proved up to {self.proved:.4g}"
-        safe = "no promise; look at the games"
+        safe = "no guarantee; look at the games"
         if self.gamma is not None:
             limit = "at any gamma below 1" if self.gamma >= 1.0 else f"up to gamma = {self.gamma:.4g}"
             safe = f"never stuck {limit} ({how})"
@@ -97,7 +97,7 @@ def _by_max(mdp: FiniteMDP, gamma: float) -> WayOut | None:
     name = wishes(mdp)
     if name is None:
         return None
-    what = "hear the strongest wish" if name == "max" else "hear the strongest wish and all fears"
+    what = "follow the strongest wish" if name == "max" else "follow the strongest wish and all fears"
     solution = solve(mdp, "egocentric", gamma, name)
     if not broken_premises(solution, chance=True):
         return WayOut(f"--aggregation {name}", 1.0, 1.0, what)
@@ -123,7 +123,7 @@ def _by_p_norm(mdp: FiniteMDP, gamma: float) -> WayOut | None:
                 f"--aggregation {name}",
                 max(gamma, _searched(mdp, name)),
                 proved,
-                "hear a p-norm of the wishes",
+                "use a p-norm of the wishes",
             )
     return None
 

@@ -49,7 +49,7 @@ class Bins:
 
     @classmethod
     def parse(cls, text: str, space: Any) -> Bins:
-        """From text: for each component of the observation LOW:HIGH:COUNT, or COUNT where the space has a range.
+        """From text: for each component of the observation LOW:HIGH:COUNT, or COUNT if the space has a range.
 
         >>> from gymnasium.spaces import Box
         >>> str(Bins.parse("3,-1:1:2", Box(np.array([0.0, -np.inf]), np.array([6.0, np.inf]), dtype=np.float64)))
@@ -243,8 +243,8 @@ class Adapter:
         if not shape or len(shape) != 1 or not np.issubdtype(self.env.observation_space.dtype, np.integer):
             refuse = _NoTable if shape and len(shape) in (1, 3) else BadInput
             raise refuse(
-                f"focus {focus.name!r} picks components {focus.state} of an observation that is no list of whole "
-                "numbers: give it a state function"
+                f"focus {focus.name!r} picks components {focus.state} of an observation that is not a list of "
+                "integers: give it a state function"
             )
         picked = _Components(focus.state)
         if not all(-shape[0] <= k < shape[0] for k in picked.picked):
@@ -494,11 +494,11 @@ class Adapter:
         except BadInput:
             raise
         except (ValueError, TypeError, KeyError, IndexError, RecursionError):
-            raise BadInput("the checkpoint's 'counted' is no list of local states: restore it from a copy") from None
+            raise BadInput("the checkpoint's 'counted' is not a list of local states: restore it from a copy") from None
 
 
 def _wrong_kind(view: View, state: Any) -> BadInput:
-    way_out = "return a number, a string or a tuple of them" if view.states is None else "return a whole number"
+    way_out = "return a number, a string or a tuple of them" if view.states is None else "return an integer"
     return BadInput(f"focus {view.owner!r} gave a local state of type {type(state).__name__}: {way_out}")
 
 

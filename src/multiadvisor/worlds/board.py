@@ -55,7 +55,7 @@ def read_maze(source: str | Path) -> str:
     path = Path(source)
     try:
         if not path.is_file() and path.exists():
-            raise BadInput(f"the maze {str(source)!r} is no file: name a text file")  # a pipe would wait for ever
+            raise BadInput(f"the maze {str(source)!r} is not a file: name a text file")  # a pipe would wait for ever
         if path.stat().st_size > LARGEST * (LARGEST + 2):
             raise BadInput(f"the maze {str(source)!r} is too large: at most {LARGEST} x {LARGEST} is read")
         return path.read_text(encoding="utf-8")

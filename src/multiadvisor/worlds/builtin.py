@@ -27,7 +27,7 @@ register_environments()
 def make(name: str, /, **options: Any) -> Task:
     """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
 
-    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, in the place of its own.
+    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, instead of its own.
 
     >>> make("pac-boy", rules="hra").n
     77

@@ -197,7 +197,7 @@ class _Play:
         if given.shape != self.over.shape:
             raise BadInput(f"actions of shape {given.shape} were given for {len(self.over)} games: give one for each")
         if given.dtype.kind not in "iu":
-            raise BadInput(f"action {given[0]} is not a whole number: choose one from 0 to {count - 1}")
+            raise BadInput(f"action {given[0]} is not an integer: choose one from 0 to {count - 1}")
         wrong = (given < 0) | (given >= count)
         if wrong.any():
             raise BadInput(f"action {given[wrong][0]} does not exist: choose one from 0 to {count - 1}")

@@ -177,7 +177,7 @@ def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: 
         if not 1 <= count <= most:
             raise BadInput(f"random-mdp with {count} {what} cannot be: choose 1 to {most}")
     if instance < 0:
-        raise BadInput(f"instance is {instance}: give a whole number of at least 0")
+        raise BadInput(f"instance is {instance}: give an integer of at least 0")
     if (size := states * actions * outcomes * advisors) > _MOST_NUMBERS:
         raise BadInput(f"random-mdp with {size} rewards cannot be: choose fewer, at most {_MOST_NUMBERS}")
     generator = np.random.default_rng([instance, states, actions, advisors, outcomes])

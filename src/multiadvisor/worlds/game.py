@@ -23,7 +23,7 @@ class Happening(NamedTuple):
     truncated: bool
 
 
-WAITS = 2  # in the place of fresh: leave this game alone
+WAITS = 2  # instead of fresh: leave this game alone
 
 
 def reset(constants, x, key):

@@ -63,7 +63,7 @@ def plain_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
     try:
         return {name: plain(value, f"option {name} of {task!r}") for name, value in given.items()}
     except _NotPlain as reason:
-        raise BadInput(f"{reason}: give numbers, texts or truth values") from None
+        raise BadInput(f"{reason}: give numbers, strings or booleans") from None
 
 
 def _known(value: Any) -> Any:
@@ -221,7 +221,7 @@ def _focus_from(data: Any, space: Any) -> Focus:
             raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: that cannot be")
         state = Bins.parse(state["bins"], space)
     if isinstance(state, list) and not all(type(k) is int for k in state):
-        raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: give whole numbers")
+        raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: give integers")
     return Focus(**{**data, "state": tuple(state) if isinstance(state, list) else state})
 
 

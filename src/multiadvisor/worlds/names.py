@@ -212,5 +212,5 @@ def with_action_names(task: Task, names: Any) -> Task:
         raise BadInput(f"{len(given)} actions were named, but task {task.name!r} has {len(task.actions)}: name each")
     for name in given:
         if not name or name.lstrip("-").isdigit() or given.count(name) > 1:
-            raise BadInput(f"an action cannot be called {short(name)!r}: give each a word of its own")
+            raise BadInput(f"an action cannot be called {short(name)!r}: give each a different word")
     return dataclasses.replace(task, actions=given, options={**task.options, "action_names": list(given)})

@@ -27,9 +27,9 @@ def register_task(
     """Register a function that makes a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
 
     Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
-    files can give it. The task that it returns has them as its `options`; its docstring is what `tasks` shows. Where it
-    is no compiled world, `environment` names what Gymnasium shall make in its place, `module:Class`. `usual` is the
-    task's own `usual`, for whoever has to know it before the task is made, as sweeps do.
+    files can set it. The task that it returns has them as its `options`; its docstring is what `tasks` shows. If it
+    is not a compiled world, `environment` names what Gymnasium creates instead, `module:Class`. `usual` is
+    the task's own `usual`, for code that has to know it before the task is made, as sweeps do.
 
     >>> from dataclasses import replace
     >>> from multiadvisor import make

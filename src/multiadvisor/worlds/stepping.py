@@ -39,7 +39,7 @@ def five(result: Any) -> Any:
         return result
     raise BadInput(
         f"a step of the environment gave {len(result) if isinstance(result, tuple) else 'no'} values where "
-        "observation, reward, terminated, truncated and info are expected: bring it to the API of Gymnasium"
+        "observation, reward, terminated, truncated and info are expected: follow the Gymnasium API"
     )
 
 
@@ -117,7 +117,7 @@ def number_key(space: Any) -> Callable[[Any], int]:
             return index(observation) - start
         except TypeError:
             raise BadInput(
-                f"the observation {short(repr(observation))} is no whole number, as {space} has them: correct one of "
+                f"the observation {short(repr(observation))} is not an integer, as {space} has them: correct one of "
                 "them"
             ) from None
 

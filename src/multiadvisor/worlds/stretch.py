@@ -54,6 +54,6 @@ class Stretch:
     def strayed(self) -> BadInput:
         """The complaint about games that went another way than before."""
         return BadInput(
-            f"task {self._task!r} did not repeat itself from the same seed and actions, so that its run cannot go on: "
+            f"task {self._task!r} is not reproducible from the same seed and actions, so its run cannot be resumed: "
             "run check_task on it"
         )

@@ -117,7 +117,7 @@ def statistics(results: Results, seeds: int) -> list[Found]:
         found.append(Found.above(names, claim, paired(together[first], together[second])))
     exact = [[results[safe(name, seed).id] for seed in fresh(seeds)] for name in (*VOTES, "sum")]
     for measure, claim in (
-        ("loss", "Empathic planning with whole states loses nothing, however the ensemble is heard (exact)."),
+        ("loss", "Empathic planning with whole states loses nothing, however the ensemble is aggregated (exact)."),
         ("off", "Every empathic member then has the true values, less its own potential (exact)."),
     ):
         worst = float(max(one[measure] for each in exact for one in each))

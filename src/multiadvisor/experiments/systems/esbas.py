@@ -161,7 +161,7 @@ SYSTEM = System(
         "gives up after 20 turns. The paper's users differ.",
         "An agreement pays the mean of what both save, an agreement on two different options -1, no agreement 0; "
         "gamma is 0.9.",
-        "The portfolio is two tables, a linear learner and a network, in the place of the paper's variants of fitted "
+        "The portfolio is two tables, a linear learner and a network, instead of the paper's variants of fitted "
         "Q-iteration; exploration is the paper's 0.6 to the power of the epoch, and the bandit's confidence 1/4.",
         "Members alone learn from their own dialogues, in the same epochs.",
         "The network's size and steps and the 13 epochs were set after a first try (32 x 32 units, learning rate "

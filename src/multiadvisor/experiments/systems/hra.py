@@ -145,13 +145,13 @@ SYSTEM = System(
     statistics=statistics,
     draw=draw,
     choices=(
-        "tables in the place of networks: what the paper calls HRA is here plain heads on the whole state, HRA+2 plain "
+        "tables instead of networks: what the paper calls HRA is here plain heads on the whole state, HRA+2 plain "
         "heads on the cell, HRA+3 general value functions",
         "samples of a random policy, as in the paper; and, added after those had been seen, of the agent itself with "
         "epsilon 0.1",
         "the share of the optimum is the best of all looks at a run, of 300 games each, and so rather too high",
-        "the step size and gamma of the one head are the best of a few that were tried on one seed",
+        "the learning rate and gamma of the one head are the best of a few that were tried on one seed",
         "a learner that does not get there in all episodes counts with the last one: such ratios are at least so large",
-        "the one head is linear in the same features, in the place of DQN",
+        "the one head is linear in the same features, instead of DQN",
     ),
 )  # fmt: skip

@@ -177,7 +177,7 @@ SYSTEM = System(
         "other, each with one of six efforts, and fish a tenth of what is left; a year's discount of .9 is spread over "
         "ten turns.",
         "Fishery: the stock stands on 24 levels, and what falls between two goes to either so that the mean is kept; "
-        "this is more spread than that of the paper's Poisson catch, in the place of which it stands.",
+        "this is more spread than that of the paper's Poisson catch, which it replaces.",
         "Fishery: games for learning start anywhere and last five years; what is learned is judged exactly, over a "
         "hundred years from the paper's start.",
         "Fishery: local Q is judged by its exact fixed point, as learning is still on the way there; summed over the "

@@ -36,7 +36,7 @@ class Found:
     """What should be seen, in a sentence."""
     value: float
     interval: tuple[float, float] | None
-    """95%, over seeds; None where nothing is left to chance."""
+    """95%, over seeds; None where nothing is random."""
     holds: bool
     """Whether it is seen: computed from value and interval, never written down."""
 

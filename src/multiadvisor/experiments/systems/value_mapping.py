@@ -121,7 +121,7 @@ SYSTEM = System(
     view="the whole state, or features of it",
     planning="empathic: the action is common",
     aggregator="sum of the values, mapped back",
-    guarantee="the optimum, with whole states and falling step sizes",
+    guarantee="the optimum, with whole states and decaying learning rates",
     jobs=jobs,
     statistics=statistics,
     draw=draw,
@@ -130,6 +130,6 @@ SYSTEM = System(
         "width 2 was chosen after a look at others: at 3 the logarithm failed often, at 5 mostly, where plain values "
         "work from gamma 0.9 on",
         "gamma^k with k = 100, and with 50 and 20 for the channels",
-        "step sizes of 1 in plain space, as nothing in the chain is random, and 0.1 in mapped space; plain values: 0.1",
+        "learning rates of 1 in plain space, as nothing in the chain is random, and 0.1 in mapped space; plain values 0.1",
     ),
 )  # fmt: skip

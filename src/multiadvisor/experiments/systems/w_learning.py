@@ -139,7 +139,7 @@ SYSTEM = System(
         f"The task is not Humphrys' house robot: random endless MDPs of {STATES} states, in which regrets are exact. "
         f"Five advisors share one interest, and the sixth has another and {STAKE:g} times their stake.",
         "Regret is what an advisor would get alone in control less what it gets, discounted, from the start.",
-        "W and Q are learned at the same time, with one step size; W is not learned from a turn in which the "
+        "W and Q are learned at the same time, with one learning rate; W is not learned from a turn in which the "
         "aggregator explored, as nobody was obeyed then.",
         "Among equal W the first advisor decides.",
         "The crowd of one mind was chosen after independent interests had shown no gain over the sum; both are kept.",

@@ -317,7 +317,7 @@ class App {
     this.adopt(this.game);
     if (!this.listing.runs.length) {
       this.main.hidden = true;
-      this.say("No run was given: `multiadvisor explore RUN` shows one. The gallery is here all the same.");
+      this.say("No run was given: `multiadvisor explore RUN` shows one. The gallery is available without one.");
       return "";
     }
     const entry = this.listing.runs[state.run];

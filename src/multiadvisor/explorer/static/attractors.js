@@ -62,7 +62,7 @@ export function ringsOf(kind, answer) {
 // The layer in words, beginning with where the player stands.
 export function attractorText(kind, answer, game, turn) {
   if (kind === "off") return "";
-  if (!game.run.grid || !game.run.grid.items.length) return "Attractors are looked for on boards of fruit only.";
+  if (!game.run.grid || !game.run.grid.items.length) return "Attractors are computed for boards of fruit only.";
   if (!answer) return "";
   if (answer.error) return answer.error;
   if (kind === "learned" && answer.learned === null && answer.planning === "egocentric")
@@ -73,13 +73,13 @@ export function attractorText(kind, answer, game, turn) {
   const name = (cell) => `(${game.run.grid.cells[cell].join(", ")})`;
   const stable = rings.filter((one) => one.stable).map((one) => name(one.cell));
   const here = rings.find((one) => one.cell === game.cells(turn)[0]);
-  const heard = game.run.plain ? "" : `, heard by ${game.run.aggregation}`;
+  const heard = game.run.plain ? "" : `, aggregated by ${game.run.aggregation}`;
   const from = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
   const values = `${from}${heard}`;
   const parts = [];
   if (here) {
     const kindOf = here.stable ? "a stable" : "an unstable";
-    parts.push(`The player stands at ${name(here.cell)}, which the solver calls ${kindOf} attractor.`);
+    parts.push(`The player is at ${name(here.cell)}, which the solver calls ${kindOf} attractor.`);
   }
   const count = plural(rings.length, "attractor");
   if (!rings.length) parts.push(`By ${values}: ${count}.`);

@@ -217,12 +217,12 @@ export class Bars {
       else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const middle = "Of real numbers there is no list of other actions: the middle of all stands for them. ";
-    const heard = run.continuous ? middle : run.plain ? "" : `Heard by ${run.aggregation}. `;
+    const middle = "Continuous actions cannot be listed: the middle of the range stands for all others. ";
+    const heard = run.continuous ? middle : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors speak.` : "The game is over: nobody speaks.",
+      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
     );
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }

@@ -74,7 +74,7 @@ export class BoardView {
       for (let column = left; column < right; column += 1) {
         const place = row * columns + column;
         const free = run.cellAt[place] >= 0;
-        const label = `row ${row}, column ${column}${free ? "" : ", nobody can stand here"}`;
+        const label = `row ${row}, column ${column}${free ? "" : ", a wall"}`;
         line.append(
           el("span", {
             role: "gridcell",

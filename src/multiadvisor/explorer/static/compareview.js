@@ -110,7 +110,7 @@ export class CompareView {
     this.memo = null;
   }
 
-  // A sentence in the place of the view; the game can be chosen where that may help.
+  // A sentence instead of the view; the game can be chosen where that may help.
   say(text, choose = false) {
     this.choice.hidden = Boolean(text) && !choose;
     this.empty.hidden = !text;
@@ -141,12 +141,12 @@ export class CompareView {
       const score = scoreText(series[k].score[game.turns]);
       return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${game.turns} turns`;
     });
-    let text = "They never part.";
+    let text = "They never diverge.";
     if (fork >= 0) {
       const acts = pair.map(({ run, game }) =>
         fork < game.turns ? actionPhrase(game.did(fork)) : "is done",
       );
-      text = `They part in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
+      text = `They diverge in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     setText(this.summary, `${text} ${scores.join("; ")}.`);
     this.renderNumbers(pair, series, turn);
@@ -180,7 +180,7 @@ function numbersOfPair(series, turn) {
     line(series[0].items ? "fruit left" : "speaking", (one) => String(one.speak[now(one)])),
     line(series[0].ghosts ? "touches until now" : "losses until now", (one) => String(lost(one))),
     line("closest call", closest),
-    line("turns without gain, on few places", (one) =>
+    line("turns without reward, in a few places", (one) =>
       one.stuck.length ? String(one.stuck.reduce((sum, { start, end }) => sum + end - start, 0)) : "none",
     ),
   ];

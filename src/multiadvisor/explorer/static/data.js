@@ -7,16 +7,16 @@ const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
 // A header and its arrays out of one message.
 export function unpack(buffer, start = 0) {
-  if (buffer.byteLength < start + 8) throw new Error("This game is torn: load the page again.");
+  if (buffer.byteLength < start + 8) throw new Error("This game is damaged: reload the page.");
   const length = new DataView(buffer, start).getUint32(0, true);
-  if (start + 8 + length > buffer.byteLength) throw new Error("This game is torn: load the page again.");
+  if (start + 8 + length > buffer.byteLength) throw new Error("This game is damaged: reload the page.");
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
   const arrays = {};
   for (const { name, type, shape, offset } of header.arrays) {
     const count = shape.reduce((product, size) => product * size, 1);
     const bytes = count * ARRAYS[type].BYTES_PER_ELEMENT;
     if (start + 8 + length + offset + bytes > buffer.byteLength)
-      throw new Error("This game is torn: load the page again.");
+      throw new Error("This game is damaged: reload the page.");
     arrays[name] = new ARRAYS[type](buffer, start + 8 + length + offset, count);
   }
   return { header, arrays };

@@ -179,7 +179,7 @@ export function exportMenu(offers, failed) {
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
     const found = offers().map(button);
-    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing here yet to take away."));
+    if (!found.length) found.push(el("p", { class: "hint" }, "There is nothing to save yet."));
     list.replaceChildren(...found);
   });
   return menu;

@@ -15,7 +15,7 @@ export class Extras {
     this.agents = new Agents(store, this.insights, redraw);
     this.training = new Live(store, this.watch, redraw, () => this.latest());
     this.given = { loader, insights: this.insights }; // to the game's view
-    const text = "It was trained further: show it";
+    const text = "A newer checkpoint is available: show it";
     this.fresh = el("button", { type: "button", hidden: true, onclick: () => this.latest() }, text);
     store.listen((state, before) => {
       if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.watch.adopt();

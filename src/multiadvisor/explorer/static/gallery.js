@@ -212,14 +212,14 @@ function verdictText(header, run, frame) {
     parts.push(`The solver calls this state ${kind} attractor, by a margin of ${margin}.`);
   } else if (header.planning === "egocentric" && header.noise === null) parts.push("No attractor.");
   if (header.critical !== null && header.planning === "egocentric" && header.noise === null)
-    parts.push(`Attractors begin at gamma = ${header.critical.toFixed(4)}.`);
+    parts.push(`Attractors appear at gamma = ${header.critical.toFixed(4)}.`);
   if (header.agreement !== null)
     parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
   parts.push(
     header.finished
       ? `The greedy game ends after ${header.turns} turns with a score of ${scoreText(header.score)}.`
-      : `The greedy game never ends: it was cut off after ${header.turns} turns with a score of ${scoreText(header.score)}.`,
+      : `The greedy game never ends: it was truncated after ${header.turns} turns with a score of ${scoreText(header.score)}.`,
   );
-  if (!header.converged) parts.push("The values did not settle: nothing follows from them.");
+  if (!header.converged) parts.push("The values did not converge: nothing follows from them.");
   return parts.join(" ");
 }

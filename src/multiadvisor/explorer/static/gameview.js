@@ -145,7 +145,7 @@ export class GameView {
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
     const { planning, learner, gamma, deep } = run.settings;
     const kind = deep ? " network" : run.continuous ? " actor" : "";
-    const heard = run.plain ? "" : `, heard by ${run.aggregation}`;
+    const heard = run.plain ? "" : `, aggregated by ${run.aggregation}`;
     const how = (learner === "linear" ? "linear Q-learning" : `${planning}${kind}`) + heard;
     const score = scoreText(series.score[game.turns]);
     const end = game.finished ? "finished" : "cut off";

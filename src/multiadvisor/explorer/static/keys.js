@@ -6,8 +6,8 @@ const NUMBERED = Object.keys(VIEWS);
 
 export const KEYS = [
   ["Space", "play or pause"],
-  ["\u2190 \u2192", "one turn back or on"],
-  [", .", "one turn back or on, on the board as well"],
+  ["\u2190 \u2192", "one turn back or forward"],
+  [", .", "one turn back or forward, on the board as well"],
   ["\u2191 \u2193", "faster or slower"],
   ["Home End", "first or last turn"],
   ["Tab, arrows, Enter", "on the board: go from cell to cell, pin one"],

@@ -138,7 +138,7 @@ export class Live {
     setText(this.title, `${busy ? "Training" : "Trained"}: ${entry.name}`);
     const last = log.lines.at(-1) ?? { turns: log.head.turns };
     const total = log.head.epochs * log.head.transitions;
-    const broken = this.watch.problem ? ` ${this.watch.problem} It is asked again and again.` : "";
+    const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
       this.state,
       `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${broken}`,

@@ -49,7 +49,7 @@ export class Moments {
     const waiting = this.seen ? "Playing all games \u2026" : "";
     const text = answer
       ? answer.problem ||
-        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of all actions" : "the best and the worst action"} were furthest apart and the advisors most at odds.`
+        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of the range" : "the best and the worst action"} were furthest apart and the advisors disagreed most.`
       : waiting;
     setText(this.hint, text);
     const moments = answer?.found?.moments ?? [];

@@ -88,7 +88,7 @@ function sizeText(facts) {
   if (!facts || facts.kind !== "picture" || !facts.largest) return "";
   const [width, height] = facts.largest;
   const small = facts.smallest[0] < width ? `, later ${facts.smallest.join(" \u00d7 ")}` : "";
-  const kept = facts.repeated ? `; ${plural(facts.repeated, "turn")} without one of its own` : "";
+  const kept = facts.repeated ? `; ${plural(facts.repeated, "turn")} without a picture` : "";
   const limit = small || kept ? ` to stay below ${facts.limit / 1e6} MB` : "";
   return `Pictures of ${width} \u00d7 ${height}${small}${kept}${limit}.`;
 }

@@ -32,7 +32,7 @@ export class Player {
       button("First turn", icon("first"), () => this.go(0)),
       button("One turn back", icon("back"), () => this.step(-1)),
       this.toggle,
-      button("One turn on", icon("on"), () => this.step(1)),
+      button("One turn forward", icon("on"), () => this.step(1)),
       button("Last turn", icon("last"), () => this.go(this.turns)),
       this.loop,
       this.speed,

@@ -36,7 +36,7 @@ export class Rewards {
     this.head = el("tr");
     this.table = el(
       "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term was paid" },
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term paid" },
       el("table", { class: "numbers" }, el("thead", {}, this.head), this.body),
     );
     this.hint = el("p", { class: "hint" });
@@ -57,7 +57,7 @@ export class Rewards {
     this.canvas.addEventListener("pointermove", go);
   }
 
-  // `known`: what many games tell, where the server has said it; `number`: which game this is.
+  // `known`: from many games, once the server has them; `number`: which game this is.
   render(game, turn, palette, known, number) {
     if (this.game !== game) {
       this.game = game;

@@ -191,7 +191,7 @@ export function librarySentence(frame, action, other, asked = false) {
   const wall = moves && game.intoWall(turn, action) ? ", into the wall" : "";
   const does = `${moves ? "goes" : "chooses"} ${word(action)}${wall}`;
   if (other < 0) return `${does}: there is no other action`;
-  if (!advisors.length) return `${does}: nobody has a say, so that all actions are a tie`;
+  if (!advisors.length) return `${does}: no advisor has a say, so all actions tie`;
   const gap = total[action] - total[other];
   const side = Math.abs(gap) <= tolerance ? 0 : Math.sign(gap);
   const start = {

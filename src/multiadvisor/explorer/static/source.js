@@ -135,7 +135,7 @@ async function problemOf(response) {
   try {
     return sentence((await response.json()).error);
   } catch {
-    return "The explorer stumbled: the terminal says over what.";
+    return "The explorer failed: the terminal says why.";
   }
 }
 

@@ -166,8 +166,8 @@ export class Agents {
       this.hint,
       runs.length
         ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it${
-            this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of what pushes an action that is real numbers" : ""
-          }. bias: what it expects less what follows. Click on a heading to sort.`
+            this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of the push on a continuous action" : ""
+          }. bias: what it expects minus what it gets. Click a heading to sort.`
         : "No run was given: `multiadvisor explore RUN RUN` shows several.",
     );
     this.csv.disabled = !this.rows.some(({ found }) => found);

@@ -204,11 +204,11 @@ export class Weights {
     const silent = weightsNow(run, state).every((weight) => weight === 0);
     if (this.problem && this.problem.weights !== state.weights) this.problem = null;
     const parts = [learned, "The game itself was played with the old weights."];
-    if (!live) parts.push("This file cannot train again.");
+    if (!live) parts.push("This file cannot retrain.");
     else if (silent) parts.push("Nobody has a say now: raise a weight to train again.");
     else if (this.problem) parts.push(this.problem.text);
     const foreign = "Other weights can be tried only under the library's own aggregations";
-    setText(this.note, run.known ? parts.join(" ") : `${foreign}, and this run is heard by ${run.aggregation}.`);
+    setText(this.note, run.known ? parts.join(" ") : `${foreign}, and this run uses ${run.aggregation}.`);
     this.retrain.hidden = !changed || !live || !this.progress.hidden;
     this.retrain.disabled = silent;
     this.update();

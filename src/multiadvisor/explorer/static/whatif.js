@@ -85,7 +85,7 @@ export class WhatIf {
     };
     try {
       const answer = await this.source.ask(question, (share) => {
-        if (this.busy) setText(this.note, `Playing on \u2026 ${Math.round(100 * share)}%`);
+        if (this.busy) setText(this.note, `Continuing \u2026 ${Math.round(100 * share)}%`);
       });
       this.answer = { ...answer, game };
       this.clear.hidden = false;

@@ -1,6 +1,6 @@
 """Ms. Pac-Man on the Atari 2600 as an environment: one turn is one cell, or what four steps of the emulator bring.
 
-Four frames a step, and with a probability the machine repeats the last action in the place of the one it is given
+Four frames a step, and with a probability the machine repeats the last action instead of the one it is given
 (sticky actions). Games are cut off after 27,000 steps, half an hour. While everything stands still, as before a game
 and after a life is lost, the turn goes on.
 """
