@@ -60,7 +60,8 @@ def test_calibration_needs_both_and_leaves_small_terms_out(correlation, bias, ho
 
 def test_a_seed_in_whose_games_a_term_never_came_says_nothing_of_it():
     run = fitted(0.9, 0.1)
-    run["calibration"][0]["term"] |= {"correlation": 0.0, "bias": 0.0, "share": 0.0}
+    fits = run["calibration"]
+    fits[0] = {"term": {**fits[0]["term"], "correlation": 0.0, "bias": 0.0, "share": 0.0}}
     assert held([run, made("shared", 10.0)])["E-term-calibrated"]
     assert fits_of([run])[0].correlation.value == pytest.approx(0.9)
 
