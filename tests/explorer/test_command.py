@@ -357,7 +357,7 @@ def test_a_continuation_without_chance_is_the_game_itself() -> None:
 
 def test_the_command_knows_the_views_of_the_page() -> None:
     state = (Path(explorer.__file__).parent / "static" / "state.js").read_text("utf-8")
-    listed = re.search(r"^  view: \[(.*)\]", state, re.MULTILINE)
+    listed = re.search(r"^export const VIEWS = \{(.*)\}", state, re.MULTILINE)
     assert listed is not None
-    assert tuple(re.findall(r'"(\w+)"', listed[1])) == VIEWS
+    assert tuple(re.findall(r"(\w+): ", listed[1])) == VIEWS
     assert main(["explore", "runs/none", "--view", "nowhere"]) == 2
