@@ -176,6 +176,14 @@ def test_on_a_phone_nothing_overflows_and_axe_finds_nothing(calm: Site, fragment
         assert [one["id"] for one in Axe().run(page).response["violations"]] == []
 
 
+def test_while_a_picture_is_drawn_axe_finds_nothing(calm: Site) -> None:
+    with calm.tab() as page:
+        page.route("**/pictures/**", lambda route: None)  # it never comes
+        calm.go(page, "game=1")
+        expect(page.get_by_text("Drawing \u2026")).to_be_visible()
+        assert [one["id"] for one in Axe().run(page).response["violations"]] == []
+
+
 def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_path: Path) -> None:
     agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", alpha=0.5, seed=1)
     training = Training(agent, Schedule(3, 200, 2), out=tmp_path / "run")

@@ -407,11 +407,12 @@ def pac_boy_row(seeds: range, count: int) -> dict[str, Any]:
     )
 
 
-def stuck(rounds: int = 9, first: int = FIRST, games: int = GAMES) -> dict[str, Any]:
+def stuck(rounds: int = 9, first: int = FIRST) -> dict[str, Any]:
     """How often place, turn and advisors are right, and how often an alarm is false; `rounds` agents of each kind."""
     seeds = range(first, first + rounds)
-    rows = [*solved_rows(seeds, games), pac_boy_row(seeds[: max(1, rounds // 3)], games), *planted_rows(seeds, games)]
-    quiet = [quiet_row(name, seeds[: max(1, rounds // 3)], games) for name in QUIET]
+    few = seeds[: max(1, rounds // 3)]  # of those that take long
+    rows = [*solved_rows(seeds, GAMES), pac_boy_row(few, GAMES), *planted_rows(seeds, GAMES)]
+    quiet = [quiet_row(name, few, GAMES) for name in QUIET]
     return {"machine": machine(), "rounds": rounds, "first_seed": first, "rows": rows, "quiet": quiet}
 
 

@@ -55,5 +55,7 @@ export function isPushed(found) {
 // How often, and by how much; or which share of the push.
 export function changesText({ changed, by, push }) {
   if (push !== undefined) return push === null ? "" : `${(100 * push).toFixed(push < 0.0995 ? 1 : 0)}%`;
-  return changed ? `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${Number(by.toPrecision(3))}` : "never";
+  if (!changed) return "never";
+  const size = by > 0 && by < 0.0005 ? "less than 0.001" : String(Number(by.toPrecision(3)));
+  return `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${size}`;
 }

@@ -96,7 +96,7 @@ function sizeText(facts) {
 export class PictureView {
   constructor(source, redraw) {
     this.album = new Album(source, redraw);
-    this.canvas = el("canvas", { role: "img", hidden: true });
+    this.canvas = el("canvas", { role: "img", "aria-label": "The picture is being drawn", hidden: true });
     this.text = el("pre", { class: "terminal", hidden: true, tabIndex: 0 });
     this.box = el("div", { class: "picturebox" }, this.canvas, this.text);
     this.note = el("p", { class: "hint" });
@@ -155,7 +155,7 @@ const STRIP = 24; // pixels of each number
 // The observation: a line for each of its numbers, with its name and its value now.
 export class Observed {
   constructor(store) {
-    this.canvas = el("canvas", { role: "img" });
+    this.canvas = el("canvas", { role: "img", "aria-label": "Observation" });
     this.plot = el("div", { class: "plot" }, this.canvas);
     this.title = el("summary", {}, "Observation");
     this.root = el("details", { class: "more" }, this.title, this.plot);
