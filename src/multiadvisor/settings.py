@@ -166,7 +166,7 @@ CRITICS = ("beside", "shared", "one")
 
 @dataclass(frozen=True)
 class ContinuousSettings(NetworkSettings):
-    """How an actor and its critics learn, where actions are real numbers: soft actor-critic.
+    """How an actor and its critics learn continuous actions: soft actor-critic.
 
     >>> ContinuousSettings(hidden=(64, 64)).critics
     'beside'

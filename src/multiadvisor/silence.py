@@ -150,7 +150,7 @@ def wishing(advice: np.ndarray, weights: np.ndarray, voices: Voices) -> np.ndarr
 
 
 def lead(advice: np.ndarray, weights: np.ndarray, voices: Voices, tolerance: float = 0.0) -> Lead | None:
-    """Who leads; None where no wishes are compared. Of equal ones the first in order is named.
+    """Who leads; None if no wishes are compared. Of equal ones the first in order is named.
 
     >>> advice = np.array([[0.43, 0.38], [0.42, 0.3], [0.2, 0.41]])
     >>> lead(advice, np.ones(3), Voices(((AGGREGATIONS["max"], 0.0),), np.zeros(3, int)))

@@ -52,7 +52,7 @@ class Transition(NamedTuple):
 
 
 REST = "rest"
-"""The reward of a focus that takes what the others leave of the environment's."""
+"""The reward of a focus that gets the rest of the environment's reward."""
 
 
 def nothing(transition: Transition) -> float:
@@ -73,31 +73,31 @@ class Focus:
     """r_j: an index into the environment's vector reward, `info:KEY` for a term that a step's info has, "rest" for what
     the other foci leave of the reward, or a function of the transition; None: the scalar reward."""
     state: int | Sequence[int] | str | Callable[[Any], Hashable] | None = None
-    """phi_j: a function of the observation, the components to look at, or None for the whole observation.
+    """phi_j: a function of the observation, the components to see, or None for the whole observation.
 
     In a compiled world the world computes it, and this is its name.
     """
     states: int | None = None
-    """The number of local states; None: they are counted as they are met."""
+    """The number of local states; None: they are numbered as they are encountered."""
     weight: float = 1.0
     """w_j, any real number."""
     gamma: float | None = None
-    """A discount of its own; None: the agent's."""
+    """Its own discount; None: the agent's."""
     alpha: float | None = None
-    """A step size of its own; None: the agent's."""
+    """Its own learning rate; None: the agent's."""
     planning: str | None = None
-    """A planning of its own; None: the agent's."""
+    """Its own planning; None: the agent's."""
     aggregation: str | None = None
     """The aggregation, shared with all others that name the same; None: that of the agent's settings."""
     mapping: str | None = None
-    """The scale on which its values are moved: `log:k`, for rewards of at least 0; None: the plain one."""
+    """The scale on which its values are learned: `log:k`, for rewards of at least 0; None: the plain one."""
     mapped_alpha: float = 1.0
-    """The step size on that scale; `alpha` is that of the averages before."""
+    """The learning rate on that scale; `alpha` is that of the averages before."""
     target: Callable[[int], int | Sequence[float]] | None = None
     """The policy that it values (planning `target`), in a compiled world: from the number of its local state to an
     action, or to a probability for each."""
     active: Callable[[Any], bool] | None = None
-    """Whether the advisor has a part in the state with this observation, speaking and learning; None: always."""
+    """Whether the advisor is active, advising and learning, in the state with this observation; None: always."""
     speaks: Callable[[Any], bool] | None = None
     """Whether the aggregator listens to the advisor there; None: whenever it is active. Silent advisors still learn."""
     ended: Callable[[Transition], bool] | None = None
@@ -166,7 +166,7 @@ class World:
     Without it a run that is loaded begins a new game, as nobody can tell whether the saved one is sound.
     """
     going: Callable[[Any, np.ndarray], bool] | None = None
-    """Whether a game can stand in the state x, of these constants; None: in every one that `sizes` allows."""
+    """Whether a game can be in the state x, given the constants; None: in every one that `sizes` allows."""
     speaks: Any = None
     """Optionally `speaks(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
     outcomes: Callable[[Any, tuple[int, ...], int], Iterable[Outcome]] | None = None

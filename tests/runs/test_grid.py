@@ -200,7 +200,7 @@ BAD = [
     ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.0001, high = 0.1, log = true}', None),
     ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.1, high = 7}', "learning_rate is 7"),
     ('task = "bridge"\n[deep]\nbatch = {low = 1, high = 9}', "cannot be searched"),
-    ('task = "bridge"\n[settings]\ndeep = true', "a table of its own"),
+    ('task = "bridge"\n[settings]\ndeep = true', "write it as a table"),
     ('task = "bridge"\n[settings]\nlearner = "linear"\n[deep]', "choose one of them"),
     ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),
     ('task = "bridge"\n[weights]\nwater = true', "weight of 'water'"),
@@ -236,7 +236,12 @@ def test_what_cannot_be_run_is_refused_by_name(tmp_path, text, words):
 def test_files_that_are_no_grid(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "large").write_bytes(b"#" * (2 << 20))
-    for name, words in (("binary", "no text"), ("large", "larger"), ("missing", "No such file"), (".", "directory")):
+    for name, words in (
+        ("binary", "not UTF-8 text"),
+        ("large", "too large"),
+        ("missing", "No such file"),
+        (".", "directory"),
+    ):
         with pytest.raises(mad.BadInput, match=words):
             read_grid(tmp_path / name)
 

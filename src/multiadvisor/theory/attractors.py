@@ -155,9 +155,9 @@ def attractors(solution: Solution) -> list[Attractor]:
 def critical_gamma(
     mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7, aggregation: str = "sum"
 ) -> float | None:
-    """The smallest gamma above which some state is an attractor, by bisection; None where none is.
+    """The smallest gamma above which some state is an attractor, by bisection; None if none is.
 
-    `what` may also be "stable", for attractors that hold the aggregator, or "stuck", for greedy walks that never earn.
+    `what` may also be "stable", for attractors that hold the aggregator, or "stuck", for greedy play that never earns.
 
     The first of `grid` equal steps on which an attractor appears is halved until it is narrower than `precision`; an
     attractor that comes and goes within one step may be missed.

@@ -94,7 +94,7 @@ def rate(solution: Solution) -> float:
 def earning_bound(solution: Solution) -> np.ndarray:
     """[S] turns within which the greedy aggregator earns something from each state, ties taken either way.
 
-    Infinite where nobody wishes for anything. Refused where a premise fails, or where gamma n^(1/p) is not below 1.
+    Infinite if no advisor wishes for anything. Refused if a premise fails, or if gamma n^(1/p) is not below 1.
 
     >>> import multiadvisor as mad
     >>> from multiadvisor.theory import enumerate_task, solve

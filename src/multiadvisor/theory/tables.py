@@ -47,7 +47,7 @@ def _gain(task: Task, state: int, action: int, outcome: Any) -> float:
 
 
 def greedy_stuck(agent: Any, state: Any) -> bool | None:
-    """Whether the greedy walk from this state never earns and never ends; None if not known.
+    """Whether greedy play from this state never earns and never ends; None if not known.
 
     Ties count as taken at random: every greedy action must stay inside.
 
