@@ -319,7 +319,6 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
         ([*heavy, "--epochs", "5", "--tau", "0.1"], "has another tau"),
         (["explain", out, "--turn", "99"], "turns, counted from 0, and no turn 99"),
         (["explain", out, "--turn", "1", "--against", "east"], "give numbers with commas"),
-        (["evaluate", out, "--trace", str(tmp_path / "t")], "real numbers"),
         ([*line, "--double"], "--double is for a finite choice of actions"),
         (["train", "gymnasium:CartPole-v1", "--deep", "--tau", "0.1"], "--tau is for continuous actions"),
         (["train", "gymnasium:tests/Point-v0", "--bins", "9"], "these are continuous"),
