@@ -57,9 +57,10 @@ $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
-# The site, in site/: open site/index.html. A broken link or a missing reference ends it.
+# The site, in site/: open site/index.html. A broken link or a missing reference ends it (never with --quiet: then MkDocs
+# counts no warnings, and --strict lets everything pass).
 docs: $(VENV)/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site is in site/: $(PYTHON) -m http.server --bind 127.0.0.1 --directory site 8000, as search needs a server"
 
 # Kills, flipped bits, mutated inputs and forged checkpoints in full; half an hour. `make chaos SEED=7` repeats one.

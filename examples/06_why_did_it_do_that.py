@@ -34,7 +34,7 @@ for planning in ("empathic", "egocentric"):
 
     # 4. Is it stuck? The ghosts are taken to stand still, and a passing one may well block the way: how often?
     stuck = sum(bool(why.stuck) for why in whys)
-    print(f"  the greedy walk, as things stand, would never earn at {stuck} of {len(whys)} turns")
+    print(f"  greedy play, as things stand, would never earn at {stuck} of {len(whys)} turns")
     if planning == "egocentric":  # attractors belong to egocentric planning
         cells = Counter(task.board.name(int(x[0])) for x in trace.states(0)[-101:-1])
         held = sum(bool(why.attractor) for why in whys[-100:])

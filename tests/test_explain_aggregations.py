@@ -133,7 +133,7 @@ def test_of_one_mind():
     found = told(alike)
     assert found.sentence == "goes North: fruit at (0, 10), 0.50, is the strongest wish, and nobody would go elsewhere"
     assert found.leader.next is None
-    assert "nobody would act otherwise" in str(found)
+    assert "no other advisor would act differently" in str(found)
 
 
 def test_two_that_are_compared_on_request_or_tie():

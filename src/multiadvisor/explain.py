@@ -78,7 +78,7 @@ class Leader:
     def __str__(self) -> str:
         first = f"the strongest wish: {self.advisor} {figure(self.value)} for {self.action}"
         if self.next_value is None or self.by is None:
-            return f"{first}, and nobody would act otherwise"
+            return f"{first}, and no other advisor would act differently"
         beaten = f"{self.next} {figure(self.next_value)} for {self.next_action}"
         return f"{first}, {figure(self.by, '+')} ahead of {beaten}"
 
@@ -104,7 +104,7 @@ class Plan:
         more = f" and {len(shares) - _NAMED} more" if len(shares) > _NAMED else ""
         first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {', '.join(shares[:_NAMED])}{more}"
         if self.next_value is None or self.by is None:
-            return f"{first}; no plan would act otherwise"
+            return f"{first}; no plan would act differently"
         beaten = f"that of {self.next}, {figure(self.next_value)} for {self.next_action}"
         return f"{first}; {figure(self.by, '+')} ahead of {beaten}"
 
@@ -214,7 +214,7 @@ class Explanation:
             lines += self._listed()
         changed = [f"{name} ({' or '.join(actions)})" for name, actions in self.influence.items()]
         more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-        lines.append(f"without whom it would act otherwise: {', '.join(changed[:_NAMED]) or 'nobody'}{more}")
+        lines.append(f"it would act differently without: {', '.join(changed[:_NAMED]) or 'nobody'}{more}")
         if self.disagreement is not None:
             lines.append(f"disagreement: {figure(self.disagreement)}")
         if self.attractor is not None:
@@ -222,7 +222,7 @@ class Explanation:
             margin = "" if self.margin is None else f" (staying against leaving: {figure(self.margin, '+')})"
             lines.append(f"this state is {kind if self.attractor else 'no attractor'}{margin}")
         if self.stuck is not None:
-            lines.append(f"as things stand, the greedy walk from here {'never earns' if self.stuck else 'goes on'}")
+            lines.append(f"as things stand, greedy play from here {'never earns' if self.stuck else 'makes progress'}")
         return "\n".join(lines)
 
     def _listed(self) -> list[str]:

@@ -115,7 +115,7 @@ def test_forged_bounds_are_refused(trace, tmp_path):
     for wrong in ({"low": [0.0, 0.0], "high": [0.0, 1.0]}, {"type": "object"}, {"names": ["push"]}):
         header = {**trace.header, "box": {**trace.header["box"], **wrong}}
         dataclasses.replace(trace, header=header).save(tmp_path / "forged.trace")
-        with pytest.raises(BadInput, match=r"damaged or was changed|nothing to choose"):
+        with pytest.raises(BadInput, match=r"damaged or was changed"):
             read_trace(tmp_path / "forged.trace")
 
 

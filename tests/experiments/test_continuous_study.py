@@ -8,7 +8,7 @@ import pytest
 
 from multiadvisor.cli import main
 from multiadvisor.experiments.continuous import Run, results, task_of
-from multiadvisor.experiments.continuous_report import given_runs, judged, late, page
+from multiadvisor.experiments.continuous_report import fits_of, given_runs, judged, late, page
 
 SEEDS = [0, 1, 2, 3, 4]
 
@@ -56,6 +56,14 @@ def test_calibration_needs_both_and_leaves_small_terms_out(correlation, bias, ho
     assert held(runs) == {"E-shared": True, "E-term-calibrated": holds}
     assert f"| E | beside | term | 90% | {correlation:.2f} " in page(judged(runs), runs)
     assert page(judged(runs), runs).endswith("| small |")
+
+
+def test_a_seed_in_whose_games_a_term_never_came_says_nothing_of_it():
+    run = fitted(0.9, 0.1)
+    fits = run["calibration"]
+    fits[0] = {"term": {**fits[0]["term"], "correlation": 0.0, "bias": 0.0, "share": 0.0}}
+    assert held([run, made("shared", 10.0)])["E-term-calibrated"]
+    assert fits_of([run])[0].correlation.value == pytest.approx(0.9)
 
 
 def test_a_critic_kept_that_is_better_is_seen():

@@ -167,7 +167,7 @@ def test_a_game_that_is_over_says_so_and_nothing_else(calm: Site) -> None:
         expect(page.locator("#live")).to_have_text(f"Turn {ends[0]}. The game is over.")
         expect(page.locator(".chip")).to_have_count(0)
         calm.go(page, f"view=compare&turn={min(ends)}")
-        expect(page.locator("#divergence")).to_contain_text("part")
+        expect(page.locator("#divergence")).to_contain_text("diverge")
         expect(page.locator("#live")).to_contain_text("The game is over.")
         over = re.compile("^The game is over.$")
         expect(page.locator("main .sentence").filter(has_text=over).first).to_be_visible()

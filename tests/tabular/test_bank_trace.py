@@ -49,7 +49,7 @@ def test_a_trace_has_the_games_of_the_evaluation_and_repeats_them(agent, trace, 
     read = read_trace(tmp_path / "games.trace")
     assert all(np.array_equal(getattr(read, name), getattr(trace, name)) for name in ("voice", "goals", "gain"))
     replay(read, agent.task)
-    with pytest.raises(BadInput, match="goes another way"):
+    with pytest.raises(BadInput, match="differs from task"):
         replay(replace(read, gain=read.gain + 1.0), agent.task)
 
 

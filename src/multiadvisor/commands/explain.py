@@ -19,7 +19,7 @@ def run(arguments: Sequence[str]) -> int:
         "explain",
         "Why did it do that? Plays a game that `multiadvisor evaluate` plays with the same seed, and says of one turn\n"
         "which advisors decided: one sentence, what each advisor adds to the action over another (RDX), the\n"
-        "fewest that decide (MSX), without whom it would act otherwise, and whether the state is an attractor.",
+        "fewest that decide (MSX), without whom it would act differently, and whether the state is an attractor.",
         "multiadvisor explain runs/a --seed 3 --turn 41\n"
         "  multiadvisor explain runs/a --seed 3 --turn 41 --against East --json\n"
         "  multiadvisor explain runs/a --trace games.trace --game 2 --turn 41",

@@ -78,7 +78,7 @@ def _danger(evidence: Evidence) -> Judgement:
 @claim(
     "theorem-1", "section 4.1",
     "Advisors that plan egocentrically or agnostically and learn off-policy converge to fixed local values.",
-    "mean distance of learned from exact values after 4 million transitions with a decaying learning rate, as a part of "
+    "mean distance of learned from exact values after 4 million transitions with a decaying learning rate, as part of "
     "the mean value, on random MDPs",
     "the interval is below 0.02, and every run comes closer from one stretch to the next",
 )  # fmt: skip

@@ -106,7 +106,7 @@ class Fit(NamedTuple):
 
 
 def fits_of(found: Runs) -> list[Fit]:
-    """Of every environment, kind and term."""
+    """Of every environment, kind and term; a seed in whose games a term never came says nothing of it."""
     told = []
     for environment in names(found):
         for kind in COLOURS:
@@ -114,7 +114,8 @@ def fits_of(found: Runs) -> list[Fit]:
                     for fit in one.get("calibration", [])]  # fmt: skip
             for term in fits[0] if fits else ():
                 share = float(np.mean([fit[term]["share"] for fit in fits]))
-                both = (estimate([each[term][what] for each in fits]) for what in ("correlation", "bias"))
+                came = [fit[term] for fit in fits if fit[term]["share"] > 0] or [fit[term] for fit in fits]
+                both = (estimate([each[what] for each in came]) for what in ("correlation", "bias"))
                 told.append(Fit(environment, kind, term, share, *both))
     return told
 

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.committee import Voices
 from multiadvisor.explain import explain_advice
 from multiadvisor.explain_actor import action_text, two_actions
 from multiadvisor.insight.games import Games
+from multiadvisor.silence import rounding
 
+_SEEN = 0.005  # what a group adds, to be named
 APART = 10
 """So many turns lie at least between two moments of one game: the next turn is hardly another moment."""
 
@@ -114,9 +117,43 @@ def _reason(games: Games, at: int) -> tuple[str, str]:
         box = games.task.adapter.box
         middle = action_text(box.to_environment(np.zeros(box.size)))
         return games.did[at], two_actions(games.did[at], middle, names, weights * (advice[:, 0] - advice[:, 1]))
+    voices, action = games.voices._replace(of=games.voices.of[who]), games.actions[games.choice[at]]
+    if games.task.goals is not None and len(who):
+        return action, by_group(advice, weights, voices, groups, games.actions, int(games.choice[at]))
     why = explain_advice(
-        names, advice, weights, games.actions, action=games.actions[games.choice[at]], groups=groups,
-        task=games.task.name, aggregation=games.settings.aggregation,
-        voices=games.voices._replace(of=games.voices.of[who]),
+        names, advice, weights, games.actions, action=action, groups=groups, task=games.task.name,
+        aggregation=games.settings.aggregation, voices=voices,
     )  # fmt: skip
     return why.action, why.sentence
+
+
+def by_group(
+    advice: np.ndarray, weights: np.ndarray, voices: Voices, groups: list[str], actions: tuple[str, ...], chosen: int
+) -> str:
+    """A sentence on an action against the next best: what its lead loses without each group, the strongest first.
+
+    For committees of hundreds, from advice [m, A], weights [m], how these m are heard, and the group of each.
+
+    >>> from multiadvisor.silence import summed
+    >>> advice = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.5]])
+    >>> by_group(advice, np.ones(3), summed(3), ["coins", "coins", "traps"], ("left", "right"), 0)
+    'chooses left rather than right, 2.00 against 1.50: coins (+2.00) speak for left, traps (-1.50) against it'
+    """
+    now = voices.prefer(advice, weights)  # [A]
+    other = max((a for a in range(len(actions)) if a != chosen), key=lambda a: now[a])
+    lead, of = float(now[chosen] - now[other]), np.array(groups)
+    mine, its = actions[chosen], actions[other]
+    if abs(lead) <= rounding(advice, weights, voices):
+        return f"tie between {mine} and {its}, {now[chosen]:.2f} each"
+    lost = {}
+    for group in dict.fromkeys(groups):
+        silent = voices.prefer(advice, np.where(of == group, 0.0, weights))
+        lost[group] = lead - float(silent[chosen] - silent[other])
+    start = f"chooses {mine} rather than {its}" if lead > 0 else f"{mine} would be worse than {its}"
+    order = sorted(lost, key=lambda name: -abs(lost[name]))
+    parts = [
+        " and ".join(f"{name} ({lost[name]:+.2f})" for name in order if sign * lost[name] >= _SEEN) for sign in (1, -1)
+    ]
+    words = (f"speak for {mine}", "against it" if parts[0] else f"speak against {mine}")
+    said = ", ".join(f"{part} {word}" for part, word in zip(parts, words, strict=True) if part)
+    return f"{start}, {now[chosen]:.2f} against {now[other]:.2f}" + (f": {said}" if said else "")

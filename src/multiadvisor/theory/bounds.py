@@ -183,7 +183,7 @@ def verdict(mdp: FiniteMDP, gamma: float = 0.9, aggregation: str = "sum") -> Ver
     lines = describe_thresholds(critical, stable, gamma, among([one.label for one in attractors(solution)]))
     if stuck is not None:
         here = f"; at gamma = {gamma:g} from {among(held)}"
-        lines.append(f"the greedy walk can go on for ever and never earn from gamma = {share(stuck)} on{here}")
+        lines.append(f"greedy play can last for ever and never earn from gamma = {share(stuck)} on{here}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
     elif solution.voices.plain and (critical is not None or stuck is not None):
@@ -222,7 +222,7 @@ def _never_stuck(solution: Solution) -> str:
 def _verdict_own_gammas(solution: Solution, bound: Bound) -> Verdict:
     found = among([one.label for one in attractors(solution)])
     held = among([solution.mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution))])
-    text = f"with the advisors' own gammas: attractors in {found}\nthe greedy walk never earns from {held}"
+    text = f"with the advisors' own gammas: attractors in {found}\ngreedy play never earns from {held}"
     return Verdict(text, None, None, None, bound, False)
 
 

@@ -144,11 +144,11 @@ def answer_board(
     here = among([one.label for one in attractors(solution)], "cell")
     lines = _describe_games(task, games, gamma)
     if turns := _earning(solution):
-        lines.append(f"the board as it lies: earns within {max(turns.values())} turns from every cell (proved)")
+        lines.append(f"the board as it is: earns within {max(turns.values())} turns from every cell (proved)")
     else:
-        lines += ["the board as it lies: " + line for line in describe_thresholds(critical, stable, gamma, here)]
+        lines += ["the board as it is: " + line for line in describe_thresholds(critical, stable, gamma, here)]
     if stuck := _stuck(solution):
-        lines.append(f"the board as it lies: the greedy walk never earns from {among(stuck, 'cell')}")
+        lines.append(f"the board as it is: greedy play never earns from {among(stuck, 'cell')}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
     ways = () if games.keep is None else _ways_out_of_boards(task, solution, tell)
@@ -199,7 +199,7 @@ def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
         raise BadInput(f"the run {str(run)!r} is of {agent.settings.learner} Q-learning: its advisors have no values")
     solution = board_solution(task, x, agent.settings.gamma, agent)
     stuck = among(_stuck(solution), "cell")
-    text = f"in the learned {agent.settings.planning} values of this board the greedy walk never earns from {stuck}"
+    text = f"in the learned {agent.settings.planning} values of this board greedy play never earns from {stuck}"
     if agent.settings.planning == "egocentric":
         found = attractors(solution)
         text += f"\nattractors in {among([one.label for one in found], 'cell')}"

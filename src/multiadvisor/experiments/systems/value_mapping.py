@@ -130,6 +130,6 @@ SYSTEM = System(
         "width 2 was chosen after a look at others: at 3 the logarithm failed often, at 5 mostly, where plain values "
         "work from gamma 0.9 on",
         "gamma^k with k = 100, and with 50 and 20 for the channels",
-        "learning rates of 1 in plain space, as nothing in the chain is random, and 0.1 in mapped space; plain values 0.1",
+        "learning rates: 1 in plain space, as nothing in the chain is random, 0.1 in mapped space; plain values 0.1",
     ),
 )  # fmt: skip

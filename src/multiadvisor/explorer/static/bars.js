@@ -214,7 +214,7 @@ export class Bars {
       }
       if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
-      else if (!wins && best.length) words.push(gapText(total[a] - total[best[0]]));
+      else if (!wins && best.length && !(a === action && frame.explored)) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
     const middle = "Continuous actions cannot be listed: the middle of the range stands for all others. ";
