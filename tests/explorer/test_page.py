@@ -175,7 +175,7 @@ def test_a_pointer_on_the_timeline_of_two_games_finds_the_turn_under_it(calm: Si
     short = int(ends[1] < ends[0])
     with calm.tab(f"view=compare&run={short}&other={1 - short}") as page:
         assert ends[short] < ends[1 - short] - 1
-        expect(page.locator("#divergence")).to_contain_text("part")
+        expect(page.locator("#divergence")).to_contain_text("diverge")
         still(page)
         box = page.locator(".timeline canvas").bounding_box()
         page.mouse.click(box["x"] + box["width"] - 58, box["y"] + 20)
