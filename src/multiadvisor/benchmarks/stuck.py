@@ -411,7 +411,7 @@ def stuck(rounds: int = 9, first: int = FIRST) -> dict[str, Any]:
     """How often place, turn and advisors are right, and how often an alarm is false; `rounds` agents of each kind."""
     seeds = range(first, first + rounds)
     few = seeds[: max(1, rounds // 3)]  # of those that take long
-    rows = [*solved_rows(seeds, GAMES), pac_boy_row(few, GAMES), *planted_rows(seeds, GAMES)]
+    rows = [*solved_rows(seeds, GAMES), pac_boy_row(seeds, GAMES), *planted_rows(seeds, GAMES)]
     quiet = [quiet_row(name, few, GAMES) for name in QUIET]
     return {"machine": machine(), "rounds": rounds, "first_seed": first, "rows": rows, "quiet": quiet}
 

@@ -379,10 +379,9 @@ class App {
     this.extras.training.render(this.listing.runs[state.run], palette);
     this.main.hidden = false;
     this.say("");
-    const { newest, training } = this.extras.watch;
-    const checkpoints = Object.values(newest).reduce((sum, version) => sum + version, 0);
-    this.curves.load(`${this.listing.runs.length} ${checkpoints}`);
-    this.curves.training = Object.values(training).some(Boolean);
+    const { watch } = this.extras;
+    this.curves.load(`${this.listing.runs.length} ${watch.checkpoints}`);
+    this.curves.training = watch.busy;
     this.curves.render(state.measure, palette, isDark(state.theme));
     return "";
   }

@@ -32,13 +32,22 @@ export class Watch {
       }
       if (this.wanted) redraw = (await this.read(this.wanted)) || redraw;
       if (redraw) this.redraw();
-      if (!Object.values(this.training).some(Boolean)) wait = 2 * EVERY;
+      if (!this.busy) wait = 2 * EVERY;
     } catch (error) {
       if (this.problem !== error.message) this.redraw();
       this.problem = error.message;
       wait = RETRY;
     }
     window.setTimeout(() => this.turn(), wait);
+  }
+
+  // How many checkpoints came since the page was opened, and whether more may come.
+  get checkpoints() {
+    return Object.values(this.newest).reduce((sum, version) => sum + version, 0);
+  }
+
+  get busy() {
+    return Object.values(this.training).some(Boolean);
   }
 
   // Whether a run was trained further than what is shown of it.
