@@ -6,6 +6,9 @@ import { huesOf } from "./hues.js";
 import { axisText } from "./lines.js";
 import { bestActions, hearPart, normalisedShare } from "./maths.js";
 
+// Digits behind the point, fewer for large values, so that they fit into their column.
+const digitsOf = (value) => (Math.abs(value) < 100 ? 3 : Math.abs(value) < 1000 ? 2 : 1);
+
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const LISTED_PLAYING = 24; // advisors that are listed while it plays
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
@@ -201,7 +204,7 @@ export class Bars {
       });
       move(row.zero, 0);
       move(row.mark, total[a]);
-      setText(row.number, advisors.length ? signed(total[a], 3) : "");
+      setText(row.number, advisors.length ? signed(total[a], digitsOf(total[a])) : "");
       row.number.dataset.exact = String(total[a]);
       row.root.classList.toggle("chosen", a === action);
       const wins = best.includes(a);
