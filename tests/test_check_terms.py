@@ -61,7 +61,7 @@ def test_who_is_one_of_a_group_or_never_to_be_paid_is_no_term_by_itself():
 def test_a_term_that_dominates_by_its_scale():
     found = remarks(lambda turn, action: [100.0, 0.1, float(action)])
     assert list(found) == [("dominates-by-scale", "a")]
-    assert "b, c is hardly heard" in found["dominates-by-scale", "a"]
+    assert "b, c is hardly noticed" in found["dominates-by-scale", "a"]
     assert not remarks(lambda turn, action: [10.0, 1.0, 1.0])
     task = mad.Task.from_gymnasium(Paid(lambda turn, action: [100.0, 1.0, 1.0]), name="weighted")
     assert check_task(task.with_weights(a=0.01), turns=1000).remarks == ()

@@ -271,7 +271,7 @@ def test_the_page_asks_nobody_but_its_own_server(served: Site) -> None:
     page.route(lambda url: not url.startswith(f"http://127.0.0.1:{served.port}/"), lambda route: route.abort())
     page.goto(served.address("attractors=exact"))
     page.wait_for_selector(DRAWN, state="attached")
-    for key, view in (("2", "compare"), ("3", "gallery"), ("4", "learning"), ("1", "game")):
+    for key, view in (("2", "compare"), ("3", "agents"), ("4", "gallery"), ("5", "learning"), ("1", "game")):
         page.keyboard.press(key)
         page.wait_for_selector(f'html[data-drawn^="{view} "]', state="attached")
     context.close()

@@ -172,7 +172,7 @@ def test_local_states_that_are_not_markov_are_said_so():
 @pytest.mark.slow
 def test_values_that_did_not_settle_are_called_so(capsys):
     _, out, _ = run(capsys, "solve", "three-fruits", "--planning", "empathic")
-    assert "empathic planning did not settle" in out
+    assert "empathic planning did not converge" in out
     assert "not converged" in out
 
 

@@ -283,7 +283,7 @@ def describe(result: dict[str, Any]) -> str:
     more = [f"and {len(shown) - 6} states more"] if len(shown) > 6 else []
     lines.append("greedy policy: " + "; ".join([*shown[:6], *more]))
     if not result["converged"]:
-        lines.append("not converged: these values are no fixed point")
+        lines.append("not converged: these values are not a fixed point")
     elif result["residual"] is not None:
         error = (
             f", no value is further off than {result['error_bound']:.1e}" if result["error_bound"] is not None else ""
