@@ -269,11 +269,15 @@ def intervals(seen: dict[str, Estimate], label: str, axis: Axes) -> Axes:
     return axis
 
 
-def several(*draws: Callable[[Axes], Axes], size: tuple[float, float] = (10, 4)) -> Figure:
-    """Axes side by side in one figure, each drawn by a function of its own."""
-    figure, axes = plt.subplots(1, len(draws), figsize=size, layout="constrained", squeeze=False)
-    for draw, axis in zip(draws, axes[0], strict=True):
+def several(*draws: Callable[[Axes], Axes], size: tuple[float, float] = (10, 4), across: int = 0) -> Figure:
+    """Axes side by side in one figure, each drawn by its own function; `across`: at most so many in a row."""
+    columns = min(across or len(draws), len(draws))
+    rows = -(-len(draws) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for draw, axis in zip(draws, axes.flat, strict=False):
         draw(axis)
+    for axis in axes.flat[len(draws) :]:
+        axis.set_axis_off()
     return figure
 
 

@@ -183,6 +183,9 @@ def _panel(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, 
     return plots.bands(curves, across, words, axis)
 
 
+_ACROSS = 3  # panels in a row
+
+
 def draw(found: Runs) -> Any:
     """The returns of every environment."""
     from multiadvisor import plots
@@ -196,7 +199,8 @@ def draw(found: Runs) -> Any:
             across = across[across >= max(steps[0] for runs in seen.values() for steps, _ in runs)]
             curves = {kind: np.array([np.interp(across, *one) for one in runs]) for kind, runs in seen.items()}
             panels.append(partial(_panel, curves, across / 1000, (f"thousand transitions, {environment}", "return")))
-    return plots.several(*panels, size=(4.2 * len(panels), 4.0))
+    rows = -(-len(panels) // _ACROSS)
+    return plots.several(*panels, size=(4.2 * min(len(panels), _ACROSS), 3.4 * rows), across=_ACROSS)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
