@@ -159,11 +159,12 @@ def environments() -> None:
 LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, turn
     "hopper": ("gymnasium:Hopper-v5", {"foci": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
     "ms-pacman": ("ms-pacman", {}, 24_000, {}, 240),
+    "highway": ("gymnasium:mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "deep": mad.DeepSettings()}, 4),
 }
 
 
 def learners() -> None:
-    """The page on an actor, which needs multiadvisor[mujoco], and on a bank of general value functions."""
+    """The page on an actor (multiadvisor[mujoco]), a bank of general value functions, and a highway (highway-env)."""
     from multiadvisor.explorer.library import Library
     from multiadvisor.explorer.server import Explorer
 
