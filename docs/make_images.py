@@ -19,7 +19,6 @@ from PIL import Image
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.explorer import export
 from multiadvisor.worlds.render import picture
 
 if TYPE_CHECKING:
@@ -289,7 +288,6 @@ if __name__ == "__main__":
         solved(name, command)
     agents = {f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")}
     explored(agents)
-    export(dict([next(iter(agents.items()))]), IMAGES.parent / "pac-boy.html")
     explained("why.png", "--seed", "3", "--turn", "41")
     with tempfile.TemporaryDirectory() as folder:
         # nine minutes: only when asked for. (The pictures of the paper's results are made by from_report.py.)

@@ -1,4 +1,4 @@
-"""What MkDocs is told beyond mkdocs.yml: pages and files from outside docs/, and notebooks as pages.
+"""What MkDocs is told beyond mkdocs.yml: pages and files from outside docs/, notebooks as pages, and a game to play.
 
 Documents link to each other as files of the repository, so that they can be read there. In the site the pages of the
 root stand beside those of docs/, and links are changed to lead to them.
@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
 
+import multiadvisor as mad
+from multiadvisor.explorer import export
+
 ROOT = Path(__file__).parents[1]
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 FILES = ("CITATION.cff", "LICENSE")
+GAME = "pac-boy.html"
 
 
 def inside(text: str, depth: int) -> str:
@@ -46,8 +51,17 @@ def as_page(notebook: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def one_game() -> bytes:
+    """A game of Pac-Boy's egocentric agent as a file: made here, so that it is never older than the page."""
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="egocentric", gamma=0.9, seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        export({"runs/egocentric": agent.learn(1_000_000, progress=False)}, Path(folder) / GAME)
+        return (Path(folder) / GAME).read_bytes()
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """Add what lies outside docs/."""
+    """Add what lies outside docs/, and a game."""
+    files.append(File.generated(config, GAME, content=one_game()))
     for name in PAGES:
         text = inside((ROOT / name).read_text("utf-8"), -1)
         files.append(File.generated(config, name, content=text))
@@ -63,9 +77,11 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Change the links of the pages of docs/."""
+    """Change the links of the pages of docs/, and link the game."""
     if page.file.generated_by:
         return markdown
+    if page.file.src_uri in ("explorer.md", "index.md"):  # in the repository this file has only its name
+        markdown = markdown.replace(f"`{GAME}`", f"[{GAME}]({GAME})")
     return inside(markdown, page.file.src_uri.count("/"))
 
 

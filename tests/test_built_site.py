@@ -167,7 +167,7 @@ def test_every_page_in_both_themes_wide_and_narrow(browser: Any, site: Path, add
         wrong.extend(f"{how}: {one}" for one in tab.evaluate(AXE, [within or "html", options]))
 
     for name in sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html")):
-        if name == "pac-boy.html":  # the explorer in one file, which the tests of the explorer open
+        if name == "pac-boy.html":  # the explorer in one file: below, and in the explorer's tests
             continue
         tab.goto(address + name)  # as wide, and in the theme, that the last page was left in
         tab.evaluate(axe)
@@ -207,6 +207,19 @@ def test_search_finds_a_page(browser: Any, address: str) -> None:
     tab.keyboard.type("bootstrap interval")
     expect(tab.locator(".md-search-result__link").first).to_be_visible()
     context.close()
+
+
+def test_the_game_on_the_site_plays(browser: Any, address: str) -> None:
+    context = browser.new_context(viewport=WIDE)
+    tab, wrong = context.new_page(), []
+    tab.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    tab.goto(f"{address}explorer.html")
+    tab.get_by_role("link", name="pac-boy.html").click()
+    tab.wait_for_selector('html[data-drawn^="game "]', state="attached")
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_selector('html[data-drawn$=" 1"]', state="attached")
+    context.close()
+    assert wrong == []
 
 
 @pytest.mark.parametrize("tool", ["Stable-Baselines3", "CleanRL", "MORL-Baselines"])

@@ -173,11 +173,6 @@ def test_the_command_exports_a_file_that_plays(
     check_it_plays(browser, tmp_path, file, served)
 
 
-def test_the_file_of_the_documents_plays(served: Site, browser: Any, tmp_path: Path) -> None:
-    document = Path(__file__).resolve().parents[2] / "docs" / "pac-boy.html"
-    check_it_plays(browser, tmp_path, document.read_bytes(), served)
-
-
 def test_modules_are_small_and_fit_into_one(served: Site) -> None:
     assert set(modules()) == {path.name for path in STATIC.glob("*.js")}
     for path in STATIC.glob("*.js"):
