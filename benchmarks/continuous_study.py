@@ -5,9 +5,10 @@
 
 A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own (`--together`: one for
 so many seeds), and each seed of SBX, which has no other way to learn side by side. Kinds are those of
-`multiadvisor.experiments.continuous` and of critic_variants.py. What was found is written after every evaluation, so
-that a study that is stopped (`--seconds`) keeps what it has. `multiadvisor reproduce continuous --from study.json`
-judges it. Needs the extras deep, mujoco and, for SBX, benchmarks; racetrack-v0 needs highway-env.
+`multiadvisor.experiments.continuous` and of critic_variants.py. What was found is written after every evaluation. After
+`--seconds`, or when it receives SIGTERM, a study ends early: each run stops after its next evaluation, and its
+calibration is measured. `multiadvisor reproduce continuous --from study.json` judges it. Needs the extras deep, mujoco
+and, for SBX, benchmarks; racetrack-v0 needs highway-env.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,10 +32,12 @@ def one(text: str, place: Path) -> None:
     from multiadvisor.deep.backend import jax
     from multiadvisor.experiments.continuous import Run, results
 
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     given = json.loads(text)
     run = Run(**{**given, "seeds": tuple(given["seeds"])})
     start = time.perf_counter()
-    for found in results(run):
+    for found in results(run, lambda: bool(told)):
         found |= {"device": str(jax.devices()[0]), "seconds": time.perf_counter() - start}
         whole = place.with_suffix(".new")
         whole.write_text(json.dumps(found))
@@ -65,7 +69,7 @@ def _flags() -> argparse.ArgumentParser:
                         ("batch", 256), ("starts", 5_000), ("jobs", 2), ("together", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--gamma", type=float, default=0.99)
-    parser.add_argument("--seconds", type=float, help="stop what has not ended by then")
+    parser.add_argument("--seconds", type=float, help="end early what has not ended by then")
     parser.add_argument("--sbx-on-cpu", action="store_true", help="one core for each run of SBX")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--alone", help=argparse.SUPPRESS)
@@ -86,6 +90,8 @@ def main() -> None:
               "OPENBLAS_NUM_THREADS": "1"}  # fmt: skip
     one_core = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     running: dict[int, subprocess.Popen[bytes]] = {}
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     todo = list(range(len(waiting)))
     while todo or running:
         while todo and len(running) < given.jobs:
@@ -95,10 +101,10 @@ def main() -> None:
             place = {**common, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": one_core} if own else common
             running[number] = subprocess.Popen(line, env=place)
         time.sleep(0.5)
-        if given.seconds and time.monotonic() - start > given.seconds:
+        if told or (given.seconds and time.monotonic() - start > given.seconds):
             todo = []
             for job in running.values():
-                job.kill()
+                job.terminate()
         running = {number: job for number, job in running.items() if job.poll() is None}
         found = [json.loads(place.read_text()) for place in places if place.is_file()]
         given.out.write_text(json.dumps({"runs": found}))

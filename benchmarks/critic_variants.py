@@ -99,44 +99,47 @@ def auxiliary(columns: Any, rows: Any, task: Any) -> Any:
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
-def _shared(run: Any) -> Iterator[dict[str, Any]]:
+def _shared(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """A run with the shared critic as it is now."""
-    return continuous.ours(replace(run, kind="shared"))
+    return continuous.ours(replace(run, kind="shared"), halted)
 
 
-def normalised(run: Any) -> Iterator[dict[str, Any]]:
+def normalised(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Errors in units of their head."""
     update.critic_loss = normalised_loss
-    return _shared(run)
+    return _shared(run, halted)
 
 
-def summed(run: Any) -> Iterator[dict[str, Any]]:
+def summed(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Errors of the heads and of their sum."""
     update.critic_loss = summed_loss
-    return _shared(run)
+    return _shared(run, halted)
 
 
-def apart(run: Any) -> Iterator[dict[str, Any]]:
+def apart(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """No layer in common."""
     update.forward = learner.forward = apart_forward
     learner.slopes = apart_slopes
     space = continuous.environment_of(run.environment).observation_space
     learner.initial = apart_initial(int(np.prod(space.shape)))
-    return _shared(run)
+    return _shared(run, halted)
 
 
-def with_auxiliary(run: Any) -> Iterator[dict[str, Any]]:
+def with_auxiliary(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Hidden layers in common, and a head of its own for control; its returns alone."""
     update.MODES["shared"] = update.Mode(auxiliary)
     heads = update.heads_of
     update.heads_of = learner.heads_of = lambda kind, n: heads(kind, n) + (kind is auxiliary)
-    return islice(_shared(run), run.evaluations)
+    for found in islice(_shared(run, halted), run.evaluations):
+        yield found
+        if halted():
+            return
 
 
-def flax(run: Any) -> Iterator[dict[str, Any]]:
+def flax(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Other first weights."""
     learner.initial = flax_initial
-    return continuous.ours(replace(run, kind="one"))
+    return continuous.ours(replace(run, kind="one"), halted)
 
 
 continuous.WAYS |= {

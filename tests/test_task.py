@@ -89,6 +89,7 @@ def test_any_text_is_a_maze_or_one_sentence(text):
         ("dollars-and-euros", {"failure": 1.0}, "failure is 1.0"),
         ("gymnasium:NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
         ("gymnasium:Pendulum-v1", {"bins": "5,5,5"}, "leave bins and discretise out"),
+        ("gymnasium:Pendulum-v1", {"bins": "3"}, "leave bins and discretise out"),
     ],
 )
 def test_bad_tasks(name, options, message):

@@ -50,6 +50,14 @@ def test_a_seed_that_was_stopped_early_does_not_shorten_the_others():
     assert one[-1] == other[-1] == 10.0
 
 
+def test_runs_that_came_to_their_end_are_compared_by_themselves_too():
+    stopped = [{**made(kind, level, 2), "seeds": [5, 6, 7, 8, 9], "evaluations": 4} for kind, level in
+               (("beside", 4.0), ("sbx", 90.0))]  # fmt: skip
+    ended = [made("beside", 10.0), made("sbx", 8.0)]
+    assert held([*stopped, *ended]) == {"E-sbx": False, "E-100-sbx": True}
+    assert held(ended) == {"E-sbx": True}
+
+
 @pytest.mark.parametrize(("correlation", "bias", "holds"), [(0.9, -0.4, True), (0.7, 0.0, False), (0.9, 0.6, False)])
 def test_calibration_needs_both_and_leaves_small_terms_out(correlation, bias, holds):
     runs = [fitted(correlation, bias), made("shared", 10.0)]
@@ -110,6 +118,8 @@ def test_a_small_run_and_its_report(tmp_path, capsys):
         assert np.shape(found["returns"]) == (2, 2)
         assert sum(list(found["influence"][0].values())[:-1]) == pytest.approx(1.0)
         runs.append(found)
+    *_, halted = results(Run("Pendulum-v1", "beside", (0, 1), **short), lambda: True)
+    assert (halted["steps"], np.shape(halted["returns"]), "influence" in halted) == (48, (2, 1), True)
     (tmp_path / "study.json").write_text(json.dumps({"runs": runs}))
     assert (
         main(
@@ -133,6 +143,11 @@ def test_the_documents_say_what_the_runs_say():
 
 def test_bad_input_is_one_line(tmp_path, capsys):
     (tmp_path / "no.json").write_text("[]")
-    for arguments in (["--from", str(tmp_path / "no.json")], ["--from", "x", "--seeds", "3"], ["--rules", "hra"]):
+    for arguments, said in (
+        (["--from", str(tmp_path / "no.json")], "no.json' holds no runs: give a file"),
+        (["--from", str(tmp_path / "none.json")], "none.json': No such file or directory; give a file"),
+        (["--from", "x", "--seeds", "3"], "--seeds"), (["--rules", "hra"], "--rules"),
+    ):  # fmt: skip
         assert main(["reproduce", "continuous", *arguments, "--out", str(tmp_path / "o")]) == 2
-        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+        told = capsys.readouterr().err.strip()
+        assert (len(told.splitlines()), said in told, "Errno" in told) == (1, True, False), told

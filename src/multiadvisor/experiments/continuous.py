@@ -150,8 +150,17 @@ def _pushes(learner: Any, run: int) -> dict[str, float]:
     return {**found, "left of all pushing": float(np.mean(left))}
 
 
-def ours(run: Run) -> Iterator[dict[str, Any]]:
-    """The results so far, after each evaluation."""
+Halted = Callable[[], bool]
+"""Whether a run should end after the evaluation it has just made."""
+
+
+def never() -> bool:
+    """Runs come to their end."""
+    return False
+
+
+def ours(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
+    """The results so far, after each evaluation; at the end, or where it is halted, calibration and influence too."""
     from multiadvisor.continuous.calibration import calibrate
 
     task = task_of(run.environment)
@@ -160,6 +169,8 @@ def ours(run: Run) -> Iterator[dict[str, Any]]:
         learner.run((look + 1) * run.steps // run.evaluations - learner.turns)
         looks.append(_scores(learner, run.games, look, task.weights))
         yield {"steps": learner.turns, "returns": np.array(looks).T.tolist()}
+        if halted():
+            break
     found = {"steps": learner.turns, "returns": np.array(looks).T.tolist()}
     if run.kind != "one":
         with suppress(BadInput):  # games too short to look ahead
@@ -171,7 +182,7 @@ def ours(run: Run) -> Iterator[dict[str, Any]]:
     yield found
 
 
-def sbx(run: Run) -> Iterator[dict[str, Any]]:
+def sbx(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
     """SBX's soft actor-critic with the same figures; the seeds one after the other."""
     from sbx import SAC
 
@@ -189,6 +200,8 @@ def sbx(run: Run) -> Iterator[dict[str, Any]]:
             scores = [_one_game(env, model, 1_000_000 + 1_000 * look + game) for game in range(run.games)]
             looks[-1].append(float(np.mean(scores)))
             yield {"steps": int(model.num_timesteps), "returns": looks}
+            if halted():
+                return
 
 
 def _one_game(env: Any, model: Any, seed: int) -> float:
@@ -204,7 +217,7 @@ def _one_game(env: Any, model: Any, seed: int) -> float:
 _HEAVIER, _AFTER = 10.0, 20_000  # the control cost counts so many times more, and so many transitions follow
 
 
-def reweight(run: Run) -> Iterator[dict[str, Any]]:
+def reweight(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
     """After `steps` transitions the control cost counts ten times: three ways to go on, and from scratch beside them.
 
     Every way is seen by the new weights: the policy as it was, the critic of the actor kept, it begun anew from the
@@ -229,6 +242,8 @@ def reweight(run: Run) -> Iterator[dict[str, Any]]:
             learner.run(run.steps + after - learner.turns)
             found[f"{name}, after {after}"] = _scores(learner, run.games, after, heavier.weights)
             yield found
+            if halted():
+                return
 
 
 def _taken_up(run: Run, task: Task, saved: dict[str, Any], heavier: Task, anew: bool) -> Any:
@@ -238,18 +253,18 @@ def _taken_up(run: Run, task: Task, saved: dict[str, Any], heavier: Task, anew: 
     return learner
 
 
-WAYS: dict[str, Callable[[Run], Iterator[dict[str, Any]]]] = {
+WAYS: dict[str, Callable[[Run, Halted], Iterator[dict[str, Any]]]] = {
     "one": ours, "shared": ours, "beside": ours, "sbx": sbx, "reweight": reweight,
 }  # fmt: skip
 
 
-def results(run: Run) -> Iterator[dict[str, Any]]:
+def results(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
     """What a run has found so far, again and again, together with what it is."""
     if run.kind not in WAYS:
         raise BadInput(f"there is no kind of run {run.kind!r}: choose one of {', '.join(WAYS)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for found in WAYS[run.kind](run):
+        for found in WAYS[run.kind](run, halted):
             yield {**asdict(run), "seeds": list(run.seeds), **found, "of_steps": run.steps}
 
 

@@ -64,19 +64,33 @@ def late(found: Runs, environment: str, *kinds: str) -> list[np.ndarray] | None:
 
 
 def returns_found(found: Runs) -> list[Found]:
-    """What advisors cost: against SBX's plain critic, and in each design whose actor follows them."""
+    """What advisors cost: against SBX's plain critic, and in each design whose actor follows them.
+
+    Where some runs were stopped early, those that came to their end are compared once more, by themselves.
+    """
     told = []
     for environment in names(found):
-        against = late(found, environment, "beside", "sbx")
-        if against is not None:
-            claim = f"{environment}: advisors' returns are not below those of SBX."
-            told.append(Found.not_below(f"{environment}-sbx", claim, paired(*against)))
-        for kind, design in DESIGNS.items():
-            other = late(found, environment, kind, "beside")
-            if other is not None:
-                claim = f"{environment}: {design} costs nothing in return."
-                told.append(Found.not_below(f"{environment}-{kind}", claim, paired(*other)))
+        for part, which, runs in _parts(found, environment):
+            against = late(runs, environment, "beside", "sbx")
+            if against is not None:
+                claim = f"{environment}{which}: advisors' returns are not below those of SBX."
+                told.append(Found.not_below(f"{environment}{part}-sbx", claim, paired(*against)))
+            for kind, design in DESIGNS.items():
+                other = late(runs, environment, kind, "beside")
+                if other is not None:
+                    claim = f"{environment}{which}: {design} costs nothing in return."
+                    told.append(Found.not_below(f"{environment}{part}-{kind}", claim, paired(*other)))
     return told
+
+
+def _parts(found: Runs, environment: str) -> list[tuple[str, str, Runs]]:
+    """All runs of an environment, and where not all came to their end, those that did: names, words and runs."""
+    runs = [one for one in found if one["environment"] == environment and "returns" in one]
+    ended = [one for one in runs if all(len(scores) == one["evaluations"] for scores in one["returns"])]
+    parts: list[tuple[str, str, Runs]] = [("", "", runs)]
+    for steps in sorted({one["of_steps"] for one in ended}) if len(ended) < len(runs) else ():
+        parts.append((f"-{steps}", f", {steps:,} transitions", [one for one in ended if one["of_steps"] == steps]))
+    return parts
 
 
 def names(found: Runs) -> list[str]:
@@ -233,8 +247,14 @@ def given_runs(path: Path) -> list[dict[str, Any]]:
         found = strict_json(path.read_bytes())
         runs = found["runs"]
         assert all(isinstance(one["environment"], str) and isinstance(one["kind"], str) for one in runs)
-    except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        raise BadInput(f"{str(path)!r} holds no runs of benchmarks/continuous_study.py: {error}") from None
+    except OSError as error:
+        raise BadInput(
+            f"cannot read {str(path)!r}: {error.strerror}; give a file that benchmarks/continuous_study.py has written"
+        ) from None
+    except (ValueError, KeyError, TypeError, AssertionError):
+        raise BadInput(
+            f"{str(path)!r} holds no runs: give a file that benchmarks/continuous_study.py has written"
+        ) from None
     return list(runs)
 
 

@@ -28,6 +28,10 @@ from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, nu
 _LONGEST_STATE = 1 << 20  # characters of JSON; an image of 84 x 84 in colour has 40,000
 _LONGEST_LINE = _LONGEST_STATE + 100
 
+CONTINUOUS = (
+    "tables are learned with a finite choice of actions, and these are continuous: leave bins and discretise out"
+)
+
 
 class Bins:
     """A discretiser for real-valued observations: equal bins between low and high in each component.
@@ -179,10 +183,7 @@ class Adapter:
         self.refusal: BadInput | None = None  # why there can be no table; a network may still see it
         try:
             if self.box is not None:
-                raise _NoTable(
-                    "tables are learned with a finite choice of actions, and these are continuous: leave bins and "
-                    "discretise out"
-                )
+                raise _NoTable(CONTINUOUS)
             if self.vector:
                 raise _NoTable("tables are learned in single games, and this is a vector environment: give deep=")
             self._whole = self._whole_observation(env.observation_space, discretise)

@@ -21,7 +21,7 @@ from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.extras import lacking, missing
 from multiadvisor.settings import whole_number
 from multiadvisor.task import REST, Focus, Task, check_foci
-from multiadvisor.worlds.adapter import Adapter, Bins
+from multiadvisor.worlds.adapter import CONTINUOUS, Adapter, Bins
 from multiadvisor.worlds.components import component_names, reward_components
 from multiadvisor.worlds.info import first_info, found_foci, key_of, term
 from multiadvisor.worlds.names import action_names, observation_names, with_action_names
@@ -378,7 +378,7 @@ def task_from_gymnasium(
         if bins is not None and discretise is not None:
             raise BadInput("the task has bins and discretise= as well: give one of them")
         if bins is not None:
-            discretise = bins if isinstance(bins, Bins) else Bins.parse(str(bins), env.observation_space)
+            discretise = _bins(bins, env)
     elif options:
         raise BadInput(f"option {next(iter(options))!r} is for an environment given by its name: make this one with it")
     told = _given_foci(env, given, rest)
@@ -405,6 +405,15 @@ def task_from_gymnasium(
             "foci": [{**_focus_data(focus, known=True), "weight": None} for focus in told],
         },
     )  # fmt: skip
+
+
+def _bins(bins: Any, env: Any) -> Bins:
+    """As they were given; where no bins would do, that is said before anything of these."""
+    from gymnasium import spaces
+
+    if isinstance(env.action_space, spaces.Box):
+        raise BadInput(CONTINUOUS)
+    return bins if isinstance(bins, Bins) else Bins.parse(str(bins), env.observation_space)
 
 
 def _component_foci(env: Any, identifier: str, components: Any) -> list[Focus]:
