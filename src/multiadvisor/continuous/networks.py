@@ -60,9 +60,24 @@ def means(actor: Layers, observation: Array) -> Array:
 
 
 def explored(actor: Layers, observation: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """The actor's choice with noise [..., samples, d] from a standard normal distribution; NumPy."""
-    mean, log_std = np.split(forward(actor, observation), 2, axis=-1)
-    return np.tanh(mean + np.exp(log_std.clip(*LOG_STD)) * noise)
+    """The actor's choice with noise [..., samples, d] from a standard normal distribution; NumPy.
+
+    A single sample costs its calls, not its arithmetic: so there are few of them.
+    """
+    x = observation
+    for weight, bias in actor[:-1]:
+        x = x @ weight
+        x += bias[..., None, :]
+        np.maximum(x, 0, out=x)
+    weight, bias = actor[-1]
+    x = x @ weight.swapaxes(-1, -2)
+    x += bias[..., None, :]
+    d = noise.shape[-1]
+    deviation = np.maximum(x[..., d:], LOG_STD[0])
+    np.exp(np.minimum(deviation, LOG_STD[1], out=deviation), out=deviation)
+    deviation *= noise
+    deviation += x[..., :d]
+    return np.tanh(deviation, out=deviation)
 
 
 def sampled(actor: Layers, observation: Array, noise: Array) -> tuple[Array, Array]:

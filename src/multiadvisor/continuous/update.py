@@ -122,7 +122,7 @@ def targets(twins: Twins, heads: Heads, observation: Array, action: Array, bonus
 def critic_loss(twins: Twins, heads: Heads, observation: Array, action: Array, wanted: Array) -> Array:
     """Half the squared error, summed over heads and twins."""
     errors = [(forward(twin, critic_input(observation, action)) - wanted) * heads.active for twin in twins]
-    return sum(0.5 * jnp.square(error).sum(axis=1).mean() for error in errors)
+    return sum(0.5 * jnp.vdot(error, error) for error in errors) / wanted.shape[0]
 
 
 def actor_loss(
