@@ -197,6 +197,17 @@ def _panel(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, 
     return plots.bands(curves, across, words, axis)
 
 
+def _drawn(found: Runs, environment: str) -> Runs:
+    """The longest runs that came to their end, if they are of all kinds; else all runs."""
+
+    def kinds(runs: Runs) -> set[str]:
+        return {one["kind"] for one in runs if one["kind"] in COLOURS}
+
+    *_, (_, _, longest) = parts = _parts(found, environment)
+    whole = parts[0][2]
+    return longest if kinds(longest) == kinds(whole) else whole
+
+
 _ACROSS = 3  # panels in a row
 
 
@@ -206,7 +217,8 @@ def draw(found: Runs) -> Any:
 
     panels = []
     for environment in names(found):
-        seen = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(found, environment, kind))}
+        told = _drawn(found, environment)
+        seen = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(told, environment, kind))}
         if seen:
             end = min(steps[-1] for runs in seen.values() for steps, _ in runs)
             across = np.unique(np.concatenate([steps[steps <= end] for runs in seen.values() for steps, _ in runs]))
