@@ -4,6 +4,7 @@ import numpy as np
 
 from multiadvisor.continuous.memory import Columns, Memory
 from multiadvisor.continuous.networks import explored, forward, initial, means, sampled, slopes
+from multiadvisor.continuous.packing import layout_of
 from multiadvisor.continuous.update import Task, decomposed, plain, targets
 from multiadvisor.deep.backend import jax, jnp
 
@@ -84,3 +85,21 @@ def test_rows_have_everything_in_its_place_and_a_ring_keeps_the_newest():
         memory.add(np.full((1, 2, COLUMNS.width), k, np.float32))
     assert (memory.seen, memory.filled) == (6, 4)
     assert memory.rows(np.array([[0, 1, 2, 3]]))[0, :, 0].tolist() == [2, 2, 1, 1]
+
+
+def test_a_packed_state_is_unpacked_as_it_was():
+    for axes in (0, 1):
+        front = (2,) * axes
+        tree = {
+            "weight": DRAW.normal(size=(*front, 3, 4)),
+            "bias": DRAW.normal(size=(*front, 4)),
+            "count": np.zeros(front),
+        }
+        tree = {name: leaf.astype(np.int32 if name == "count" else np.float32) + 7 for name, leaf in tree.items()}
+        tree["long"] = np.ones((*front, 2_000), np.float32)
+        layout = layout_of(tree, axes)
+        packed = layout.pack(tree, axes)
+        assert (len(packed.large), packed.small.shape, packed.counts.shape) == (2, (*front, 4), (*front, 1))
+        again = layout.unpack(packed)
+        assert all((again[name] == leaf).all() and again[name].dtype == leaf.dtype for name, leaf in tree.items())
+        assert layout_of(again, axes) is layout  # or every agent would be compiled for

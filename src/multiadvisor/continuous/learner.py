@@ -15,6 +15,7 @@ import numpy as np
 from multiadvisor.committee import Voices, voices_of
 from multiadvisor.continuous.memory import Columns, Memory
 from multiadvisor.continuous.networks import Layers, explored, forward, initial, means, slopes
+from multiadvisor.continuous.packing import Layout, Packed, layout_of
 from multiadvisor.continuous.update import MODES, Beside, State, Twins, decomposed, heads_of, program
 from multiadvisor.continuous.update import Task as Weighed
 from multiadvisor.deep.backend import jax, jnp
@@ -42,6 +43,25 @@ class Judged(NamedTuple):
     entropy: np.ndarray  # [k] of the entropy to come; 0 where no critic tells it apart
     control: np.ndarray  # [k] what the actor follows
     slopes: np.ndarray  # [m, d] of the weighted values at the first action, each number of an action from -1 to 1
+
+
+class Kept:
+    """A state between updates: packed, and unpacked where somebody asks."""
+
+    def __init__(self, tree: Any, axes: int) -> None:
+        self.layout: Layout = layout_of(tree, axes)
+        self.packed: Packed = self.layout.pack(tree, axes)
+        self._read: tuple[Any, Any] = (None, None)  # the packed one that was unpacked last, and what it was
+
+    def tree(self) -> Any:
+        """All of it, as NumPy arrays; copies, as the memory is given away at the next update."""
+        if self._read[0] is not self.packed:
+            self._read = self.packed, self.layout.unpack(jax.tree.map(np.array, self.packed))
+        return self._read[1]
+
+    def first(self, count: int) -> list[Any]:
+        """So many arrays; of these the small ones are copies."""
+        return self.layout.leaves(self.packed._replace(small=np.array(self.packed.small)), count)
 
 
 class ContinuousLearner(Staged):
@@ -72,8 +92,9 @@ class ContinuousLearner(Staged):
         self._scale = np.float32(sight.scale)
         self._program = program(replace(own, critics=self.critics), self.columns, runs)
         actor, critic, beside = self._networks()
-        self.state: State = self._program.start(actor, critic)
-        self.beside: Beside | None = self._program.start_beside(beside) if beside else None
+        self._axes = int(runs > 1)  # in front of each array of a state
+        self._state, self._beside = Kept(self._program.start(actor, critic), self._axes), None
+        self.beside = self._program.start_beside(beside) if beside else None
         self.weighed = self._weigh(task)
         self.memory = Memory(self.columns, runs, own.replay)
         self.updates = 0
@@ -160,10 +181,29 @@ class ContinuousLearner(Staged):
         mode = MODES[self.critics]
         return decomposed in (mode.control, mode.beside)
 
+    @property
+    def state(self) -> State:
+        """Actor, critics and what their update needs, as NumPy arrays."""
+        return self._state.tree()
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = Kept(state, self._axes)
+
+    @property
+    def beside(self) -> Beside | None:
+        """The critic beside, where there is one."""
+        return self._beside.tree() if self._beside else None
+
+    @beside.setter
+    def beside(self, beside: Beside | None) -> None:
+        self._beside: Kept | None = Kept(beside, self._axes) if beside else None
+
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
         alone = None if len(self.seeds) == 1 else ...  # an axis for the only run
-        self.actor: Layers = tuple((np.array(w)[alone], np.array(b)[alone]) for w, b in self.state.actor.networks)
+        leaves = self._state.first(2 * (1 + len(self.own.hidden)))  # weights and biases by turns
+        self.actor: Layers = tuple((np.array(leaves[k])[alone], leaves[k + 1][alone]) for k in range(0, len(leaves), 2))
 
     def _own(self, networks: Any, run: int = 0) -> Any:
         """One run's networks, as NumPy arrays."""
@@ -348,7 +388,8 @@ class ContinuousLearner(Staged):
         if len(self.seeds) == 1:
             rows, drawn = rows[0], drawn[0]
         rates = np.array(self.own.rates(self.updates), np.float32)
-        self.state, loss = self._program.update(self.state, self.weighed, rows, drawn, rates)
+        kept = self._state
+        kept.packed, loss = self._program.update(kept.layout, kept.packed, self.weighed, rows, drawn, rates)
         losses = [loss, *self._value(rows, drawn, rates)]
         self._loss = losses[0], count
         self.updates += count
@@ -361,14 +402,17 @@ class ContinuousLearner(Staged):
 
     def _value(self, rows: np.ndarray, drawn: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
-        if self.beside is None:
+        kept, state = self._beside, self._state
+        if kept is None:
             return []
         due = np.flatnonzero((self.updates + np.arange(self.own.updates_at_once)) % self.own.beside_every == 0)
         if not len(due):
             return []
         axis = 0 if len(self.seeds) == 1 else 1
         parts = (np.take(rows, due, axis=axis), np.take(drawn, due, axis=axis), rates[due])
-        self.beside, loss = self._program.value(self.beside, self.state, self.weighed, *parts)
+        kept.packed, loss = self._program.value(
+            state.layout, kept.layout, state.packed, kept.packed, self.weighed, *parts
+        )
         return [loss]
 
     # ---- games that somebody else plays ------------------------------------------------------------------------------

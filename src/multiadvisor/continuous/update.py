@@ -15,6 +15,7 @@ import numpy as np
 
 from multiadvisor.continuous.memory import Columns
 from multiadvisor.continuous.networks import Layers, critic_input, forward, sampled
+from multiadvisor.continuous.packing import Layout, Packed
 from multiadvisor.deep.backend import jax, jnp, optax
 from multiadvisor.settings import ContinuousSettings
 
@@ -149,11 +150,11 @@ class Program(NamedTuple):
 
     start: Callable[[Layers, Twins], State]
     """The state of fresh networks."""
-    update: Callable[[State, Task, Array, Array, Array], tuple[State, Array]]
-    """K updates with rows [K, B, W], noise [K, 2, B, d] and learning rates [K], and their losses summed."""
+    update: Callable[[Layout, Packed, Task, Array, Array, Array], tuple[Packed, Array]]
+    """K updates of a packed State with rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
     start_beside: Callable[[Twins], Beside]
-    value: Callable[[Beside, State, Task, Array, Array, Array], tuple[Beside, Array]]
-    """The same for the critic beside, of the actor as it is now."""
+    value: Callable[[Layout, Layout, Packed, Packed, Task, Array, Array, Array], tuple[Packed, Array]]
+    """The same for the critic beside (the second of each), of the actor as it is now (the first of each)."""
 
 
 def program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
@@ -241,7 +242,21 @@ def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Progr
     def start_beside(critic: Twins) -> Beside:
         return Beside(fresh(critic), copied(critic))
 
-    if runs > 1:
-        update = jax.vmap(update, in_axes=(0, None, 0, 0, None))
-        value = jax.vmap(value, in_axes=(0, 0, None, 0, 0, None))
-    return Program(start, jax.jit(update, donate_argnums=0), start_beside, jax.jit(value, donate_argnums=0))
+    def packed_update(layout: Layout, packed: Packed, *rest: Any) -> tuple[Packed, Array]:
+        def inside(packed: Packed, *rest: Any) -> tuple[Packed, Array]:
+            state, loss = update(layout.unpack(packed), *rest)
+            return layout.pack(state), loss
+
+        return (jax.vmap(inside, in_axes=(0, None, 0, 0, None)) if runs > 1 else inside)(packed, *rest)
+
+    def packed_value(of: Layout, layout: Layout, state: Packed, packed: Packed, *rest: Any) -> tuple[Packed, Array]:
+        def inside(state: Packed, packed: Packed, *rest: Any) -> tuple[Packed, Array]:
+            beside, loss = value(layout.unpack(packed), of.unpack(state), *rest)
+            return layout.pack(beside), loss
+
+        return (jax.vmap(inside, in_axes=(0, 0, None, 0, 0, None)) if runs > 1 else inside)(state, packed, *rest)
+
+    return Program(
+        start, jax.jit(packed_update, static_argnums=0, donate_argnums=1), start_beside,
+        jax.jit(packed_value, static_argnums=(0, 1), donate_argnums=3),
+    )  # fmt: skip
