@@ -36,6 +36,17 @@ def nothing_is_said_of_compiling():
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The tests of a file stay on one worker of pytest-xdist, where what they share is made and compiled once.
+
+    The programs of the documents share nothing.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and item.path.name != "test_documents.py":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
 def browser_path() -> str | None:
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return os.environ.get("CHROMIUM") or next((found for name in names if (found := shutil.which(name))), None)
