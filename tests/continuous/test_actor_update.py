@@ -95,7 +95,7 @@ def test_a_packed_state_is_unpacked_as_it_was():
             "bias": DRAW.normal(size=(*front, 4)),
             "count": np.zeros(front),
         }
-        tree = {name: leaf.astype(np.int32 if name == "count" else np.float32) + 7 for name, leaf in tree.items()}
+        tree = {name: np.asarray(7 * leaf, np.int32 if name == "count" else np.float32) for name, leaf in tree.items()}
         tree["long"] = np.ones((*front, 2_000), np.float32)
         layout = layout_of(tree, axes)
         packed = layout.pack(tree, axes)

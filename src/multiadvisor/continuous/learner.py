@@ -93,7 +93,8 @@ class ContinuousLearner(Staged):
         self._program = program(replace(own, critics=self.critics), self.columns, runs)
         actor, critic, beside = self._networks()
         self._axes = int(runs > 1)  # in front of each array of a state
-        self._state, self._beside = Kept(self._program.start(actor, critic), self._axes), None
+        self._state = Kept(self._program.start(actor, critic), self._axes)
+        self._beside: Kept | None = None
         self.beside = self._program.start_beside(beside) if beside else None
         self.weighed = self._weigh(task)
         self.memory = Memory(self.columns, runs, own.replay)
@@ -197,7 +198,7 @@ class ContinuousLearner(Staged):
 
     @beside.setter
     def beside(self, beside: Beside | None) -> None:
-        self._beside: Kept | None = Kept(beside, self._axes) if beside else None
+        self._beside = Kept(beside, self._axes) if beside else None
 
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""

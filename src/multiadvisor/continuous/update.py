@@ -151,7 +151,7 @@ class Program(NamedTuple):
     start: Callable[[Layers, Twins], State]
     """The state of fresh networks."""
     update: Callable[[Layout, Packed, Task, Array, Array, Array], tuple[Packed, Array]]
-    """K updates of a packed State with rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
+    """K updates of a packed State: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
     start_beside: Callable[[Twins], Beside]
     value: Callable[[Layout, Layout, Packed, Packed, Task, Array, Array, Array], tuple[Packed, Array]]
     """The same for the critic beside (the second of each), of the actor as it is now (the first of each)."""
