@@ -20,7 +20,7 @@ LAYERS = [
     {"draws"},
     {"plannings", "aggregations", "mappings", "schedules"},
     {"committee", "settings"},
-    {"task", "learner"},
+    {"aims", "task", "learner"},
     {"worlds"},
     {"tabular"},
     {"deep", "continuous"},

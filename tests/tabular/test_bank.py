@@ -11,7 +11,7 @@ import pytest
 import multiadvisor as mad
 from multiadvisor.errors import BadInput
 from multiadvisor.tabular import bank
-from multiadvisor.task import FRONTIER, Aims, Goals
+from multiadvisor.aims import FRONTIER, Aims, Goals
 
 LENGTH = 7
 

@@ -18,7 +18,7 @@ from multiadvisor.experiments import ms_pacman_report as report
 from multiadvisor.runs.pictures import Painting
 from multiadvisor.runs.png import pixels
 from multiadvisor.runs.trace import record
-from multiadvisor.task import FRONTIER, Look
+from multiadvisor.aims import FRONTIER, Look
 from multiadvisor.worlds.atari import ms_pacman, picture, ram
 
 
@@ -65,7 +65,12 @@ def test_the_states_of_a_ghost():
 def look(met=(), turns=0):
     known = np.zeros(ms_pacman.N, bool)
     known[list(met)] = True
-    return Look(known, turns, lambda states, places: np.zeros((len(states), len(places))))
+    return Look(
+        known,
+        turns,
+        lambda states, places: np.zeros((len(states), len(places))),
+        lambda states: np.zeros((len(states), ram.CELLS)),
+    )
 
 
 def test_who_points_where():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aims import FRONTIER, REFUGE, Aims, Look
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use
 from multiadvisor.errors import BadInput
@@ -15,7 +16,7 @@ from multiadvisor.learner import Consulted, Exploration, Played
 from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
-from multiadvisor.task import FRONTIER, Aims, Focus, Look, Task, Transition
+from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stretch import Stretch
 
 UNIFORM, GREEDY = "uniform", "greedy"
@@ -41,6 +42,15 @@ class Step(NamedTuple):
     over: bool
 
 
+class Heard(NamedTuple):
+    """Those who speak in one state."""
+
+    advisors: np.ndarray  # [m]
+    advice: np.ndarray  # [m, A]
+    weights: np.ndarray  # [m] with their voices
+    places: np.ndarray  # [m] they point at
+
+
 class BankLearner:
     """Learns a bank of general value functions, and plays by the advisors that point at them."""
 
@@ -64,7 +74,6 @@ class BankLearner:
         self.kinds = list(dict.fromkeys(kinds))  # [tables] planning and gamma
         self.table_of = np.array([self.kinds.index(kind) for kind in kinds], np.int64)  # [n]
         self._worth = next((k for k, (planning, _) in enumerate(self.kinds) if KINDS[planning] == ""), 0)
-        self._afraid = np.flatnonzero(self.weights < 0)
         self.rooms: list[bank.Room | None] = [None] * self.goals.rooms
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
@@ -108,27 +117,40 @@ class BankLearner:
         if room is None:
             goals = self.goals
             room = self.rooms[number] = bank.Room(
-                goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n
+                goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n, goals.heading
             )
         return room
 
-    def _heard(self, observation: Any, exploring: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Who speaks [m], what they say [m, A] and their weights [m] with their voices."""
+    def _heard(self, observation: Any, exploring: bool) -> Heard:
+        """Who speaks, what they say, with what weights, and of which places."""
         goals = self.goals
         room = self.rooms[goals.room(observation)]
         state = -1 if room is None else int(room.number[goals.local(observation)])
         if room is None or state < 0:
-            return np.zeros(0, np.int64), np.zeros((0, len(self.task.actions))), np.zeros(0)
-        aims = self._aims(room, observation, exploring)
+            nobody = np.zeros(0, np.int64)
+            return Heard(nobody, np.zeros((0, len(self.task.actions))), np.zeros(0), nobody)
+        look = self._look(room, exploring)
+        aims = goals.aim(observation, look)
         column = np.where(aims.place >= 0, room.column[aims.place], np.where(aims.place == FRONTIER, 0, -1))
-        heard = np.flatnonzero((column >= 0) & (aims.voice != 0.0))
+        safe = aims.place == REFUGE
+        heard = np.flatnonzero(((column >= 0) | safe) & (aims.voice != 0.0))
         advice = np.empty((len(heard), len(self.task.actions)))
         for k, table in enumerate(room.tables):
             members = self.table_of[heard] == k
             advice[members] = table.q[state][:, column[heard[members]]].T
-        return heard, advice, self.weights[heard] * aims.voice[heard]
+        if safe.any():
+            advice[safe[heard]] = self._safety(room, state, observation, look)
+        return Heard(heard, advice, self.weights[heard] * aims.voice[heard], aims.place[heard])
 
-    def _aims(self, room: bank.Room, observation: Any, exploring: bool) -> Aims:
+    def _safety(self, room: bank.Room, state: int, observation: Any, look: Look) -> np.ndarray:
+        """What a refuge is worth in a state [A]: the share of the turns ahead that each action is sure of."""
+        goals = self.goals
+        if goals.peril is None:
+            raise BadInput(f"an advisor of task {self.task.name!r} points at a refuge: give Goals(peril=...)")
+        return room.safety(state, goals.ahead, goals.peril(observation, look))
+
+    def _look(self, room: bank.Room, exploring: bool) -> Look:
+        """What is known in a room."""
         table = room.tables[self._worth]
 
         def worth(local: Any, places: Any) -> np.ndarray:
@@ -136,23 +158,31 @@ class BankLearner:
             found = table.v[state[:, None], column[None, :]]
             return np.where((state[:, None] >= 0) & (column[None, :] >= 0), found, 0.0)
 
-        return self.goals.aim(observation, Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth))
+        def steps(local: Any) -> np.ndarray:
+            return np.array([room.steps(one) for one in np.asarray(local).tolist()])
+
+        return Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth, steps)
 
     def _choose(self, observation: Any, word: int, epsilon: float, exploring: bool) -> tuple[int, int]:
         """The action that is taken and the greedy one, by 64 random bits: high ones explore, low ones choose."""
-        advisors, advice, weights = self._heard(observation, exploring)
+        heard = self._heard(observation, exploring)
+        advisors, advice, weights, _ = heard
         total = self.voices.prefer(advice, weights, advisors) if len(advisors) else np.zeros(len(self.task.actions))
         greedy = _greedy(total.tolist(), word & _LOW)
-        if epsilon * (1 << 32) > word >> 32:
-            afraid = weights < 0
-            if not (afraid.any() and advice[afraid].max() > self.goals.wary):
-                return (word & _LOW) * len(self.task.actions) >> 32, greedy
+        if epsilon * (1 << 32) > word >> 32 and not self._wary(heard):
+            return (word & _LOW) * len(self.task.actions) >> 32, greedy
         return greedy, greedy
+
+    def _wary(self, heard: Heard) -> bool:
+        """Whether nothing may be tried, for those who are afraid."""
+        afraid, safe, wary = heard.weights < 0, heard.places == REFUGE, self.goals.wary
+        feared = afraid.any() and heard.advice[afraid].max() > wary
+        return bool(feared or (safe.any() and heard.advice[safe].min() < 1.0 - wary))
 
     def consult(self, state: Any) -> Consulted:
         """The speaking advisors' advice in one state; their weights are those with their voices."""
-        advisors, advice, weights = self._heard(np.asarray(state), False)
-        return Consulted(tuple(self.task.names[j] for j in advisors), advice, weights, advisors)
+        heard = self._heard(np.asarray(state), False)
+        return Consulted(tuple(self.task.names[j] for j in heard.advisors), *heard[1:3], heard.advisors)
 
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
@@ -243,7 +273,7 @@ class BankLearner:
         if terminated or goals.room(after) != goals.room(before) or goals.cut(before, after):
             return
         following = room.state(goals.local(after))
-        bank.count_follower(state, action, following, room.model)
+        room.follow(state, action, following)
         for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
             bank.learn(state, action, room.goals, _kind(planning), gamma, room.model, table)
 
@@ -318,13 +348,9 @@ class BankLearner:
                     length += 1
         raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {length} turns, counted from 0")
 
-    def pointing(self, observation: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Who speaks in one state [m], what they say [m, A], their weights [m] and the places they point at [m]."""
-        advisors, advice, weights = self._heard(observation, False)
-        room = self.rooms[self.goals.room(observation)]
-        if room is None or not len(advisors):
-            return advisors, advice, weights, advisors
-        return advisors, advice, weights, self._aims(room, observation, False).place[advisors]
+    def pointing(self, observation: Any) -> Heard:
+        """Who speaks in one state, what they say, their weights and the places they point at."""
+        return self._heard(observation, False)
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:
@@ -369,7 +395,7 @@ class BankLearner:
 
     def _restored(self, tensors: Arrays, prefix: str) -> bank.Room:
         goals, actions = self.goals, len(self.task.actions)
-        room = bank.Room(goals.states, goals.place, actions, len(self.kinds), self.task.n)
+        room = bank.Room(goals.states, goals.place, actions, len(self.kinds), self.task.n, goals.heading)
         met = whole(tensors, f"{prefix}met", (None,), 0, goals.states)
         require(len(set(met.tolist())) == len(met) > 0, f"{prefix}met")
         for local in met.tolist():

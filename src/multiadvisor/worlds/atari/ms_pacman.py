@@ -12,22 +12,28 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.aims import FRONTIER, REFUGE, Aims, Goals, Look, Peril
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.task import FRONTIER, Aims, Focus, Goals, Look, Task
+from multiadvisor.task import Focus, Task
 from multiadvisor.worlds.adapter import Adapter
 from multiadvisor.worlds.atari import ram
 from multiadvisor.worlds.atari.game import ACTIONS, MsPacman
 from multiadvisor.worlds.atari.picture import mark
 
-PELLETS, PILLS, FRUIT, EDIBLE, GHOSTS, UNSEEN = GROUPS = ("pellets", "pills", "fruit", "edible", "ghosts", "frontier")
-WEIGHTS = {PELLETS: 10.0, PILLS: 50.0, FRUIT: 1.0, EDIBLE: 1000.0, GHOSTS: -10.0, UNSEEN: 10.0}
+PELLETS, PILLS, FRUIT, EDIBLE, GHOSTS, UNSEEN, SAFE = GROUPS = (
+    "pellets", "pills", "fruit", "edible", "ghosts", "frontier", "refuge",
+)  # fmt: skip
+WEIGHTS = {PELLETS: 10.0, PILLS: 50.0, FRUIT: 1.0, EDIBLE: 1000.0, GHOSTS: -3.0, UNSEEN: 10.0, SAFE: 10.0}
 AT = {
     PELLETS: slice(0, 252), PILLS: slice(252, 256), FRUIT: slice(256, 257), EDIBLE: slice(257, 261),
-    GHOSTS: slice(261, 265), UNSEEN: slice(265, 266),
+    GHOSTS: slice(261, 265), UNSEEN: slice(265, 266), SAFE: slice(266, 267),
 }  # fmt: skip
-N = 266
+N = 267
 LATE = 2  # the timer of edible ghosts at which they are feared again
-PLACE = np.arange(ram.CELLS * ram.DIRECTIONS) // ram.DIRECTIONS  # [states] the cell of a local state
+PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS)  # [states] of a local state
+# Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; it catches her from this many turns away; and
+# the turns in which the timer of edible ghosts goes down by one.
+HUNTS, FLEES, REACH, TICK = 0.86, 0.53, 3.0, 1.0
 
 
 def local_state(seen: np.ndarray) -> int:
@@ -36,15 +42,16 @@ def local_state(seen: np.ndarray) -> int:
 
 
 def foci() -> tuple[Focus, ...]:
-    """The advisors [266], in the order of `AT`. Those who are afraid of a ghost plan in a way of their own."""
+    """The advisors [267], in the order of `AT`. Those who are afraid of a ghost plan in a way of their own."""
     names = {
         PELLETS: [f"pellet {row + 1}.{column + 1}" for row in range(ram.PELLET_ROWS)
                   for column in range(ram.PELLET_COLUMNS)],
         PILLS: [f"pill {where}" for where in ram.PILL_PLACES], FRUIT: ["fruit"],
         EDIBLE: [f"edible ghost {k + 1}" for k in range(ram.GHOSTS)],
-        GHOSTS: [f"ghost {k + 1}" for k in range(ram.GHOSTS)], UNSEEN: ["frontier"],
+        GHOSTS: [f"ghost {k + 1}" for k in range(ram.GHOSTS)], UNSEEN: ["frontier"], SAFE: ["refuge"],
     }  # fmt: skip
-    own: dict[str, Any] = {GHOSTS: {"planning": "egocentric", "gamma": 0.7, "aggregation": "sum"}}
+    alone = {"planning": "egocentric", "gamma": 0.7, "aggregation": "sum"}
+    own: dict[str, Any] = {GHOSTS: alone, SAFE: alone}
     return tuple(
         Focus(name, state=local_state, weight=WEIGHTS[group], group=group, **own.get(group, {}))
         for group in GROUPS
@@ -81,11 +88,35 @@ def aim(explore: int, spare: bool, seen: np.ndarray, look: Look) -> Aims:
     place[AT[EDIBLE]] = np.where(edible, ghosts, -1)
     place[AT[GHOSTS]] = np.where((state != ram.AWAY) & ~edible, ghosts, -1)
     place[AT[UNSEEN]] = FRONTIER if look.turns < explore else -1
+    place[AT[SAFE]] = REFUGE if (state != ram.AWAY).any() else -1
     return Aims(place, voice)
 
 
+def peril(seen: np.ndarray, look: Look) -> Peril:
+    """When the ghosts can be in each cell at the earliest, if they never turn back; pills are havens.
+
+    Those that can be eaten go more slowly until their time is over, and may turn back as that begins.
+    """
+    closed, haven = np.full(ram.CELLS, np.inf), np.zeros(ram.CELLS, bool)
+    left = TICK * float(seen[ram.TIMER])
+    for cell, heading, state in zip(
+        seen[ram.GHOST_CELL], seen[ram.GHOST_DIRECTION], seen[ram.GHOST_STATE], strict=True
+    ):
+        first = int(cell) * ram.DIRECTIONS
+        if state == ram.HUNTING:
+            turns = look.steps([first + int(heading)])[0] / HUNTS
+        elif state == ram.EDIBLE:
+            steps = look.steps(first + np.arange(ram.DIRECTIONS)).min(axis=0)
+            turns = left + np.maximum(steps - FLEES * left, 0.0) / HUNTS
+        else:
+            continue
+        np.minimum(closed, turns - REACH, out=closed)
+    haven[ram.PILL_CELL[seen[ram.PILL] == 1]] = True
+    return Peril(closed, haven)
+
+
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
-    """Who reached what in a turn [266]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
+    """Who reached what in a turn [267]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
     out = np.zeros(N)
     alive = before[ram.LIVES] <= after[ram.LIVES]
     if before[ram.MAZE] != after[ram.MAZE] or (alive and reward == 0):
@@ -121,7 +152,7 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life,
-        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label,
+        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING, peril=peril,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
