@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from multiadvisor.aims import FRONTIER, Aims, Goals
 from multiadvisor.errors import BadInput
 from multiadvisor.tabular import bank
-from multiadvisor.aims import FRONTIER, Aims, Goals
 
 LENGTH = 7
 

@@ -11,6 +11,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import bank_of
+from multiadvisor.aims import FRONTIER, Look
 from multiadvisor.cli import main
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import ms_pacman as study
@@ -18,7 +19,6 @@ from multiadvisor.experiments import ms_pacman_report as report
 from multiadvisor.runs.pictures import Painting
 from multiadvisor.runs.png import pixels
 from multiadvisor.runs.trace import record
-from multiadvisor.aims import FRONTIER, Look
 from multiadvisor.worlds.atari import ms_pacman, picture, ram
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
-from multiadvisor.aims import FRONTIER, REFUGE, Aims, Look
+from multiadvisor.aims import FRONTIER, REFUGE, Look
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use
 from multiadvisor.errors import BadInput
@@ -327,14 +327,18 @@ class BankLearner:
         played = Played(
             np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, self.task.n))
         )
+        for step in self.played(games, seed):
+            played.score[step.game] += step.reward
+            played.turns[step.game] += 1
+            played.returns[step.game] += self.goals.paid(step.before, step.after, step.reward)
+            played.finished[step.game] = int(step.terminated)
+        return played
+
+    def played(self, games: int, seed: int) -> Iterator[Step]:
+        """`play`, with the environment to itself; the run goes on afterwards as if nothing had happened."""
         with self._stage as stage:
             stage.user = None
-            for step in self.play(games, seed):
-                played.score[step.game] += step.reward
-                played.turns[step.game] += 1
-                played.returns[step.game] += self.goals.paid(step.before, step.after, step.reward)
-                played.finished[step.game] = int(step.terminated)
-        return played
+            yield from self.play(games, seed)
 
     def state_at(self, seed: int, game: int, turn: int) -> Step:
         """One turn of the games that `evaluate` plays with this seed."""

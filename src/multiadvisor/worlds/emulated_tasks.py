@@ -16,12 +16,12 @@ MS_PACMAN: dict[str, Any] = {
 
 @register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman", usual=MS_PACMAN)
 def ms_pacman(
-    without: str = "", spare: bool = False, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
+    without: str = "", spare: bool = True, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
     sticky: float = 0.25, limit: int = 27_000,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
 
-    without: a group that is left out.
+    without: a group that is left out, or several with commas between them.
     spare: leave power pills where they are while there are ghosts to be eaten.
     explore: turns in a maze in which the frontier of what was never tried is heard.
     sweeps: how often all that was observed is replayed after each game.

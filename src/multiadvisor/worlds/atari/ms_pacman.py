@@ -136,11 +136,30 @@ def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
     return out
 
 
+def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, float]:
+    """What was eaten in a turn, by group: its points; and how many "lives" were lost and "levels" won."""
+    counts, lost = paid(before, after, reward), before[ram.LIVES] > after[ram.LIVES]
+    points = {
+        PELLETS: 10.0 * counts[AT[PELLETS]].sum(), PILLS: 50.0 * counts[AT[PILLS]].sum(),
+        FRUIT: float(before[ram.FRUIT_POINTS]) * counts[AT[FRUIT]].sum(),
+    }  # fmt: skip
+    level = not lost and bool((after[ram.PELLET] > before[ram.PELLET]).any())
+    if level:  # the last pellet, or the last pill: the board is full again, and nothing tells what was eaten
+        points[PELLETS] = float(reward)
+    rest = float(reward) - sum(points.values())
+    return {
+        **points, EDIBLE: max(rest, 0.0), "eaten": counts[AT[EDIBLE]].sum(), "lives": float(lost),
+        "levels": float(level),
+    }  # fmt: skip
+
+
 # ---- the task --------------------------------------------------------------------------------------------------------
 def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
-    if without and without not in GROUPS:
-        raise unknown("group", without, GROUPS)
+    silent = tuple(name.strip() for name in without.split(",")) if without else ()
+    for name in silent:
+        if name not in GROUPS:
+            raise unknown("group", name, GROUPS)
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
@@ -151,7 +170,7 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     looks = partial(aim, explore, spare)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
-        aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life,
+        aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
         sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING, peril=peril,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
@@ -162,8 +181,9 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     )  # fmt: skip
 
 
-def _without(group: str, plain: partial[Aims], seen: np.ndarray, look: Look) -> Aims:
-    """The same with one group silent."""
+def _without(silent: tuple[str, ...], plain: partial[Aims], seen: np.ndarray, look: Look) -> Aims:
+    """The same with some groups silent."""
     aims = plain(seen, look)
-    aims.place[AT[group]] = -1
+    for group in silent:
+        aims.place[AT[group]] = -1
     return aims
