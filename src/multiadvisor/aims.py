@@ -43,6 +43,7 @@ class Peril(NamedTuple):
 
     closed: np.ndarray  # [places] the turn from now on which a place is lost at the earliest, inf: never
     haven: np.ndarray  # [places] bool: whoever gets there in time is safe from then on
+    doubt: float  # turns before it is lost, in which a place is ever less sure
 
 
 @dataclass(frozen=True)

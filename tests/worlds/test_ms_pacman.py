@@ -76,19 +76,19 @@ def look(met=(), turns=0):
 def test_who_points_where():
     seen = memory(PELLET=1, PILL=1, FRUIT=40, FRUIT_POINTS=500, GHOST_CELL=[1, 2, 3, 4], TIMER=50)
     seen[ram.GHOST_STATE] = [ram.HUNTING, ram.EDIBLE, ram.AWAY, ram.EDIBLE]
-    place, voice = ms_pacman.aim(100, True, seen, look(met=[7]))
+    place, voice = ms_pacman.aim(100, True, 0, seen, look(met=[7]))
     at = ms_pacman.AT
     assert np.flatnonzero(place[at["pellets"]] >= 0).tolist() == [7], "a pellet speaks once one was eaten there"
     assert (place[at["pills"]] == -1).all(), "pills are spared while there is a ghost to be eaten"
-    assert ms_pacman.aim(100, False, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, False, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
     assert (place[at["fruit"]].item(), voice[at["fruit"]].item()) == (40, 500)
     assert place[at["edible"]].tolist() == [-1, 2, -1, 4]
     assert place[at["ghosts"]].tolist() == [1, -1, -1, -1]
     assert place[at["frontier"]].item() == FRONTIER
-    assert ms_pacman.aim(100, True, seen, look(turns=100)).place[at["frontier"]].item() == -1
+    assert ms_pacman.aim(100, True, 0, seen, look(turns=100)).place[at["frontier"]].item() == -1
     seen[ram.TIMER] = 1
-    assert ms_pacman.aim(100, True, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
-    assert ms_pacman.aim(100, True, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
+    assert ms_pacman.aim(100, True, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, True, 0, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
         "they are about to turn"
     )
 

@@ -29,7 +29,7 @@ def _setting(settings: dict[str, Any] | None = None, **options: Any) -> Any:
 def _plain(settings: dict[str, Any] | None = None, without: str = "", **options: Any) -> Any:
     """Of the committee that does not look ahead: nobody looks for a refuge, and the fears are louder instead."""
     silent = f"{REFUGE},{without}" if without else REFUGE
-    own = _setting(settings, **{"without": silent, "spare": False, **options})
+    own = _setting(settings, **{"without": silent, "spare": False, "lure": 0, **options})
     return {**own, "weights": {"ghosts": -10.0}}
 
 
@@ -41,7 +41,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         f"without {group}": _setting(without=group)
         for group in (REFUGE, "ghosts", "edible", "pills", "fruit", "pellets", "frontier")
     },
-    "pills at any time": _setting(spare=False),
+    "pills at any time": _setting(spare=False, lure=0),
     "egocentric, gamma 0.95, max": _setting({"planning": "egocentric", "gamma": 0.95, "aggregation": "max"}),
     "no replay": _setting(sweeps=0),
     PLAIN: _plain(),

@@ -309,12 +309,12 @@ class BankLearner:
             self.clock[FRESH] = 1
 
     # ---- playing -----------------------------------------------------------------------------------------------------
-    def play(self, games: int, seed: int) -> Iterator[Step]:
-        """The games of an evaluation, turn by turn, without learning."""
-        key, turn = draws.stream_key(self.settings.seed, draws.EVALUATION, seed), 0
-        for game in range(games):
-            first = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
-            before, over = self._env.reset(seed=first)[0], False
+    def play(self, games: int, seed: int, first: int = 0) -> Iterator[Step]:
+        """The games of an evaluation from the first on, turn by turn, without learning; each has draws of its own."""
+        for game in range(first, first + games):
+            key, turn, over = draws.game_key(self.settings.seed, seed, game), 0, False
+            dealt = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
+            before = self._env.reset(seed=dealt)[0]
             while not over:
                 action, _ = self._choose(before, self._word(key, turn), self.goals.restless, False)
                 after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
@@ -322,34 +322,31 @@ class BankLearner:
                 yield Step(game, before, action, float(reward), after, bool(terminated), over)
                 before = after
 
-    def evaluate(self, games: int, seed: int) -> Played:
-        """Play without learning; the run goes on afterwards as if nothing had happened."""
-        played = Played(
-            np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, self.task.n))
-        )
-        for step in self.played(games, seed):
-            played.score[step.game] += step.reward
-            played.turns[step.game] += 1
-            played.returns[step.game] += self.goals.paid(step.before, step.after, step.reward)
-            played.finished[step.game] = int(step.terminated)
-        return played
-
-    def played(self, games: int, seed: int) -> Iterator[Step]:
+    def played(self, games: int, seed: int, first: int = 0) -> Iterator[Step]:
         """`play`, with the environment to itself; the run goes on afterwards as if nothing had happened."""
         with self._stage as stage:
             stage.user = None
-            yield from self.play(games, seed)
+            yield from self.play(games, seed, first)
+
+    def evaluate(self, games: int, seed: int, first: int = 0) -> Played:
+        """The games without learning, from the first on: each is the same whichever others are played."""
+        score, turns, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
+        played = Played(score, turns, finished, np.zeros((games, self.task.n)))
+        for step in self.played(games, seed, first):
+            game = step.game - first
+            score[game] += step.reward
+            turns[game] += 1
+            played.returns[game] += self.goals.paid(step.before, step.after, step.reward)
+            finished[game] = int(step.terminated)
+        return played
 
     def state_at(self, seed: int, game: int, turn: int) -> Step:
         """One turn of the games that `evaluate` plays with this seed."""
-        with self._stage as stage:
-            stage.user = None
-            length = 0
-            for step in self.play(game + 1, seed):
-                if step.game == game:
-                    if length == turn:
-                        return step
-                    length += 1
+        length = 0
+        for step in self.played(1, seed, game):
+            if length == turn:
+                return step
+            length += 1
         raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {length} turns, counted from 0")
 
     def pointing(self, observation: Any) -> Heard:

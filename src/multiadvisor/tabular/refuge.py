@@ -1,9 +1,10 @@
 """Planning in the model of a bank: how long one can be sure not to be caught, whatever the others do.
 
 The others go the ways that were observed, and get to a place after so many turns at the earliest. Whoever is in a place
-that is lost by then counts as caught. The best way out is found by going back from the last turn that is looked at:
-every action is worth the mean over what followed it. So this is a general value function as well, of the turns that are
-left; only that it is made for a single observation and not kept.
+that is lost by then counts as caught; shortly before, one is in doubt: so many turns are left of so many, and that share
+is the probability of getting on. The best way out is found by going back from the last turn that is looked at, and every
+action is worth the mean over what followed it. So this is a general value function as well, of the turns that are left,
+only that it is made for a single observation and not kept.
 """
 
 from __future__ import annotations
@@ -93,11 +94,11 @@ def survive(start, ahead, peril, model, place, layer, out):
         for i in range(length[turn]):
             state = states[turn, i]
             at = place[state]
-            if turn > 0 and at >= 0 and closed[at] <= turn:
-                left[turn, state] = 0.0
-                continue
-            if turn == ahead or (turn > 0 and at >= 0 and haven[at]):
-                left[turn, state] = ahead - turn + 1.0
+            sure = 1.0
+            if turn > 0 and at >= 0:
+                sure = min(max((closed[at] - turn) / peril.doubt, 0.0), 1.0)
+            if sure == 0.0 or turn == ahead or (turn > 0 and at >= 0 and haven[at]):
+                left[turn, state] = sure * (ahead - turn + 1.0)
                 continue
             best = -1.0
             for action in range(actions):
@@ -111,7 +112,7 @@ def survive(start, ahead, peril, model, place, layer, out):
                 best = max(best, worth[action])
             if best < 0.0:  # nothing was tried there
                 best = float(ahead - turn)
-            left[turn, state] = 1.0 + best
+            left[turn, state] = sure * (1.0 + best)
             if turn == 0:
                 for action in range(actions):
                     out[action] = (best if worth[action] < 0.0 else worth[action]) / ahead

@@ -16,13 +16,14 @@ MS_PACMAN: dict[str, Any] = {
 
 @register_task("ms-pacman", environment="multiadvisor.worlds.atari.game:MsPacman", usual=MS_PACMAN)
 def ms_pacman(
-    without: str = "", spare: bool = True, explore: int = 12_000, sweeps: int = 10, restless: float = 0.03,
-    sticky: float = 0.25, limit: int = 27_000,
+    without: str = "", spare: bool = True, lure: int = 2, explore: int = 12_000, sweeps: int = 10,
+    restless: float = 0.03, sticky: float = 0.25, limit: int = 27_000,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
 
     without: a group that is left out, or several with commas between them.
     spare: leave power pills where they are while there are ghosts to be eaten.
+    lure: hunting ghosts that have to be near before a power pill is worth going for.
     explore: turns in a maze in which the frontier of what was never tried is heard.
     sweeps: how often all that was observed is replayed after each game.
     restless: the probability of a random action in evaluation as well, while no ghost is near.
@@ -31,4 +32,5 @@ def ms_pacman(
     """
     from multiadvisor.worlds.atari import ms_pacman
 
-    return replace(ms_pacman.make_task(without, spare, explore, sweeps, restless, sticky, limit), usual=MS_PACMAN)
+    task = ms_pacman.make_task(without, spare, lure, explore, sweeps, restless, sticky, limit)
+    return replace(task, usual=MS_PACMAN)

@@ -31,9 +31,10 @@ AT = {
 N = 267
 LATE = 2  # the timer of edible ghosts at which they are feared again
 PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS)  # [states] of a local state
-# Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; it catches her from this many turns away; and
-# the turns in which the timer of edible ghosts goes down by one.
-HUNTS, FLEES, REACH, TICK = 0.86, 0.53, 3.0, 1.0
+# Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; how near it may come, in turns, before she is
+# safe no more; and the turns in which the timer of edible ghosts goes down by one.
+HUNTS, FLEES, DOUBT, TICK = 0.86, 0.53, 4.0, 1.0
+NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
 def local_state(seen: np.ndarray) -> int:
@@ -77,13 +78,25 @@ def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
     return bool(before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any())
 
 
-def aim(explore: int, spare: bool, seen: np.ndarray, look: Look) -> Aims:
+def near(seen: np.ndarray, look: Look) -> int:
+    """How many hunting ghosts are near Ms. Pac-Man."""
+    cells = seen[ram.GHOST_CELL][seen[ram.GHOST_STATE] == ram.HUNTING]
+    if not len(cells):
+        return 0
+    ways = look.steps((cells[:, None] * ram.DIRECTIONS + np.arange(ram.DIRECTIONS)).ravel())  # [4 k, cells]
+    steps = ways[:, seen[ram.CELL]].reshape(len(cells), ram.DIRECTIONS).min(axis=1)
+    return int((steps <= NEAR).sum())
+
+
+def aim(explore: int, spare: bool, lure: int, seen: np.ndarray, look: Look) -> Aims:
     """Where each advisor looks: -1 where there is nothing of the kind."""
     place, voice = np.full(N, -1, np.int64), np.ones(N)
     ghosts, state = seen[ram.GHOST_CELL], seen[ram.GHOST_STATE]
     edible = (state == ram.EDIBLE) & (seen[ram.TIMER] > LATE)
     place[AT[PELLETS]] = np.where((seen[ram.PELLET] == 1) & look.met[AT[PELLETS]], ram.PELLET_CELL, -1)
     place[AT[PILLS]] = np.where((seen[ram.PILL] == 1) & ~(spare & edible.any()), ram.PILL_CELL, -1)
+    if lure and near(seen, look) < lure:
+        voice[AT[PILLS]] = UNTIMELY
     place[AT[FRUIT]], voice[AT[FRUIT]] = seen[ram.FRUIT], seen[ram.FRUIT_POINTS]
     place[AT[EDIBLE]] = np.where(edible, ghosts, -1)
     place[AT[GHOSTS]] = np.where((state != ram.AWAY) & ~edible, ghosts, -1)
@@ -110,9 +123,9 @@ def peril(seen: np.ndarray, look: Look) -> Peril:
             turns = left + np.maximum(steps - FLEES * left, 0.0) / HUNTS
         else:
             continue
-        np.minimum(closed, turns - REACH, out=closed)
+        np.minimum(closed, turns, out=closed)
     haven[ram.PILL_CELL[seen[ram.PILL] == 1]] = True
-    return Peril(closed, haven)
+    return Peril(closed, haven, DOUBT)
 
 
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
@@ -154,20 +167,24 @@ def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, fl
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
-def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
+def make_task(
+    without: str, spare: bool, lure: int, explore: int, sweeps: int, restless: float, sticky: float, limit: int
+) -> Task:
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
     silent = tuple(name.strip() for name in without.split(",")) if without else ()
     for name in silent:
         if name not in GROUPS:
             raise unknown("group", name, GROUPS)
+    if not 0 <= lure <= ram.GHOSTS:
+        raise BadInput(f"lure is {lure}: there are {ram.GHOSTS} ghosts, choose a number from 0 to that")
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
-        "without": without, "spare": spare, "explore": explore, "sweeps": sweeps, "restless": restless,
+        "without": without, "spare": spare, "lure": lure, "explore": explore, "sweeps": sweeps, "restless": restless,
         "sticky": sticky, "limit": limit,
     }  # fmt: skip
     advisors = foci()
-    looks = partial(aim, explore, spare)
+    looks = partial(aim, explore, spare, lure)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
