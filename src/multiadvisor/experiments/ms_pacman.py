@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,10 +111,11 @@ def _played(learner: BankLearner, seed: int) -> dict[str, float]:
     """One game without learning: its score, and where that came from."""
     from multiadvisor.worlds.atari.ms_pacman import earned
 
-    total = Counter[str](score=0.0)
+    total: dict[str, float] = {}
     for step in learner.played(1, seed):
-        total.update({"score": step.reward, **earned(step.before, step.after, step.reward)})
-    return {what: float(amount) for what, amount in total.items()}
+        found = {"score": step.reward, **earned(step.before, step.after, step.reward)}
+        total = {what: total.get(what, 0.0) + float(amount) for what, amount in found.items()}
+    return total
 
 
 def _begun(config: dict[str, Any], folder: Path | None) -> tuple[MultiAdvisor, int]:

@@ -1,10 +1,10 @@
 """Planning in the model of a bank: how long one can be sure not to be caught, whatever the others do.
 
 The others go the ways that were observed, and get to a place after so many turns at the earliest. Whoever is in a place
-that is lost by then counts as caught; shortly before, one is in doubt: so many turns are left of so many, and that share
-is the probability of getting on. The best way out is found by going back from the last turn that is looked at, and every
-action is worth the mean over what followed it. So this is a general value function as well, of the turns that are left,
-only that it is made for a single observation and not kept.
+that is lost by then counts as caught; for some turns before, it is in doubt: the share of them that is left is the
+probability of getting on. The best way out is found by going back from the last turn that is looked at, and an action
+is worth the mean over what followed it. So this is a general value function as well, of the turns that are left, only
+that it is made for a single observation and not kept.
 """
 
 from __future__ import annotations
