@@ -17,7 +17,7 @@ FRAMES = 4_500_000  # and at most so many, while learning: 3% of what HRA is sai
 EVERY = 10  # games between two points of a curve
 _PIECE = 500  # turns between two looks at the clock
 _SAVE = 20  # games between two checkpoints
-_LEARNING = 0.83  # of the time, where there is a limit
+_LEARNING = 0.8  # of the time, where there is a limit
 BASE = "as shipped"
 
 

@@ -33,7 +33,7 @@ LATE = 2  # the timer of edible ghosts at which they are feared again
 PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS)  # [states] of a local state
 # Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; how near it may come, in turns, before she is
 # safe no more; and the turns in which the timer of edible ghosts goes down by one.
-HUNTS, FLEES, DOUBT, TICK = 0.86, 0.53, 4.0, 1.0
+HUNTS, FLEES, DOUBT, TICK = 0.86, 0.53, 5.0, 1.0
 NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
