@@ -15,7 +15,7 @@ from multiadvisor.worlds.builtin import make
 GAMES, EVALUATION = 300, 30
 FRAMES = 4_500_000  # and at most so many, while learning: 3% of what HRA is said to have had
 EVERY = 10  # games between two points of a curve
-_PIECE = 500  # turns between two looks at the clock
+_PIECE, _LAST = 500, 20_000  # turns between two looks at the clock, and more frames than these can take
 _SAVE = 20  # games between two checkpoints
 _LEARNING = 0.8  # of the time, where there is a limit
 BASE = "as shipped"
@@ -83,14 +83,15 @@ def run(
     agent, before = _begun(config, folder)
     learner = bank_of(agent)
     start = emulator_frames(agent)
-    while agent.games < config["games"] and not late(_LEARNING) and before + emulator_frames(agent) - start < FRAMES:
+    frames = before
+    while agent.games < config["games"] and frames < FRAMES - _LAST and not late(_LEARNING):
         last = agent.games
         learner.run(_PIECE)
+        frames = before + emulator_frames(agent) - start
         if tell is not None:
             tell(agent.games / (config["games"] + config["evaluation"]))
         if folder is not None and agent.games // _SAVE > last // _SAVE:
-            agent.save(folder, {"frames": before + emulator_frames(agent) - start})
-    frames = before + emulator_frames(agent) - start
+            agent.save(folder, {"frames": frames})
     rooms, games, mazes = learner.rooms, list[dict[str, float]](), []
     for game in range(config["evaluation"]):
         if late(1.0):
