@@ -29,7 +29,7 @@ def _loaded(folder: str, named: str | None) -> MultiAdvisor:
 def play_game(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
     """One game of a saved run."""
     bank = bank_of(_loaded(config["run"], config["named"]))
-    seen = bank.evaluate(1, config["seed"], config["game"])
+    seen = bank.evaluate_from(config["game"], 1, config["seed"])
     return {what: part[0].tolist() for what, part in seen._asdict().items()}
 
 

@@ -328,8 +328,12 @@ class BankLearner:
             stage.user = None
             yield from self.play(games, seed, first)
 
-    def evaluate(self, games: int, seed: int, first: int = 0) -> Played:
-        """The games without learning, from the first on: each is the same whichever others are played."""
+    def evaluate(self, games: int, seed: int) -> Played:
+        """Play without learning; the run goes on afterwards as if nothing had happened."""
+        return self.evaluate_from(0, games, seed)
+
+    def evaluate_from(self, first: int, games: int, seed: int) -> Played:
+        """The same from the first game on: each is the same whichever others are played."""
         score, turns, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
         played = Played(score, turns, finished, np.zeros((games, self.task.n)))
         for step in self.played(games, seed, first):
