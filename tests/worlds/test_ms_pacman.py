@@ -120,10 +120,13 @@ def test_ghosts_close_cells_and_pills_are_havens():
         asked.append([int(state) for state in states])
         return np.full((len(states), ram.CELLS), 43.0 if int(states[0]) == 4 else 20.0)
 
-    found = ms_pacman.peril(seen, look()._replace(steps=steps))
+    found = ms_pacman.peril(4.0, seen, look()._replace(steps=steps))
     assert asked == [[4], [8, 9, 10, 11]], "who hunts does not turn back; who can be eaten may"
     slow = 10 + (20 - 10 * ms_pacman.FLEES) / ms_pacman.HUNTS
     assert found.closed[5] == pytest.approx(min(43 / ms_pacman.HUNTS, slow))
+    plain = ms_pacman.peril(0.0, seen, look()._replace(steps=steps))
+    assert found.closed[5] - plain.closed[5] == pytest.approx(ms_pacman.LATER)
+    assert found.doubt == 4.0 > plain.doubt
     assert np.flatnonzero(found.haven).tolist() == [ram.PILL_CELL[1]]
 
 

@@ -28,7 +28,7 @@ def _setting(settings: dict[str, Any] | None = None, **options: Any) -> Any:
 def _plain(settings: dict[str, Any] | None = None, without: str = "", **options: Any) -> Any:
     """Of the committee that does not look ahead: nobody looks for a refuge, and the fears are louder instead."""
     silent = f"{REFUGE},{without}" if without else REFUGE
-    own = _setting(settings, **{"without": silent, "spare": False, "lure": 0, **options})
+    own = _setting(settings, **{"without": silent, "spare": False, **options})
     return {**own, "weights": {"ghosts": -10.0}}
 
 
@@ -40,7 +40,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
         f"without {group}": _setting(without=group)
         for group in (REFUGE, "ghosts", "edible", "pills", "fruit", "pellets", "frontier")
     },
-    "pills at any time": _setting(spare=False, lure=0),
+    "pills at any time": _setting(spare=False),
+    "lure 2, doubt 5": _setting(lure=2, doubt=5.0),
     "egocentric, gamma 0.95, max": _setting({"planning": "egocentric", "gamma": 0.95, "aggregation": "max"}),
     "no replay": _setting(sweeps=0),
     PLAIN: _plain(),

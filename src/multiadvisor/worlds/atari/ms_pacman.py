@@ -31,9 +31,10 @@ AT = {
 N = 267
 LATE = 2  # the timer of edible ghosts at which they are feared again
 PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS)  # [states] of a local state
-# Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; how near it may come, in turns, before she is
-# safe no more; and the turns in which the timer of edible ghosts goes down by one.
-HUNTS, FLEES, DOUBT, TICK = 0.86, 0.53, 5.0, 1.0
+# Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; the turns by which it should be late wherever
+# she goes; and the turns in which the timer of edible ghosts goes down by one.
+HUNTS, FLEES, LATER, TICK = 0.86, 0.53, 3.0, 1.0
+AT_ONCE, MOST_DOUBT = 1e-9, 24  # turns of doubt where there are none, and the most
 NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
@@ -105,11 +106,12 @@ def aim(explore: int, spare: bool, lure: int, seen: np.ndarray, look: Look) -> A
     return Aims(place, voice)
 
 
-def peril(seen: np.ndarray, look: Look) -> Peril:
+def peril(doubt: float, seen: np.ndarray, look: Look) -> Peril:
     """When the ghosts can be in each cell at the earliest, if they never turn back; pills are havens.
 
     Those that can be eaten go more slowly until their time is over, and may turn back as that begins.
     """
+    early = 0.0 if doubt else LATER
     closed, haven = np.full(ram.CELLS, np.inf), np.zeros(ram.CELLS, bool)
     left = TICK * float(seen[ram.TIMER])
     for cell, heading, state in zip(
@@ -123,9 +125,9 @@ def peril(seen: np.ndarray, look: Look) -> Peril:
             turns = left + np.maximum(steps - FLEES * left, 0.0) / HUNTS
         else:
             continue
-        np.minimum(closed, turns, out=closed)
+        np.minimum(closed, turns - early, out=closed)
     haven[ram.PILL_CELL[seen[ram.PILL] == 1]] = True
-    return Peril(closed, haven, DOUBT)
+    return Peril(closed, haven, doubt or AT_ONCE)
 
 
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
@@ -168,8 +170,9 @@ def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, fl
 
 # ---- the task --------------------------------------------------------------------------------------------------------
 def make_task(
-    without: str, spare: bool, lure: int, explore: int, sweeps: int, restless: float, sticky: float, limit: int
-) -> Task:
+    without: str, spare: bool, lure: int, doubt: float, explore: int, sweeps: int, restless: float, sticky: float,
+    limit: int,
+) -> Task:  # fmt: skip
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
     silent = tuple(name.strip() for name in without.split(",")) if without else ()
     for name in silent:
@@ -177,18 +180,21 @@ def make_task(
             raise unknown("group", name, GROUPS)
     if not 0 <= lure <= ram.GHOSTS:
         raise BadInput(f"lure is {lure}: there are {ram.GHOSTS} ghosts, choose a number from 0 to that")
+    if not 0 <= doubt <= MOST_DOUBT:
+        raise BadInput(f"doubt is {doubt:g}: give a number of turns from 0 to {MOST_DOUBT}")
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
-        "without": without, "spare": spare, "lure": lure, "explore": explore, "sweeps": sweeps, "restless": restless,
-        "sticky": sticky, "limit": limit,
+        "without": without, "spare": spare, "lure": lure, "doubt": doubt, "explore": explore, "sweeps": sweeps,
+        "restless": restless, "sticky": sticky, "limit": limit,
     }  # fmt: skip
     advisors = foci()
     looks = partial(aim, explore, spare, lure)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
-        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING, peril=peril,
+        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING,
+        peril=partial(peril, doubt),
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
