@@ -174,7 +174,9 @@ class Room:
     def follow(self, state: int, action: int, following: int) -> None:
         """Count a transition."""
         if count_follower(state, action, following, self.model):
-            self._steps.clear()
+            known = self.model.follower[state] == following
+            if np.count_nonzero(known & (self.model.seen[state] > 0)) == 1:  # no other action led there before
+                self._steps.clear()
 
     def steps(self, local: int) -> np.ndarray:
         """The fewest steps from a local state to each place [places], without turning back; inf: unknown.
