@@ -111,6 +111,15 @@ def test_a_pill_waits_until_ghosts_are_near():
     assert (ms_pacman.aim(0, True, 2, seen, known).voice[at] == 1.0).all()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"lure": 5}, "lure is 5"), ({"doubt": -1.0}, "doubt is -1"), ({"without": "fruit,fears"}, "'fears'")],
+)
+def test_options_that_make_no_sense_are_refused(options, said):
+    with pytest.raises(BadInput, match=said):
+        mad.make("ms-pacman", **options)
+
+
 def test_ghosts_close_cells_and_pills_are_havens():
     seen = memory(PILL=[0, 1, 0, 0], GHOST_CELL=[1, 2, 3, 4], TIMER=10)
     seen[ram.GHOST_STATE] = [ram.HUNTING, ram.EDIBLE, ram.AWAY, ram.AWAY]
