@@ -119,15 +119,11 @@ def test_each_advisors_reward_and_running_return(agent, tmp_path):
         assert np.array_equal(np.diff(trace.returns(game), axis=0), trace.rewards(game))
 
 
-def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
-    trace = with_pictures(record(agent, games=2, seed=5), agent.task)
-    library = Library(games=1)
-    run = library.add_agent(agent, "walker")
-    library.add_trace(trace, "a trace")
-    drawn.drawn.clear()
-    packed, shown = More(library), []
-    while len(shown) < trace.turns[1] + 1:
-        body = packed.pictures(run.id, 1, len(shown))
+def as_the_page_reads(packed, run, game):
+    """Piece by piece, until the answer says that it was the last."""
+    shown, header = [], {"done": False}
+    while not header["done"]:
+        body = packed.pictures(run, game, len(shown))
         size = int.from_bytes(body[:8], "little")
         header = json.loads(body[8 : 8 + size])
         parts = {one["name"]: body[8 + size + one["offset"] :] for one in header["arrays"]}
@@ -135,10 +131,30 @@ def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
         ends = np.frombuffer(parts["ends"], "<i4", counts["ends"]).tolist()
         for k in np.frombuffer(parts["of"], "<i4", counts["of"]).tolist():
             shown.append(parts["content"][ends[k - 1] if k else 0 : ends[k]])
-    assert header["done"]
+    return shown
+
+
+def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
+    trace = with_pictures(record(agent, games=2, seed=5), agent.task)
+    library = Library(games=1)
+    run = library.add_agent(agent, "walker")
+    library.add_trace(trace, "a trace")
+    drawn.drawn.clear()
     first = int(trace.turns[0]) + 1
-    assert shown == [trace.pictures[first + turn] for turn in range(len(shown))]
+    shown = [trace.pictures[first + turn] for turn in range(int(trace.turns[1]) + 1)]
+    assert as_the_page_reads(More(library), run.id, 1) == shown
     assert not drawn.drawn
+
+
+def test_whoever_comes_later_gets_every_picture_too(agent, monkeypatch):
+    monkeypatch.setattr("multiadvisor.explorer.more._AT_ONCE", 2)
+    library = Library(games=1)
+    run = library.add_agent(agent, "walker")
+    packed = More(library)
+    first = as_the_page_reads(packed, run.id, 0)
+    trace, game = library.recorded(run.id, 0)
+    assert len(first) == trace.turns[game] + 1 > 2
+    assert as_the_page_reads(packed, run.id, 0) == first
 
 
 def test_a_board_is_drawn_as_well():

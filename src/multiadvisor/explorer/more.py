@@ -61,8 +61,11 @@ class More:
         painting = self._painting(name, trace, game)
         painting.advance(last, first if until is None else None)
         shown = painting.of[first : last + 1]
-        reason = painting.reason
-        header = {**painting.facts(), "first": first, "count": painting.count, "reason": reason, "done": painting.done}
+        # what was painted for an earlier reader comes piece by piece too
+        done = painting.done and first + len(shown) >= len(painting.of)
+        header = {
+            **painting.facts(), "first": first, "count": painting.count, "reason": painting.reason, "done": done,
+        }  # fmt: skip
         return _picture_pack(header, [painting.content[k] for k in dict.fromkeys(shown)], shown)
 
     def _painting(self, name: str, trace: Trace, game: int) -> Painting:

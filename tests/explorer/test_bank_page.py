@@ -1,0 +1,53 @@
+"""The page on Ms. Pac-Man, whose advisors point at goals: her own picture, and bars by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import multiadvisor as mad
+from explorer.pages import Site, entry, site, until
+from multiadvisor.telling import teller_of
+
+pytest.importorskip("ale_py")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+TURN = 80  # somebody speaks: she has been here before
+
+
+@pytest.fixture(scope="module")
+def cabinet(browser: Any) -> Iterator[Site]:
+    agent = mad.MultiAdvisor(mad.make("ms-pacman"), seed=1).learn(600, progress=False)
+    with site(browser, {"ms-pacman": agent}, games=1) as one:
+        yield one
+        assert one.complaints == []
+
+
+def test_bars_picture_and_groups(cabinet: Site) -> None:
+    agent = entry(cabinet, 0).agent
+    trace, game = cabinet.explorer.library.recorded(entry(cabinet, 0).id, 0)
+    seen, voices = trace.turn(game, TURN), teller_of(agent).voices
+    place = {focus.name: j for j, focus in enumerate(teller_of(agent).speakers)}
+    who = np.array([place[name] for name in seen.names])
+    wanted = voices._replace(of=voices.of[who]).prefer(seen.advice, seen.weights)  # [A]
+    assert np.ptp(wanted) > 0
+    with cabinet.tab(f"turn={TURN}") as page:
+        page.wait_for_selector(f".picturebox canvas[data-turn='{TURN}']", state="attached")
+        numbers = page.locator(".bar .number")
+        expect(numbers).to_have_count(len(agent.task.actions))
+        for a, total in enumerate(wanted.tolist()):
+            until(
+                page, f"Math.abs(Number(document.querySelectorAll('.bar .number')[{a}].dataset.exact) - {total}) < 1e-9"
+            )
+        page.locator("#moments").scroll_into_view_if_needed()
+        for group in ("pellets", "ghosts"):
+            expect(page.locator("#drives tbody tr", has_text=group).first).to_be_visible()
+
+
+def test_a_phone_is_wide_enough_for_her(cabinet: Site) -> None:
+    with cabinet.tab(f"turn={TURN}", viewport={"width": 390, "height": 844}) as page:
+        page.wait_for_selector(f".picturebox canvas[data-turn='{TURN}']", state="attached")
+        until(page, "document.documentElement.scrollWidth <= window.innerWidth")
