@@ -88,3 +88,5 @@ class Goals:
     """From the observation, and what is known already, to what threatens; only needed by who points at a `REFUGE`."""
     ahead: int = 24
     """Turns that are looked ahead for a refuge."""
+    emulators: int = 1
+    """Games that are played at the same time while learning; if there are several, each is in a process of its own."""

@@ -16,6 +16,7 @@ from multiadvisor.learner import Consulted, Exploration, Played
 from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
+from multiadvisor.tabular.seats import NOTHING, Seat, Seats
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stretch import Stretch
 
@@ -79,6 +80,7 @@ class BankLearner:
         self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
         self.exploration = Exploration()
         self.stretch = Stretch(task.name, settings.seed)
+        self.seats = Seats(task, settings.seed, self.goals.emulators) if self.goals.emulators > 1 else None
         self._observation: Any = None
         self._touched: set[int] = set()  # rooms of this game
         self.scores: list[float] = []  # of the games that came to their end
@@ -216,6 +218,9 @@ class BankLearner:
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
+        if self.seats is not None:
+            self.seats.run(turns, self._receive, self._send)
+            return
         with self._stage as stage:
             if stage.user is not self and self.stretch.trail:
                 self._return()
@@ -257,6 +262,30 @@ class BankLearner:
         clock[GAME_TURN] += 1
         self.tally[0] += reward
         if terminated or truncated:
+            self._end()
+
+    def _send(self, seat: Seat) -> None:
+        """The next action of a game among several; where it is over, of the next game."""
+        turn = self.turns + (0 if self.seats is None else self.seats.waiting)
+        if seat.observation is None:
+            seat.reset(seat.stretch.deal(turn))
+        room = self._room(self.goals.room(seat.observation))
+        room.state(self.goals.local(seat.observation))
+        seat.send(*self._choose(seat.observation, self._word(self.key, turn), self.settings.exploring(turn), True))
+
+    def _receive(self, seat: Seat) -> None:
+        """What the last action of a game among several brought."""
+        before, action = seat.observation, seat.sent
+        after, reward, terminated, truncated = seat.remote.receive()
+        seat.observation, seat.sent = after, NOTHING
+        seat.stretch.trail.append(action)
+        room = self._room(self.goals.room(before))
+        self._learn(before, action, seat.greedy, reward, after, room, room.state(self.goals.local(before)), terminated)
+        self._touched.add(self.goals.room(before))
+        self.clock[TURN] += 1
+        seat.score += reward
+        if terminated or truncated:
+            self.tally[0], seat.score, seat.observation = seat.score, 0.0, None
             self._end()
 
     def _learn(
@@ -365,6 +394,8 @@ class BankLearner:
             "trail": np.array(self.stretch.trail, np.int64), "touched": np.array(sorted(self._touched), np.int64),
             "scores": np.array(self.scores, float), **self.exploration.tensors(self.turns),
         }  # fmt: skip
+        if self.seats is not None:
+            found.update(self.seats.tensors(), seeded_at=self.clock[TURN : TURN + 1].copy())
         for number, room in enumerate(self.rooms):
             if room is None:
                 continue
@@ -393,6 +424,8 @@ class BankLearner:
             self._restored(tensors, f"room{number}.") if f"room{number}.met" in tensors else None
             for number in range(rooms)
         ]
+        if self.seats is not None:
+            self.seats.restore(tensors, actions)
         self.clock[:], self.tally[:] = clock, tally
         self.stretch.seeded_at, self.stretch.trail = int(seeded_at[0]), trail.tolist()
         self._touched, self.scores = set(touched.tolist()), scores.tolist()

@@ -35,6 +35,7 @@ PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS
 # she goes; and the turns in which the timer of edible ghosts goes down by one.
 HUNTS, FLEES, LATER, TICK = 0.86, 0.53, 3.0, 1.0
 AT_ONCE, MOST_DOUBT = 1e-9, 24  # turns of doubt where there are none, and the most
+MOST_EMULATORS = 64
 NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
@@ -171,7 +172,7 @@ def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, fl
 # ---- the task --------------------------------------------------------------------------------------------------------
 def make_task(
     without: str, spare: bool, lure: int, doubt: float, explore: int, sweeps: int, restless: float, sticky: float,
-    limit: int,
+    limit: int, emulators: int,
 ) -> Task:  # fmt: skip
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
     silent = tuple(name.strip() for name in without.split(",")) if without else ()
@@ -180,13 +181,15 @@ def make_task(
             raise unknown("group", name, GROUPS)
     if not 0 <= lure <= ram.GHOSTS:
         raise BadInput(f"lure is {lure}: there are {ram.GHOSTS} ghosts, choose a number from 0 to that")
+    if not 1 <= emulators <= MOST_EMULATORS:
+        raise BadInput(f"emulators is {emulators}: give a number from 1 to {MOST_EMULATORS}")
     if not 0 <= doubt <= MOST_DOUBT:
         raise BadInput(f"doubt is {doubt:g}: give a number of turns from 0 to {MOST_DOUBT}")
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
         "without": without, "spare": spare, "lure": lure, "doubt": doubt, "explore": explore, "sweeps": sweeps,
-        "restless": restless, "sticky": sticky, "limit": limit,
+        "restless": restless, "sticky": sticky, "limit": limit, "emulators": emulators,
     }  # fmt: skip
     advisors = foci()
     looks = partial(aim, explore, spare, lure)
@@ -194,7 +197,7 @@ def make_task(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
         sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING,
-        peril=partial(peril, doubt),
+        peril=partial(peril, doubt), emulators=emulators,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
