@@ -44,14 +44,16 @@ browser:
 	echo "NO BROWSER: the explorer page and the site are not tested; apt-get install chromium, or set CHROMIUM" >&2; \
 	[ -z "$$CI" ]
 
-# the browser's tests stay together on one worker, as they share it
+# One worker more than there are cores: browsers, clusters and processes that were killed are waited for.
+WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+
 test: lint browser
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 # What a change breaks most often, in a few minutes: everything but the tests marked slow. `make test` is complete.
 quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n auto --dist loadgroup -m 'not slow'
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
 
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

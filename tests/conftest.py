@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from multiadvisor import compiling
+from patience import PATIENCE
 
 # The first example of a test may have to compile, hence no deadline; in CI the examples are the same each time.
 settings.register_profile("multiadvisor", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -35,6 +36,17 @@ def nothing_is_said_of_compiling():
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The tests of a file stay on one worker of pytest-xdist, where what they share is made and compiled once.
+
+    The programs of the documents share nothing.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and item.path.name != "test_documents.py":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
 def browser_path() -> str | None:
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return os.environ.get("CHROMIUM") or next((found for name in names if (found := shutil.which(name))), None)
@@ -49,11 +61,17 @@ def browser() -> Iterator[Any]:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
     from playwright.sync_api import expect, sync_playwright
 
-    from explorer.pages import PATIENCE
-
     expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        fresh = chromium.new_context
+
+        def patient(**options: Any) -> Any:
+            context = fresh(**options)
+            context.set_default_timeout(1000 * PATIENCE)
+            return context
+
+        chromium.new_context = patient  # type: ignore[method-assign]
         yield chromium
         chromium.close()
 

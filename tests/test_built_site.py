@@ -24,6 +24,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
+from patience import PATIENCE
 from test_documents import ROOT, blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -190,7 +191,7 @@ def test_every_page_in_both_themes_wide_and_narrow(browser: Any, site: Path, add
                 ask(".looked", runOnly=["color-contrast"])
             if tab.viewport_size == NARROW and step % 2 == 0:
                 with contextlib.suppress(TimeoutError):  # then axe says what is wrong
-                    tab.wait_for_function(REACHED, timeout=5_000)
+                    tab.wait_for_function(REACHED, timeout=1000 * PATIENCE)
                 ask("article", runOnly=["scrollable-region-focusable"])
     context.close()
     assert wrong == []

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[1]
 AT_THE_ROOT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 DOCUMENTS = [*(ROOT / name for name in AT_THE_ROOT), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -68,7 +70,7 @@ def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONIOENCODING": "utf-8", "NUMBA_NUM_THREADS": "1"}
     return subprocess.run(
         [sys.executable, str(script)], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
-        timeout=240, check=False,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

@@ -19,10 +19,10 @@ import multiadvisor as mad
 from multiadvisor.explorer.guards import GUARDS
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, address, serving
+from patience import PATIENCE
 
 DRAWN = 'html[data-drawn]:not([data-drawn=""])'
 DELAY = int(os.environ.get("DRAWING_DELAY", "0"))
-PATIENCE = 30  # seconds
 
 
 class Site:

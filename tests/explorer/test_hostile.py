@@ -21,6 +21,7 @@ import multiadvisor as mad
 from explorer.pages import DRAWN, Site, site
 from multiadvisor.explorer.guards import GUARDS, Keys
 from multiadvisor.explorer.library import Library
+from patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -69,7 +70,7 @@ def from_another_site(served: Site) -> list[str]:
             served.explorer.reached.clear()
             page = own.context.new_page()
             page.goto(f"http://{host}:{port}/")
-            page.wait_for_selector("body[data-done]", timeout=20_000)
+            page.wait_for_selector("body[data-done]", timeout=1000 * PATIENCE)
             page.close()
             if served.explorer.reached:
                 break
@@ -107,7 +108,7 @@ def by_a_stranger(served: Site) -> list[str]:
 
 
 def ask(port: int, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.putrequest("GET", path, skip_accept_encoding=True)
         for name, value in headers.items():
@@ -157,7 +158,7 @@ def test_it_listens_on_loopback_only(served: Site) -> None:
 
 def test_every_answer_forbids_framing_sniffing_and_inline_code(served: Site) -> None:
     for path in ("/", "/static/app.js", "/api/runs", "/nothing"):
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
         connection.request("GET", path)
         answer = connection.getresponse()
         answer.read()
@@ -201,11 +202,11 @@ def test_nonsense_on_the_socket_is_answered_with_a_sentence(served: Site) -> Non
     ) as socket:
         for text in texts:
             socket.send(text)
-            reply = json.loads(socket.recv(timeout=20))
+            reply = json.loads(socket.recv(timeout=PATIENCE))
             assert set(reply) == {"id", "error"}, text
             assert "the explorer failed" not in reply["error"], text
         socket.send(json.dumps(good))
-        while "share" in (reply := json.loads(socket.recv(timeout=20))):  # how far it is
+        while "share" in (reply := json.loads(socket.recv(timeout=PATIENCE))):  # how far it is
             assert 0 <= reply["share"] <= 1
         assert len(reply["result"]["actions"][0]["score"]) == 20
 

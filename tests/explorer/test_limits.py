@@ -18,6 +18,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer import answers, gallery
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, serving
+from patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def port(explorer: Explorer) -> Iterator[int]:
 
 
 def ask(explorer: Explorer, port: int, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
         connection.request("GET", path, headers={"authorization": f"Bearer {explorer.keys.token}", **headers})
         with connection.getresponse() as answer:
             return answer, answer.read()
@@ -138,7 +139,7 @@ def test_a_page_asks_only_so_much_at_once(explorer: Explorer, port: int, monkeyp
     from websockets.sync.client import connect
 
     go_on = threading.Event()
-    monkeypatch.setattr(answers, "what_if", lambda *_, **__: {"waited": go_on.wait(20)})
+    monkeypatch.setattr(answers, "what_if", lambda *_, **__: {"waited": go_on.wait(PATIENCE)})
     asked = {"do": "what-if", "run": run_id(explorer), "game": 0, "turn": 0, "actions": [0]}
     host = f"127.0.0.1:{port}"
     protocols: Any = ["multiadvisor", explorer.keys.token]
@@ -146,10 +147,10 @@ def test_a_page_asks_only_so_much_at_once(explorer: Explorer, port: int, monkeyp
         for number in range(10):
             socket.send(json.dumps({"id": number, **asked}))
         for number in (8, 9):
-            reply = json.loads(socket.recv(timeout=20))
+            reply = json.loads(socket.recv(timeout=PATIENCE))
             assert reply == {"id": number, "error": "too much is asked at once: wait for an answer"}
         go_on.set()
-        replies = [json.loads(socket.recv(timeout=20)) for _ in range(8)]
+        replies = [json.loads(socket.recv(timeout=PATIENCE)) for _ in range(8)]
     assert sorted(reply["id"] for reply in replies) == list(range(8))
     assert all(reply["result"] == {"waited": True} for reply in replies)
 

@@ -24,9 +24,10 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
+from patience import PATIENCE
+
 MOST_SECONDS = 10.0  # of computing, for one forgery
 MOST_MEMORY = 1 << 30  # bytes
-_PATIENCE = 120.0  # seconds of anybody's time, on a machine with other work to do, after which it is a hang
 _EACH_CHILD = 100  # forgeries for a child, as caches grow
 
 QUICK = {
@@ -304,7 +305,7 @@ class Child:
         self.process.stdin.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            heard = selector.select(_PATIENCE)
+            heard = selector.select(PATIENCE)
         line = self.process.stdout.readline() if heard else b""
         if line:
             return tuple(json.loads(line))

@@ -21,6 +21,7 @@ from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.engine import Event
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import driver_of, open_ledger, read_rows
+from patience import PATIENCE
 
 
 def rehearsals(count, **config):
@@ -236,7 +237,7 @@ def test_driver_and_workers_killed_at_random_moments(tmp_path, executions):
         if kill < 4:
             time.sleep(generator.random() * 0.3)
             process.kill()
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=PATIENCE)
         assert kill < 4 or process.returncode == 0, error
         done = {path: (path.stat().st_ino, path.read_bytes()) for path in (folder / "results").glob("*.json")}
         again = {path for path, was in finished.items() if done.get(path) != was}
@@ -274,7 +275,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
     wait_for(lambda: len(list((folder / "results").glob("*.json"))) > 3)
     workers = children(process.pid)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=PATIENCE)
     assert error.strip().splitlines()[-1] == "KeyboardInterrupt"
     assert len(workers) == 2
     wait_for(lambda: not any(map(alive, workers)))
@@ -318,7 +319,9 @@ def test_a_file_size_limit_stops_a_real_driver_in_one_line(tmp_path):
     limited = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + program.replace(
         "run_jobs(", "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\nrun_jobs("
     )
-    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 1
     assert "multiadvisor.errors.BadInput: cannot write" in done.stderr.strip().splitlines()[-1]
     results = run_jobs(tmp_path / "a", rehearsals(400, seconds=0.0, steps=4), workers=1)
@@ -366,7 +369,7 @@ def test_a_driver_that_slept_does_not_take_its_workers_for_hung(tmp_path, everyb
         for pid in stopped:
             os.kill(pid, number)
         time.sleep(3.0 if number == signal.SIGSTOP else 0.0)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert [(row.state, row.tries) for row in read_rows(folder)] == [("done", 1)] * 2
 
 

@@ -13,6 +13,7 @@ from multiadvisor.runs.grid import read_grid
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import read_rows
 from multiadvisor.runs.sweep import run_sweep
+from patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None or importlib.util.find_spec("ray.cluster_utils") is None,
@@ -77,7 +78,7 @@ def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     environment = {**os.environ, "MULTIADVISOR_REHEARSAL_DIARY": str(diary), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, "-c", CLUSTER, str(tmp_path / "a"), str(grid), str(tmp_path / "swept")], env=environment,
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
@@ -146,7 +147,7 @@ def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     done = subprocess.run(
         [sys.executable, "-c", OWN, str(tmp_path / "a")], env={**environment, "PYTHONWARNINGS": "ignore"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     *_, places, total = done.stdout.splitlines()
@@ -159,7 +160,7 @@ def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
     (tmp_path / "grid.toml").write_text('task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 10\ngames = 1\n')
     line = [sys.executable, "-m", "multiadvisor", "sweep", "grid.toml", "--engine", "ray", "--address", "nonsense"]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert "cannot reach the Ray cluster at 'nonsense'" in done.stderr

@@ -16,6 +16,7 @@ import multiadvisor as mad
 from multiadvisor import cli
 from multiadvisor.runs.ledger import driver_of, read_rows
 from multiadvisor.runs.sweep import final, finished, read_frozen, run_sweep, summary, tidy
+from patience import PATIENCE
 
 GRID = """
 title = "small"
@@ -131,7 +132,7 @@ def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
     line = [sys.executable, "-m", "multiadvisor", "sweep", str(path), "--out", str(folder), "--workers", "1"]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         found = {"running": 0}
         while not found["running"] and time.monotonic() < end:
             time.sleep(0.2)
@@ -144,7 +145,7 @@ def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
         assert f"in use by process {process.pid}" in error
         assert len(error.splitlines()) == 1
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
         assert "go on with --resume" in error.splitlines()[-1]
         assert "Traceback" not in error
@@ -264,7 +265,7 @@ def in_a_namespace(script, *arguments):
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets nobody have mounts of his own (unshare -rm)")
     line = ["unshare", "-rm", "sh", "-ec", script, "sh", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 @pytest.mark.slow

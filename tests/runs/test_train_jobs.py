@@ -15,6 +15,7 @@ import multiadvisor as mad
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig, table_digest, train_config
+from patience import PATIENCE
 
 SHORT = {"epochs": 3, "transitions": 400, "games": 3}
 
@@ -82,7 +83,7 @@ run_jobs(Path({str(tmp_path / "a")!r}), [Job("train", {job.config!r})], workers=
         start, before = time.monotonic(), kept.stat().st_mtime_ns if kept.exists() else 0
         while not kept.exists() or kept.stat().st_mtime_ns == before:
             assert process.poll() is None, "the run was over before it could be killed"
-            assert time.monotonic() - start < 60
+            assert time.monotonic() - start < PATIENCE
             time.sleep(0.001)
         process.kill()
         process.wait()

@@ -16,6 +16,7 @@ from multiadvisor.cli import main
 from multiadvisor.interrupt import AtOnce
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
+from patience import PATIENCE
 
 
 def begin(out=None, resume=False, epochs=5, **how):
@@ -74,10 +75,13 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "a"
     mad.MultiAdvisor(mad.make("pac-boy")).prepare()
     command = [sys.executable, "-m", "multiadvisor", "train", "pac-boy", "--epochs", "100000", "--out", str(out)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    time.sleep(8)  # well past the start, also on a busy machine
+    often = {**os.environ, "MULTIADVISOR_SAVE_SECONDS": "0"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=often)
+    deadline = time.monotonic() + PATIENCE
+    while not (out / "agent.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "go on with --resume" in error.splitlines()[-1]
     assert "Traceback" not in error

@@ -9,7 +9,7 @@ import numpy as np
 
 from multiadvisor import draws
 from multiadvisor.aggregations import SELECTIONS
-from multiadvisor.compiling import first_use, specialise
+from multiadvisor.compiling import entry, specialise
 from multiadvisor.errors import BadInput
 from multiadvisor.learner import Exploration, Played, not_finite
 from multiadvisor.restored import Arrays, array, require, whole
@@ -58,6 +58,7 @@ class AdapterLearner(Tables):
         self._call = specialise(
             kernel.adapter_turn, combine=self.made.combine, expect=self.made.expect, voice_of=voice_of, **ways
         )
+        self._code: Callable[..., int] | None = None  # of `_call`, once it is needed
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self.exploration = Exploration()
         self.slots = self._slots(self.key, learning=True)
@@ -96,9 +97,13 @@ class AdapterLearner(Tables):
 
     def _turn(self, slots: _Slots) -> Callable[[int], int]:
         """The compiled call, with all that stays the same bound to it."""
-        adapter, call = self.adapter, self._call
-        whole, real, voices, clock, tally = slots
-        firsts, signals = adapter.firsts, adapter.signals
+        adapter = self.adapter
+        whole, real, _, clock, tally = slots
+        firsts, signals, voices = adapter.firsts, adapter.signals, self._room(slots)
+        if self._code is None:
+            fixed = (whole, real, voices, firsts, signals, clock, tally)
+            self._code = entry(self._call, self.table, self.counts, *fixed, kernel.STEP)
+        call = self._code
         adapter.bind(whole[kernel.NOW_ACTIVE], whole[kernel.NOW_SPEAKS], whole[kernel.HAS_ENDED])
 
         def turn(event: int) -> int:
@@ -147,12 +152,8 @@ class AdapterLearner(Tables):
             turn(kernel.RETURN)
 
     def prepare(self) -> None:
-        """Compile, where that has not been done: a call on empty slots that nobody looks at."""
-        slots = self._slots(np.uint64(0), learning=False)
-        firsts, signals = np.zeros_like(self.adapter.firsts), np.zeros_like(self.adapter.signals)
-        with first_use(self._call):
-            self._call(self.table, self.counts, slots.whole, slots.real, self._room(slots), firsts, signals,
-                       slots.clock, slots.tally, kernel.RETURN)  # fmt: skip
+        """Compile, where that has not been done."""
+        self._turn(self._aside)
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""

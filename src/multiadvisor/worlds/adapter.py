@@ -171,6 +171,7 @@ class Adapter:
             self.actions, self.first_action = int(choice.n), int(choice.start)
         if self.several is not None:
             self.actions = self.several.count
+        self._counted = self.box is None and self.several is None  # actions are numbers, and stay so
         self.components = reward_components(env)
         n = len(self.foci)
         self.views: list[View] = []
@@ -364,7 +365,7 @@ class Adapter:
         The action is counted from 0, or for a box of them each number is from -1 to 1. `result`: what the step gave,
         where somebody else has made it.
         """
-        action = self.played(action)
+        action = action + self.first_action if self._counted else self.played(action)
         if result is None:
             result = self.env.step(action)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
@@ -374,7 +375,7 @@ class Adapter:
             self.check_reward(reward)
         try:
             if self.components:
-                self._vector[:] = reward
+                self._vector[...] = reward
             else:
                 self.signals[0] = reward
         except (TypeError, ValueError):
