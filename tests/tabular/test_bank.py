@@ -67,6 +67,7 @@ def q_of(agent, kind, place):
     return table.q[room.number, :, room.column[place]]
 
 
+@pytest.mark.slow
 def test_egocentric_values_are_powers_of_gamma(agent):
     values = q_of(agent, ("egocentric", 0.5), 0)
     for cell in range(1, LENGTH):
@@ -88,6 +89,7 @@ def test_agnostic_values_solve_the_random_walk(agent):
     assert values == pytest.approx(np.linalg.solve(matrix, bias), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_every_goal_learns_from_every_transition_and_is_reached_greedily(agent):
     room = agent._learner.rooms[0]
     assert (room.states, room.goals) == (LENGTH, LENGTH + 1)

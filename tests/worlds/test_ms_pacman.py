@@ -292,6 +292,7 @@ def test_the_commands_work_on_it(run, tmp_path, capsys):
     assert "general value functions" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_wishes_and_fears_are_drawn_into_the_pictures_of_a_trace(run):
     agent = mad.load(run)
     trace = record(agent, longest=30)
