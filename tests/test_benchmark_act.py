@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from multiadvisor.benchmarks import act as benchmark_act
 from multiadvisor.cli import main
 
 
+@pytest.mark.slow
 def test_a_small_measurement_runs(capsys, monkeypatch):
     monkeypatch.setattr(benchmark_act, "SIZES", (5, 50))
     monkeypatch.setattr(benchmark_act, "_BLOCK_SECONDS", 1e-4)

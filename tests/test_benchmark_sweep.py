@@ -16,6 +16,7 @@ def test_overhead_is_what_the_workers_did_not_work(monkeypatch):
     assert found["driver_cpu_ms"] == pytest.approx(3.0)
 
 
+@pytest.mark.slow
 def test_a_small_measurement_runs():
     found = benchmark_sweep.measure("local", 30)
     assert found["work_ms"] >= 1.0

@@ -418,6 +418,7 @@ ADVISOR_OF = {"nan-reward": "goal", "infinite-reward": "goal", "never-active": "
               "reward-out-of-bounds": "fruit"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_honest_environment_has_no_defect():
     for task in (corridor(), vector()):
         report = check_task(task)
@@ -436,6 +437,7 @@ def test_a_defect_planted_in_an_environment_is_named(plant):
     assert not report.ok
 
 
+@pytest.mark.slow
 def test_an_honest_world_has_no_defect():
     answers = {"outcomes": outcomes, "bounds": np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]])}
     for task in (
@@ -445,6 +447,7 @@ def test_an_honest_world_has_no_defect():
         assert report.ok, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", WORLDS)
 def test_a_defect_planted_in_a_world_is_named(plant):
     task = WORLDS[plant]()
@@ -464,12 +467,14 @@ def test_all_defects_are_planted_in_91_ways():
     assert (len(DEFECTS), len(planted)) == (51, 91)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TASKS if name not in EMULATED])
 def test_no_false_alarm_on_a_built_in_task(name):
     report = check_task(mad.make(name))
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"rules": "hra"}, {"ghosts": False}, {"limit": 20}])
 def test_no_false_alarm_on_another_pac_boy(options):
     report = check_task(mad.make("pac-boy", **options))
@@ -481,6 +486,7 @@ def test_no_false_alarm_on_fruit_that_is_rare():
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_false_alarm_on_gymnasium(name, seed):
@@ -530,6 +536,7 @@ def test_an_agent_goes_on_after_a_check_as_if_nothing_had_happened():
     assert one.values("fruit").tobytes() == other.values("fruit").tobytes()
 
 
+@pytest.mark.slow
 def test_the_same_check_gives_the_same_report():
     assert check_task(corridor(weight=0.5), seed=3) == check_task(corridor(weight=0.5), seed=3)
 

@@ -67,6 +67,7 @@ def test_a_term_that_dominates_by_its_scale():
     assert check_task(task.with_weights(a=0.01), turns=1000).remarks == ()
 
 
+@pytest.mark.slow
 def test_terms_that_do_not_add_up_to_the_original_reward():
     def pay(turn, action):
         return [1.0, float(action), -float(turn % 3)]

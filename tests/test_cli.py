@@ -98,6 +98,7 @@ def test_train_a_gymnasium_environment(capsys, tmp_path):
     assert (code, len(json.loads(out)["advisors"])) == (0, 3)
 
 
+@pytest.mark.slow
 def test_benchmark_kernel_json(capsys):
     code, out, _ = run(capsys, "benchmark", "kernel", "--rounds", "1", "--json")
     result = json.loads(out)
@@ -216,6 +217,7 @@ def test_negative_evaluations_are_refused(capsys, trained):
     assert (code, len(error.splitlines())) == (2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command):
     done = subprocess.run(

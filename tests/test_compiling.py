@@ -79,6 +79,7 @@ def test_a_change_in_a_helper_is_noticed_and_the_rest_is_kept(tmp_path):
     assert score(tmp_path, 2.0) == (2.0, False)
 
 
+@pytest.mark.slow
 def test_what_is_said_of_compiling_is_true(tmp_path):
     """A world in a script is compiled each time, and nothing else is promised."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

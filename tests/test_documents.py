@@ -166,6 +166,7 @@ def test_marks_for_figures_stand_where_the_report_puts_them() -> None:
             assert len(re.findall(rf"<!-- {name}: .*? -->\n.*?<!-- end of {name} -->", text, re.DOTALL)) == 1
 
 
+@pytest.mark.slow
 def test_the_grid_of_the_documents_is_the_example_and_gives_what_is_shown(tmp_path: Path) -> None:
     body = section((ROOT / "docs" / "from-one-machine-to-many.md").read_text("utf-8"), "A grid of Pac-Boy")
     [grid] = [text for language, text in _FENCE.findall(body) if language == "toml"]

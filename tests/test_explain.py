@@ -398,6 +398,7 @@ def test_nobody_has_a_say():
     assert "nobody" in str(found)
 
 
+@pytest.mark.slow
 def test_gymnasium_agents_are_explained_from_an_observation():
     foci = [
         mad.Focus("time", reward=lambda t: -1.0),

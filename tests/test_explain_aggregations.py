@@ -231,6 +231,7 @@ def test_an_agent_is_explained_as_it_acts(text, tmp_path):
     assert explain_turn(agent, again, 0, 5).as_dict() == explain_turn(agent, trace, 0, 5).as_dict()
 
 
+@pytest.mark.slow
 def test_python_environments_too():
     import gymnasium
 

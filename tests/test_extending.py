@@ -96,6 +96,7 @@ def test_trained_evaluated_saved_resumed(mine, tmp_path):
         np.testing.assert_array_equal(again._learner.tensors()[name], array, err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_values_are_those_of_the_own_functions(mine):
     """In the corridor of 3 a lamp is one step away on one side: Q is worked by hand from the planning's own formula."""
     agent = mad.MultiAdvisor(mad.make("two-lamps", length=3), planning="hopeful", aggregation="loudest", gamma=0.8,
@@ -298,6 +299,7 @@ AGGREGATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", AGGREGATES)
 def test_an_aggregation_that_does_not_fit(case):
     form, twin, message = AGGREGATES[case]

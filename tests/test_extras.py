@@ -53,6 +53,7 @@ def test_a_missing_extra_is_named_before_anything_starts(extra, command, tmp_pat
     assert sorted(tmp_path.rglob("*")) == before, "nothing was begun"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hidden", "task", "words"),
     [

@@ -116,6 +116,7 @@ def test_a_faulty_environment_ends_in_one_line(name, message, module, capsys):
     assert message in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["OldReset", "NoSeed", "Rich"])
 def test_and_so_it_does_with_a_network(name, module, capsys):
     code, shown = train(name, capsys, "--deep")

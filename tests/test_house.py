@@ -20,7 +20,7 @@ LAYERS = [
     {"draws"},
     {"plannings", "aggregations", "mappings", "schedules"},
     {"committee", "settings"},
-    {"task", "learner"},
+    {"aims", "task", "learner"},
     {"worlds"},
     {"tabular"},
     {"deep", "continuous"},
@@ -77,6 +77,7 @@ def layer(name):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_point_one_way(path):
     own = ".".join(path.relative_to(SOURCE).with_suffix("").parts)

@@ -91,6 +91,7 @@ def test_a_trace_keeps_the_environments_numbers(start, tmp_path):
     assert sent in game_pack(trace, 0, agent)
 
 
+@pytest.mark.slow
 def test_a_network_speaks_the_environments_numbers_too():
     agent = trained(5, NETWORK)
     assert agent.act(0) in (5, 6)
@@ -101,6 +102,7 @@ def test_a_network_speaks_the_environments_numbers_too():
     replay(trace, agent.task)
 
 
+@pytest.mark.slow
 def test_a_vector_environment_gets_its_own_actions_and_so_does_the_caller():
     env = SyncVectorEnv([lambda: Corridor(-7)] * 3)
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Focus("end")]), deep=NETWORK)
@@ -159,6 +161,7 @@ def test_several_choices_are_one_list_and_come_back_as_they_are(tmp_path):
         agent.observe(0, np.array([0, 5]), 0.0, 0, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", [False, True])
 def test_a_network_chooses_several_things_at_once(vector):
     """And sees a dictionary; in a vector environment as well."""

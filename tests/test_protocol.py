@@ -8,9 +8,9 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import ACTOR, MAKERS, NETWORK
+from multiadvisor.aims import Aims, Goals
 from multiadvisor.learner import Learner
 from multiadvisor.settings import LEARNERS
-from multiadvisor.task import Aims, Goals
 
 OFFERED = {name: part for name, part in vars(Learner).items() if part.__doc__ and not name.startswith("_")}
 

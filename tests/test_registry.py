@@ -81,6 +81,7 @@ def test_a_planning_and_its_twin_agree(name, advice, data, seed):
     np.testing.assert_allclose(policy.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameter"), FORMS)
 @settings(deadline=None, max_examples=50)
 @given(some_advice, st.data())
@@ -144,6 +145,7 @@ BY_HAND = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BY_HAND)
 def test_aggregations_worked_by_hand(text):
     aggregation, parameter = aggregation_named(text)

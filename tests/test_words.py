@@ -89,6 +89,7 @@ def everything() -> tuple[tuple[str, str], ...]:
     return tuple((name, re.sub(r"\s+", " ", text)) for name, text in [*prose(), *shown()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phrase", BANNED)
 def test_the_usual_words_are_used(phrase: str) -> None:
     wrong = [

@@ -76,6 +76,7 @@ def test_bad_input_is_one_line(words, line, capsys):
     assert line in err
 
 
+@pytest.mark.slow
 def test_numbers_for_one_advisor_whose_name_has_a_comma(capsys):
     task = mad.make("pac-boy", gammas={"fruit (0, 10)": 0.25, "fruits": 0.75})
     assert {focus.name: focus.gamma for focus in task.foci}["fruit (0, 10)"] == 0.25
@@ -109,12 +110,14 @@ def test_a_sweep_has_them_as_axes_and_ranges():
 
 
 # ---- a maximum is for wishes -----------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_maximum_over_fears_is_warned_of_once(capsys):
     _, err = ran(capsys, "train", "bridge", "--aggregation", "max", "--epochs", "3", "--transitions", "200", "--json",
                  "--epsilon", "1")  # fmt: skip
     assert err.count("aggregation 'max' is meant for rewards of at least 0, and advisor 'water' gets less") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["max", "water=p_norm:3"])
 def test_python_is_warned_too(aggregation):
     """By a world that gives the bounds of its rewards, at once; by another, when the games have shown it."""
@@ -140,6 +143,7 @@ def test_wishes_alone_are_not_warned_of(recwarn):
     assert not [one for one in recwarn if issubclass(one.category, Caution)]
 
 
+@pytest.mark.slow
 def test_a_check_names_it():
     task = mad.make("bridge")
     assert mad.check_task(task).ok
@@ -152,6 +156,7 @@ def test_a_check_names_it():
     assert mad.check_task(task.with_weights(water=-1.0), aggregation="max").ok
 
 
+@pytest.mark.slow
 def test_a_check_names_it_in_an_environment():
     env = gymnasium.make("multiadvisor/mo-TwoGoal-v0")
     task = mad.Task.from_gymnasium(env)

@@ -23,6 +23,7 @@ def made(folder):
     return mad.load(folder).task.options
 
 
+@pytest.mark.slow
 def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
     long = ("--epochs", 1, "--transitions", 20_000, "--games", 20, "--epsilon", 0.5)
     flags = ("--option", "is_slippery=false", "--option", "map_name=4x4", "--max-episode-steps", 30)
@@ -122,6 +123,7 @@ gymnasium.register("Planted-v0", lambda **options: FrozenLakeEnv(**options), max
 TASK = "gymnasium:planted_lake:Planted-v0"
 
 
+@pytest.mark.slow
 def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
     """Each command is a process of its own, so that nothing is imported already."""
     (tmp_path / "planted_lake.py").write_text(MODULE)

@@ -23,6 +23,7 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_traced_evaluation_is_the_same_evaluation(capsys, trained, tmp_path):
     plain = json.loads(run(capsys, "evaluate", trained, "--games", 4, "--seed", 3, "--json")[1])
     code, out, _ = run(capsys, "evaluate", trained, "--games", 4, "--seed", 3, "--trace", tmp_path / "t", "--json")
@@ -69,6 +70,7 @@ def test_explain_text(capsys, trained):
     assert any("MSX+" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

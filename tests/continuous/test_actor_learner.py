@@ -330,6 +330,7 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
         assert len(error.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_grid_has_a_table_for_it(tmp_path):
     from multiadvisor.runs.grid import parse_grid
 

@@ -1,6 +1,7 @@
 """The update by hand: densities, targets, and that the critic beside leaves control as it is."""
 
 import numpy as np
+import pytest
 
 from multiadvisor.continuous.memory import Columns, Memory
 from multiadvisor.continuous.networks import explored, forward, initial, means, sampled, slopes
@@ -28,6 +29,7 @@ def row(reward, terminated, columns=COLUMNS, **more):
     return jnp.asarray(found)
 
 
+@pytest.mark.slow
 def test_the_density_is_that_of_the_squashed_normal():
     actor = initial(DRAW, 3, (8,), 4)
     seen, noise = DRAW.normal(size=(5, 3)).astype(np.float32), DRAW.normal(size=(5, 2)).astype(np.float32)
@@ -39,6 +41,7 @@ def test_the_density_is_that_of_the_squashed_normal():
     assert np.allclose(means(actor, seen), np.tanh(mean))
 
 
+@pytest.mark.slow
 def test_slopes_are_the_derivatives():
     critic = initial(DRAW, 5, (16, 16), 3)
     x = DRAW.normal(size=5).astype(np.float32)

@@ -43,6 +43,7 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     assert "has another double" in error
 
 
+@pytest.mark.slow
 def test_names_of_components_and_weights(capsys, tmp_path):
     out = str(tmp_path / "a")
     code, told, _ = call(
@@ -88,6 +89,7 @@ def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
     assert message in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "message"),
     [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "focus 'shaky' is not finite"),
@@ -116,6 +118,7 @@ def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message,
     assert json.loads(told)["transitions"] == 9 * 150
 
 
+@pytest.mark.slow
 def test_without_jax_the_extra_is_named():
     program = """
 import sys

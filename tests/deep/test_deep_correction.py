@@ -18,6 +18,7 @@ def exact(task, gamma):
     return theory.correct(theory.solve(theory.enumerate_task(task, full=True), "egocentric", gamma))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_the_sum_less_what_it_learned_is_the_optimum(double):
     task = mad.make("two-goal")
@@ -35,6 +36,7 @@ def test_the_sum_less_what_it_learned_is_the_optimum(double):
     assert told.evaluate(games=5).score == 0.0  # the sum rests
 
 
+@pytest.mark.slow
 def test_advisors_that_fall_silent_and_have_gammas_of_their_own():
     task, gamma = uneven(), 0.8
     agent = mad.MultiAdvisor(task, deep=TABLE, gamma=gamma, **CORRECTED).learn(4_000, progress=False)
@@ -50,6 +52,7 @@ def test_advisors_that_fall_silent_and_have_gammas_of_their_own():
     assert silent
 
 
+@pytest.mark.slow
 def test_groups_and_noise():
     """What advisors are merged into is corrected as well; its own reward has no noise, though what it corrects has."""
     task = mad.make("two-goal")
@@ -61,6 +64,7 @@ def test_groups_and_noise():
         assert len(agent.advice(task.deal())[0]) == 3
 
 
+@pytest.mark.slow
 def test_a_run_that_was_saved_goes_on_bit_for_bit(tmp_path):
     deep = dataclasses.replace(TABLE, hidden=(8,), envs=2)
     how = {**CORRECTED, "epsilon": 0.2, "deep": deep, "gamma": 0.9, "noise": 0.1, "seed": 3}
@@ -83,6 +87,7 @@ def test_refused_in_one_line():
         mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=correction", deep=TABLE)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys):
     given = "train two-goal --deep --hidden 8 --aggregation correction --planning egocentric --starts 50 --epochs 1"
     assert cli.main([*given.split(), "--transitions=100", "--games=2", f"--out={tmp_path / 'run'}", "--json"]) == 0

@@ -59,6 +59,7 @@ def test_values_meet_the_exact_fixed_point(planning, double):
     assert farthest(uneven(), planning, 3000, double=double) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
 def test_values_meet_the_exact_fixed_point_over_a_bridge(planning):
     """Advisors that disagree: with rewards of both signs, the three plannings differ in every state."""
@@ -84,6 +85,7 @@ def test_hidden_layers_meet_them_as_well():
     assert farthest(mad.make("bridge", length=2), "empathic", 5000, hidden=(32,), learning_rate=0.003) < 0.05
 
 
+@pytest.mark.slow
 def test_one_advisor_for_all_learns_the_optimum():
     """Split none is DQN: its one advisor's values are those of the optimal policy of the weighted reward."""
     task = mad.make("resource-scheduling", jobs=2, work=2, weights={"job 1": 2.0})
@@ -114,6 +116,7 @@ MAKERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
     make, envs = MAKERS[name]
@@ -138,6 +141,7 @@ def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
     assert bytes_of(agent(seed=4).learn(300, progress=False))["network 000"] != bytes_of(whole)["network 000"]
 
 
+@pytest.mark.slow
 def test_two_agents_in_one_environment_of_ones_own():
     task, deep = own_counter(), dataclasses.replace(QUICK, envs=1)
     alone = bytes_of(mad.MultiAdvisor(own_counter(), deep=deep).learn(300, progress=False))
@@ -148,6 +152,7 @@ def test_two_agents_in_one_environment_of_ones_own():
     assert bytes_of(first) == bytes_of(second) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails_in", [150, 151])
 def test_a_turn_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
     """The first or the second of two games raises an exception: learning goes on as if it had not, saved or not."""
@@ -375,6 +380,7 @@ def mended(what, registered):
 SINGLE = dataclasses.replace(QUICK, envs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "message"),
     [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "focus 'shaky' is not finite"),
@@ -402,6 +408,7 @@ def test_training_stops_and_the_last_good_checkpoint_stays(what, message, regist
         assert rows.observations[0, row + 1, 0] - rows.observations[0, row, 0] == pytest.approx(1 / 20, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
     deep = mad.DeepSettings(
         hidden=(8,), starts=16, batch=16, learning_rate=1.0, loss="squared", clip_norm=0.0, update_every=1,
@@ -520,6 +527,7 @@ def test_the_reward_function_of_a_focus_is_named():
         small(Odd(1.0, 30), foci=foci).learn(10, progress=False)
 
 
+@pytest.mark.slow
 def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_epochs_before(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)

@@ -19,6 +19,7 @@ def forward(network, observation):
     return np.asarray(jax.jit(lambda net, x: net(x))(network, observation))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "scale", "views", "shares", "convolutions", "strides"),
     [
@@ -50,6 +51,7 @@ def by_hand(network, run, j, x):
     return [sum(x[i] * weight[i, o] for i in range(len(x))) + bias[o] for o in outputs]
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=30)
 @given(
     who=st.lists(st.tuples(st.sampled_from([(1, 1, 0), (0, 1, 1), (1, 1, 1)]), st.sampled_from("ab")), min_size=1,

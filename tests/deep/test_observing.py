@@ -64,6 +64,7 @@ def rows_of(agent):
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["advisors", "none"])
 def test_a_loop_of_ones_own_remembers_and_learns_what_learn_does(split):
     own, loop = agent_of(counter_task(), split=split), agent_of(counter_task(), split=split)
@@ -75,6 +76,7 @@ def test_a_loop_of_ones_own_remembers_and_learns_what_learn_does(split):
     assert loop._learner.updates == own._learner.updates > 100
 
 
+@pytest.mark.slow
 def test_saved_evaluated_and_taken_up_again(tmp_path):
     whole, pieces = agent_of(counter_task()), agent_of(counter_task())
     log = []
@@ -105,6 +107,7 @@ def test_saved_evaluated_and_taken_up_again(tmp_path):
     assert rows_of(pieces) == rows_of(loaded)
 
 
+@pytest.mark.slow
 def test_it_learns_to_win_in_a_loop_of_ones_own():
     """Two arms in one state: the network's advice is what each arm pays."""
     deep = dataclasses.replace(QUICK, hidden=(), learning_rate=0.05, n_step=1, batch=32, epsilon_turns=100)
@@ -179,6 +182,7 @@ def test_a_checkpoint_of_an_observer_is_refused_where_nothing_can_be_observed():
         agent._learner.restore({**tensors, "games watching": np.ones(1, np.int64)})
 
 
+@pytest.mark.slow
 def test_cart_pole_in_the_loop_that_everybody_writes():
     """The pole's own environment, its own seeds: it is learned from, and the agent's environment was never touched."""
     env = gymnasium.make("CartPole-v1")

@@ -48,6 +48,7 @@ def networks(agent):
     return [np.asarray(leaf).copy() for leaf in jax.tree.leaves(part)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [CartPoleEnv, PendulumEnv])
 def test_a_learning_rate_of_0_at_the_end_leaves_the_network_alone(env, tmp_path):
     agent = learning(env(), lr_schedule="linear", lr_turns=40, learning_rate=0.01)
@@ -61,6 +62,7 @@ def test_a_learning_rate_of_0_at_the_end_leaves_the_network_alone(env, tmp_path)
     assert all((a == b).all() for a, b in zip(networks(again), ended, strict=True))
 
 
+@pytest.mark.slow
 def test_random_actions_until_the_first_update():
     """As with an epsilon of 1 until then, and with its own afterwards."""
     own = {"epsilon_start": 0.0, "epsilon_turns": 0}

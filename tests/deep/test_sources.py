@@ -123,6 +123,7 @@ SMALL = mad.DeepSettings(hidden=(4,), starts=16, batch=8, replay=400, update_eve
 SEVERAL = mad.DeepSettings(hidden=(4,), starts=16, batch=8, replay=400, update_every=4, updates_at_once=2, envs=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", [False, True])
 def test_single_games_side_by_side(vector):
     env = gymnasium.make("tests/Counter-v0", vector=vector, start=1)
@@ -132,6 +133,7 @@ def test_single_games_side_by_side(vector):
     check_counter(agent.learn(30, progress=False), 180, vector, first=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_a_vector_environment_also_after_evaluations_and_when_taken_up_again(mode, tmp_path):
     def task():
@@ -162,6 +164,7 @@ def test_a_vector_environment_also_after_evaluations_and_when_taken_up_again(mod
             assert (then, same) == (turn + 1, game)
 
 
+@pytest.mark.slow
 def test_the_same_seed_in_a_vector_environment():
     def learned(seed):
         env = SyncVectorEnv([lambda: Counter(start=1)] * 3)
@@ -172,6 +175,7 @@ def test_the_same_seed_in_a_vector_environment():
     assert learned(0) == learned(0) != learned(1)
 
 
+@pytest.mark.slow
 def test_vector_rewards_of_a_vector_environment_by_component():
     from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
 
@@ -196,6 +200,7 @@ def test_a_vector_environment_knows_the_names_of_its_games():
             mad.Task.from_gymnasium(SyncVectorEnv(treasure))
 
 
+@pytest.mark.slow
 def test_vector_environments_of_gymnasium_itself():
     env = gymnasium.make_vec("CartPole-v1", 3, vectorization_mode="vector_entry_point")
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), deep=SMALL).learn(200, progress=False)
@@ -214,6 +219,7 @@ class Dictionary(gymnasium.ObservationWrapper):
         return {"all": observation, "turn": int(observation[0])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_dictionaries_in_a_vector_environment(mode):
     env = SyncVectorEnv([lambda: Dictionary(Counter())] * 2, autoreset_mode=mode)
@@ -239,6 +245,7 @@ def test_what_a_vector_environment_cannot_have():
         mad.MultiAdvisor(mad.Task.from_gymnasium(env))
 
 
+@pytest.mark.slow
 def test_foci_with_functions_of_the_transition():
     """Own rewards, ends and activity: each in memory as the functions say."""
     task = mad.Task.from_gymnasium(Counter(), [

@@ -82,6 +82,7 @@ def test_a_task_of_terms_is_made_again_from_a_checkpoint(tmp_path):
 
 
 # ---- what they are paid ----------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"deep": SMALL}], ids=["table", "network"])
 @pytest.mark.parametrize("foci", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
 def test_tables_and_networks_are_paid_what_info_says(how, foci):
@@ -108,6 +109,7 @@ def test_the_check_reads_terms_and_misses_what_they_leave():
     assert {finding.defect for finding in found} == {"rewards-do-not-sum"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize("foci", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
 def test_vector_environments_of_both_kinds_pay_the_last_step_too(mode, foci):
@@ -173,6 +175,7 @@ def test_rest_needs_foci_and_a_reward_of_one_number():
         mad.Task.from_gymnasium(env, [mad.Focus("a", reward=0)], rest=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [None, SMALL], ids=["table", "network"])
 def test_a_term_that_a_later_step_lacks_loses_nothing(deep):
     """The step is no part of the run: it stands where it stood, and goes on once the environment is mended."""

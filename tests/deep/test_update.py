@@ -29,6 +29,7 @@ def expected(planning, weights, judge, value, active=ALL):
     return np.asarray(bootstrap(rules(planning, weights), judge, value, jnp.asarray(active)))
 
 
+@pytest.mark.slow
 def test_the_target_networks_own_advice():
     alone = jnp.asarray(JUDGE)
     assert expected(egocentric, [1, 1], alone, alone).tolist() == [5.0, 4.0]
@@ -78,6 +79,7 @@ NOW = [[[1.0, 0.0, 0.0], [0.0, 0.0, 2.0]], JUDGE.tolist()]  # advice in the stat
 OLD = [[[0.0] * 3] * 2, VALUE.tolist()]  # and the target network's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("planning", "double", "follows"),
     [("egocentric", False, [30, 60]), ("egocentric", True, [10, 60]), ("agnostic", False, [20, 50]),
@@ -93,6 +95,7 @@ def test_squared_losses_by_hand(planning, double, follows):
     np.testing.assert_allclose(got, [[first, second]], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_weights_and_activity_decide_who_is_followed():
     for weights, next_active, follows in (([1, 1], [1, 1], 2), ([1, 1], [1, 0], 0), ([-2, 1], [1, 1], 1)):
         batch = batch_of([0], [1], [[0, 0]], [[1, 1]], [1], next_active=[next_active])
@@ -162,6 +165,7 @@ def test_gradients_by_finite_differences(planning, double):
         np.testing.assert_allclose(slope[place], (sides[0] - sides[1]) / 2e-3, rtol=2e-2, atol=1e-4)
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), double=st.booleans())
 def test_with_one_advisor_egocentric_and_empathic_are_dqn(seed, double):
@@ -197,6 +201,7 @@ def equal(first, second):
     return all(a.tobytes() == b.tobytes() for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.slow
 def test_first_steps_of_adam_and_the_target_by_hand():
     """Adam's first step is the learning rate times the gradient's sign; the target is copied at every third update."""
     deep = mad.DeepSettings(learning_rate=0.01, target_every=3, clip_norm=0.0, loss="squared", double=False)
@@ -228,6 +233,7 @@ def test_first_steps_of_adam_and_the_target_by_hand():
     assert 6 * 64 < float(total[0, 0]) < 7 * 64
 
 
+@pytest.mark.slow
 def test_runs_do_not_disturb_each_other():
     """A run whose gradient is not finite leaves the others alone."""
     deep = mad.DeepSettings(learning_rate=0.01, hidden=(4,))

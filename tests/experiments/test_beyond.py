@@ -60,6 +60,7 @@ def test_the_short_plan_is_a_part_of_the_full_one_and_the_papers_report_has_none
     assert {case.rules for case in schemes.other_rules(PLAN)} == {"hra"}
 
 
+@pytest.mark.slow
 def test_the_bars_come_first():
     first = [job.config["run"]["settings"] for job in schemes.all_runs(PLAN)[: len(schemes.BARS) * PLAN.seeds]]
     assert {(one["aggregation"], one["noise"]) for one in first} == {

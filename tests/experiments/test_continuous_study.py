@@ -109,6 +109,7 @@ def test_the_rest_of_the_landers_reward_is_a_difference_of_shapings():
     assert reader.paid.tolist() == [0.0, -100.0, 0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_a_small_run_and_its_report(tmp_path, capsys):
     pytest.importorskip("jax")
     short = {"steps": 96, "evaluations": 2, "games": 1, "units": 8, "batch": 8, "starts": 32}

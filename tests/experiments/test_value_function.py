@@ -236,6 +236,7 @@ def test_glorot_and_shared_hidden_layers():
         assert not biases.any()
 
 
+@pytest.mark.slow
 def test_the_targets_of_a_seed_share_data_start_and_batches(monkeypatch):
     calls = []
 
@@ -256,6 +257,7 @@ def test_the_targets_of_a_seed_share_data_start_and_batches(monkeypatch):
     assert found["turns"].shape == (34,)
 
 
+@pytest.mark.slow
 def test_a_network_can_fit_a_few_samples():
     states = vf.deal(np.random.default_rng(0), 32, fewer=True)
     y = np.stack([vf.targets(target, states, 0.5) for target in (vf.TSP, vf.RL)])
@@ -267,6 +269,7 @@ def test_a_network_can_fit_a_few_samples():
     assert np.square(error).mean() < 1e-3
 
 
+@pytest.mark.slow
 def test_a_model_does_not_depend_on_its_neighbours_and_the_last_batch_may_be_small():
     """Against Adam written out in NumPy, with 40 samples: a batch of 32 and one of 8."""
     generator = np.random.default_rng(3)
@@ -325,6 +328,7 @@ def test_same_seed_same_bytes(short, tmp_path):
     assert alone["turns"].tolist() == [row["turns_by_seed"][1] for row in kept["table"]]
 
 
+@pytest.mark.slow
 def test_the_literal_reading_has_files_of_its_own(short, tmp_path):
     result = vf.reproduce(1, "literal", tmp_path, workers=0)
     assert {file.name for file in tmp_path.iterdir() if file.is_file()} == {
@@ -361,6 +365,7 @@ def test_files_of_somebody_else_are_not_overwritten(kind, content, tmp_path):
     assert not list((tmp_path / "value-function-runs").iterdir())
 
 
+@pytest.mark.slow
 def test_files_of_its_own_are_written_again(short, tmp_path):
     vf.reproduce(1, out=tmp_path, workers=0)
     before = (tmp_path / "value-function.json").read_bytes()

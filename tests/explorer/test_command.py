@@ -200,6 +200,7 @@ def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, told
 
 
+@pytest.mark.slow
 def test_it_loads_nothing_heavy_says_which_port_it_took_and_ends_by_ctrl_c(run: Path) -> None:
     with listen(0) as taken:
         port = taken.getsockname()[1]
@@ -216,6 +217,7 @@ def test_it_loads_nothing_heavy_says_which_port_it_took_and_ends_by_ctrl_c(run: 
     assert not loaded & {"jax", "matplotlib", "ray", "mo_gymnasium", "ale_py"}
 
 
+@pytest.mark.slow
 def test_with_a_screen_it_opens_the_browser_on_an_address_of_its_own(run: Path, tmp_path: Path) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
@@ -230,6 +232,7 @@ def test_with_a_screen_it_opens_the_browser_on_an_address_of_its_own(run: Path, 
     assert stop(process)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_used_address_is_followed_by_a_new_one(run: Path) -> None:
     import http.client
 
@@ -331,6 +334,7 @@ def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys:
 
 
 # ---- continuations ---------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_continuations_have_common_random_numbers_and_follow_the_greedy_policy() -> None:
     task = mad.make("pac-boy")
     agent = mad.MultiAdvisor(task, gamma=0.9).learn(100_000, progress=False)

@@ -24,10 +24,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
-from patience import PATIENCE
-
 MOST_SECONDS = 10.0  # of computing, for one forgery
 MOST_MEMORY = 1 << 30  # bytes
+_PATIENCE = 300.0  # seconds, after which it is a hang; as in `patience`, which a program by itself does not find
 _EACH_CHILD = 100  # forgeries for a child, as caches grow
 
 QUICK = {
@@ -305,7 +304,7 @@ class Child:
         self.process.stdin.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            heard = selector.select(PATIENCE)
+            heard = selector.select(_PATIENCE)
         line = self.process.stdout.readline() if heard else b""
         if line:
             return tuple(json.loads(line))

@@ -127,6 +127,7 @@ def test_torn_files_are_refused(saved, tmp_path, name):
         mad.load(folder)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode) | st.just(b"[" * 100_000))
 def test_any_bytes_in_the_place_of_the_header(saved, tmp_path, content):
@@ -179,6 +180,7 @@ def test_another_task_is_refused(saved):
         mad.load(saved, mad.make("pac-boy"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_state(saved, tmp_path):
     """A limit on the size of files stands in for a full disk: the write itself fails half-way."""
     folder = copy(saved, tmp_path / "full")
@@ -242,6 +244,7 @@ while True:
 
 
 # ---- what can be written can be read ---------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
     epochs = [
         {"epoch": k, "score": k / 7, "turns": k / 3, "finished": k / 11, "touches": k / 13}
@@ -255,6 +258,7 @@ def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
         Schedule(epochs=MOST_EPOCHS + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", [{"text": "x" * LARGEST_JSON}, {"list": [0] * MOST_ENTRIES}])
 def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path, record):
     agent = mad.MultiAdvisor(mad.make("two-goal")).learn(10, progress=False)

@@ -39,6 +39,7 @@ def executions(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_every_job_once_and_in_order(tmp_path, executions, workers):
     jobs = rehearsals(40)
@@ -50,6 +51,7 @@ def test_every_job_once_and_in_order(tmp_path, executions, workers):
     assert not list((tmp_path / "a").rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_runs(tmp_path, executions):
     first = run_jobs(tmp_path / "a", rehearsals(5), workers=1)
     before = {path: path.read_bytes() for path in map(first.path, first.jobs)}
@@ -80,6 +82,7 @@ def test_the_same_job_twice_is_one(tmp_path, executions):
     assert len(diary(executions)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("then", "words"),
     [("raise", "RuntimeError: as rehearsed"), ("kill", "killed by SIGKILL"), ("exit", "exit code 3")],
@@ -102,6 +105,7 @@ def test_a_job_that_always_crashes_fails_after_three_tries_and_the_others_finish
     assert diary(executions).count(1000) == 6, "calling again tries it anew"
 
 
+@pytest.mark.slow
 def test_two_faults_and_then_a_result(tmp_path):
     jobs = rehearsals(3, then="kill", faults=2)
     assert len(run_jobs(tmp_path / "a", jobs, workers=2)) == 3
@@ -269,6 +273,7 @@ def test_ctrl_c_while_the_disk_is_slow_leaves_nothing_running(tmp_path, monkeypa
     assert any(row.state == "done" for row in read_rows(tmp_path))
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
     folder = tmp_path / "a"
     process = drive(folder, 400, 0.1)

@@ -40,6 +40,7 @@ def put(name, place, value):
     return change
 
 
+@pytest.mark.slow
 def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
     train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", "--transitions", "30", "--games", "1"]
     train += ["--out", str(tmp_path / "a"), "--epochs"]
@@ -141,6 +142,7 @@ def test_a_run_in_a_python_environment(tmp_path, change):
         mad.load(tmp_path / "a", cards())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -220,6 +222,7 @@ def ring(sizes):
     return mad.Task("ring", ("stay", "on"), (mad.Focus("four", state="place", states=5),), world, limit=20)
 
 
+@pytest.mark.slow
 def test_a_world_that_gives_no_sizes_begins_a_new_game(tmp_path):
     mad.MultiAdvisor(ring(None)).learn(30, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", put("x", 0, 10**15))
@@ -229,6 +232,7 @@ def test_a_world_that_gives_no_sizes_begins_a_new_game(tmp_path):
         mad.load(tmp_path / "a", ring((5,)))
 
 
+@pytest.mark.slow
 def test_a_world_that_gives_sizes_goes_on_bit_for_bit(tmp_path):
     mad.MultiAdvisor(ring((5,)), seed=1).learn(33, progress=False).save(tmp_path / "a")
     again = mad.load(tmp_path / "a", ring((5,))).learn(67, progress=False)

@@ -219,6 +219,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "words"), BAD)
 def test_what_cannot_be_run_is_refused_by_name(tmp_path, text, words):
     path = tmp_path / "grid.toml"

@@ -73,6 +73,7 @@ def test_what_is_torn_is_not_saved(tmp_path, monkeypatch):
     assert (agent.turns, len(record["epochs"])) == (200, 1), "what was saved after the first epoch"
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_heard_soon_where_a_step_takes_long():
     program = """
 import os, signal, time, gymnasium, multiadvisor as mad

@@ -262,6 +262,7 @@ def test_a_world_of_ones_own_is_known_by_its_constants(tmp_path):
 
 
 # ---- weights ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic"])
 def test_other_weights_are_taken_where_values_do_not_depend_on_them(tmp_path, planning):
     task = mad.make("two-goal")

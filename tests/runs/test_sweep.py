@@ -102,6 +102,7 @@ def test_results_in_every_format(swept, tmp_path, capsys):
     assert len(out.splitlines()) == 2 + 4
 
 
+@pytest.mark.slow
 def test_more_seeds_run_only_what_is_new(swept, tmp_path, capsys):
     _, folder = swept
     before = {path: path.stat().st_mtime_ns for path in (folder / "results").iterdir()}
@@ -125,6 +126,7 @@ def test_a_sweep_is_the_same_bytes_as_runs_by_hand(swept):
     assert final(item.result) == pytest.approx(np.mean([epoch["score"] for epoch in item.result["epochs"]]))
 
 
+@pytest.mark.slow
 def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
     path = tmp_path / "long.toml"
     path.write_text('task = "pac-boy"\nseeds = 2\n[schedule]\nepochs = 100000\n')
@@ -234,6 +236,7 @@ def test_bad_input_is_one_line(swept, tmp_path, capsys, monkeypatch):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["precious.txt"]
 
 
+@pytest.mark.slow
 def test_bit_flips_are_refused(swept, capsys):
     """300 of the 1,000 of `make chaos`: in the frozen grid and in results."""
     _, folder = swept

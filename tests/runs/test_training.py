@@ -88,6 +88,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     assert mad.load(out).turns > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["learning", "playing"])
 def test_sigterm_saves_as_ctrl_c_does(tmp_path, moment):
     """The process asks itself to end, in the middle of learning or of the games after the second epoch."""
@@ -141,6 +142,7 @@ def test_two_trainings_in_one_folder_are_one_too_many(tmp_path, monkeypatch, cap
 SMALL = mad.DeepSettings(hidden=(8,), starts=100, replay=1000, batch=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
     [("pac-boy", Settings()), ("gymnasium:FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(deep=SMALL))],

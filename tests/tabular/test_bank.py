@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from multiadvisor.aims import FRONTIER, Aims, Goals
 from multiadvisor.errors import BadInput
 from multiadvisor.tabular import bank
-from multiadvisor.task import FRONTIER, Aims, Goals
 
 LENGTH = 7
 
@@ -67,6 +67,7 @@ def q_of(agent, kind, place):
     return table.q[room.number, :, room.column[place]]
 
 
+@pytest.mark.slow
 def test_egocentric_values_are_powers_of_gamma(agent):
     values = q_of(agent, ("egocentric", 0.5), 0)
     for cell in range(1, LENGTH):
@@ -88,6 +89,7 @@ def test_agnostic_values_solve_the_random_walk(agent):
     assert values == pytest.approx(np.linalg.solve(matrix, bias), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_every_goal_learns_from_every_transition_and_is_reached_greedily(agent):
     room = agent._learner.rooms[0]
     assert (room.states, room.goals) == (LENGTH, LENGTH + 1)

@@ -44,6 +44,7 @@ def test_every_aggregation(aggregation, planning):
     assert_close_parity(committee(), 600, aggregation=aggregation, planning=planning, epsilon=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", [name for name in AGGREGATIONS if name not in LEARNED])
 def test_each_is_heard_as_itself_and_not_as_the_sum(aggregation):
     """By its array form on what the advisors say, as kernel and reference might both have been told of another one."""
@@ -95,11 +96,13 @@ def silent_at_times():
     return dataclasses.replace(task, world=dataclasses.replace(task.world, speaks=hushed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("planning", "aggregation"), [("empathic", "late=max"), (MIXED, "sum"), ("sarsa", "majority")])
 def test_the_silent_learn_in_a_compiled_world(planning, aggregation):
     assert_compiled_parity(silent_at_times(), 800, planning=planning, aggregation=aggregation, epsilon=0.2)
 
 
+@pytest.mark.slow
 def test_the_silent_have_no_say_when_it_acts():
     task = silent_at_times()
     agent = mad.MultiAdvisor(task, aggregation="max").learn(2000, progress=False)
@@ -124,6 +127,7 @@ def errands_committee():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["sum", "errands=max", "errands=max,time=majority,ranks"])
 def test_adapter(aggregation):
     how = {"planning": "here A=estimate,empathic", "aggregation": aggregation, "noise": 0.1, "epsilon": 0.2, "seed": 5}

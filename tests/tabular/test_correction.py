@@ -30,6 +30,7 @@ def test_so_they_do_with_other_plannings(planning):
     assert_compiled_parity(task, 1500, planning=planning, aggregation="correction", epsilon=0.3, alpha_half=500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_so_they_do_in_a_python_environment_where_advisors_come_and_go(noise):
     how = {**CORRECTED, "noise": noise, "epsilon": 0.2, "seed": 5}
@@ -62,6 +63,7 @@ def test_it_finishes_optimally_where_the_sum_is_stuck(name, score, turns):
         assert (found.finished, found.score, found.turns) == (1.0, score, turns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two-goal", "three-fruits", "four-fruits"])
 def test_what_it_prefers_is_the_optimum_and_what_it_takes_off_is_not_negative(name):
     agent = mad.MultiAdvisor(mad.make(name), **CORRECTED, gamma=0.9, epsilon=1.0, seed=0).learn(

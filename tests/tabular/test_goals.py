@@ -16,6 +16,7 @@ def goals(**options):
     return mad.make("hra-fruits", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("planning", "aggregation", "noise"),
     [("egocentric", "max", 0.0), ("agnostic", "sum", 0.1), ("fruit (0, 0)=sarsa,empathic", "sum", 0.0)],
@@ -57,6 +58,7 @@ def test_only_places_with_fruit_have_a_say():
     assert list(names) == [task.names[k] for k in np.flatnonzero(x[1:])]
 
 
+@pytest.mark.slow
 def test_the_task_holds_what_it_promises():
     for heads in ("goals", "fruits", "whole"):
         assert not mad.check_task(goals(heads=heads)).defects

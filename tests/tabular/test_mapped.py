@@ -25,12 +25,14 @@ def assert_parity(task, turns, **how):
     assert np.count_nonzero(told.table) > 3
 
 
+@pytest.mark.slow
 def test_kernel_and_reference_move_alike():
     assert_parity(channels(["log:50", None, "log:20"], 1), 500, planning="empathic", epsilon=0.5, alpha=0.3)
     chain = mad.make("tile-chain", length=6, mapping="log:20", mapped_alpha=0.3)
     assert_parity(chain, 500, learner="linear", gamma=0.5, alpha=0.7, epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_a_step_by_hand():
     task = mad.make("tile-chain", length=2, width=1, mapping="log:3", mapped_alpha=0.5)
     agent = mad.MultiAdvisor(task, gamma=0.5, alpha=0.25, epsilon=1.0)
@@ -51,6 +53,7 @@ def test_the_scale():
             mapping_named(text, gamma, 1.0)
 
 
+@pytest.mark.slow
 def test_where_it_cannot_be():
     task = mad.make("random-mdp")
     losing = dataclasses.replace(task, foci=tuple(dataclasses.replace(f, mapping="log") for f in task.foci))

@@ -78,6 +78,7 @@ def test_other_tasks(planning, name):
     assert_compiled_parity(varied(mad.make(name)), 1000, planning=planning, epsilon=0.3, noise=0.01, gamma=0.8)
 
 
+@pytest.mark.slow
 def test_a_corner_where_ghosts_meet(tmp_path):
     """Three ghosts in a corridor: they stand on each other's rows of the shared table all the time."""
     maze = tmp_path / "maze.txt"
@@ -122,6 +123,7 @@ def random_mdp(states, actions, advisors, seed):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 8), st.integers(1, 7), st.integers(1, 9), st.integers(0, 10_000), st.sampled_from(list(PLANNINGS)),
@@ -180,6 +182,7 @@ def errand_foci():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", PLANNINGS)
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_adapter(planning, noise):
@@ -198,6 +201,7 @@ def test_adapter(planning, noise):
     assert np.count_nonzero(table) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planning", PLANNINGS)
 def test_adapter_on_a_vector_reward(planning):
     make = lambda: mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0))  # noqa: E731

@@ -43,6 +43,7 @@ def test_a_task_of_one_group(name):
     assert_the_same_bytes(varied(mad.make(name)), 500, planning="egocentric", aggregation="gpi", epsilon=0.3, noise=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two-goal", "random-mdp"])
 def test_it_learns_the_exact_cross_values(name):
     task = mad.make(name)
@@ -102,6 +103,7 @@ def errands(**how):
 ERRANDS = {"planning": "egocentric", "aggregation": "errands=gpi", "epsilon": 0.2, "alpha_half": 1000, "seed": 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_python_environment(noise):
     agent, twin = mad.MultiAdvisor(errands(), **ERRANDS, noise=noise), errands()
@@ -121,6 +123,7 @@ def test_a_python_environment(noise):
     )
 
 
+@pytest.mark.slow
 def test_a_run_in_a_python_environment_goes_on_bit_for_bit(tmp_path):
     straight = mad.MultiAdvisor(errands(), **ERRANDS).learn(700, progress=False)
     mad.MultiAdvisor(errands(), **ERRANDS).learn(333, progress=False).save(tmp_path / "run")

@@ -67,6 +67,7 @@ def claims(agent):
     return [float(agent._learner.values(j)[0, 0]) for j in (2, 3)]
 
 
+@pytest.mark.slow
 def test_w_is_what_the_one_that_is_not_obeyed_loses():
     agent = learned("w_learning", r2=2.0)
     first, second = claims(agent)
@@ -86,12 +87,14 @@ def test_it_is_not_learned_from_a_turn_in_which_nobody_was_obeyed():
     assert claims(agent)[1] > 0, f"W_2 is learned in turn {last}, when goal 1 was obeyed"
 
 
+@pytest.mark.slow
 def test_the_arbitrator_learns_what_all_earn_with_each_in_control():
     agent = learned("arbi_q", r2=2.0)
     assert claims(agent) == pytest.approx([1.0, 2.0], abs=0.05)
     assert agent.act(agent.task.deal()) == 2
 
 
+@pytest.mark.slow
 def test_an_arbitrator_with_a_reward_of_its_own():
     """It is paid for the first goal only, whatever the advisors get."""
     import gymnasium

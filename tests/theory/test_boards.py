@@ -180,6 +180,7 @@ def test_exact_agents_play_like_learned_ones(maze):
     assert stuck.finished < 0.1
 
 
+@pytest.mark.slow
 def test_bad_input(maze):
     for call, message in (
         (lambda: list(boards.local_values(maze, "empathic", 0.9)), "not defined in a local state alone"),

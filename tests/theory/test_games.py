@@ -48,6 +48,7 @@ def played(task, seed, gamma, turns):
 
 
 # ---- the advice ------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_the_advice_of_a_board_is_about_games(tmp_path, capsys, seed):
     """A room with a corridor: almost no board has an attractor that holds, and almost every game gets stuck at 0.9."""

@@ -32,6 +32,7 @@ def random_mdp(seed, signs=True):
     return FiniteMDP.from_arrays(transition, rewards, end=end, weights=weights), gamma
 
 
+@pytest.mark.slow
 def test_gpi_is_at_least_as_good_as_any_advisor_in_control_with_weights_of_any_sign():
     better = 0
     for seed in SEEDS:
@@ -66,6 +67,7 @@ def test_gpi_has_no_stuck_state_where_the_sum_has(task):
     assert not (never & alive).any()
 
 
+@pytest.mark.slow
 def test_the_corrected_sum_is_the_optimum_with_weights_of_any_sign():
     for seed in SEEDS:
         mdp, gamma = random_mdp(seed)
@@ -75,6 +77,7 @@ def test_the_corrected_sum_is_the_optimum_with_weights_of_any_sign():
         assert np.abs(found.preferences - best).max() < 1e-10, seed
 
 
+@pytest.mark.slow
 def test_the_correction_is_never_negative_with_weights_of_at_least_zero():
     for seed in SEEDS:
         mdp, gamma = random_mdp(seed, signs=False)
@@ -99,6 +102,7 @@ def test_agnostic_advisors_and_advisors_with_gammas_of_their_own_are_corrected_a
         assert np.abs(correct(theory.solve(short, "egocentric", gamma)).preferences - best).max() < 1e-10
 
 
+@pytest.mark.slow
 def test_an_error_of_the_correction_is_the_error_of_the_sum_and_no_more():
     """Nor is the value of a state further off, and the policy loses at most 2 / (1 - gamma) times as much."""
     for seed in range(200):

@@ -50,6 +50,7 @@ def test_solve_figures(capsys, tmp_path):
         assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_sweep_turns_south_just_above_one_half(capsys):
     _, out, _ = run(capsys, "solve", "three-fruits", "--sweep-gamma", "--json")
     result = json.loads(out)

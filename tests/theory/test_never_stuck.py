@@ -53,6 +53,7 @@ def mdps(draw, chance=False, losses=False):
 
 
 # ---- the bound -------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @MANY
 @given(mdps(), gammas)
 def test_max_earns_within_the_bound_from_every_state(mdp, gamma):
@@ -64,6 +65,7 @@ def test_max_earns_within_the_bound_from_every_state(mdp, gamma):
     assert not stuck_states(solution)[wished].any()
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(losses=True), gammas)
 def test_losses_on_the_way_do_not_break_the_bound(mdp, gamma):
@@ -82,6 +84,7 @@ def test_rounding_is_no_wish():
     assert hope(near).tolist() == [0.0, pytest.approx(1 / 3), 0.0]
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(), gammas, st.floats(1.001, 3.0))
 def test_a_p_norm_earns_within_its_bound_where_gamma_is_small_enough_for_p(mdp, gamma, more):
@@ -92,6 +95,7 @@ def test_a_p_norm_earns_within_its_bound_where_gamma_is_small_enough_for_p(mdp, 
     assert (earning_turns(solution)[wished] <= earning_bound(solution)[wished]).all()
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(chance=True), gammas)
 def test_with_chance_the_bound_holds_in_expectation(mdp, gamma):
@@ -114,6 +118,7 @@ def random_mdps(count):
         yield FiniteMDP.from_arrays(transition, reward)
 
 
+@pytest.mark.slow
 def test_the_bound_is_tight_and_the_sum_gets_stuck_where_max_does_not():
     starts = tight = stuck = 0
     for mdp in random_mdps(500):
@@ -184,6 +189,7 @@ def with_fears(generator, strength):
     return FiniteMDP.from_arrays(transition, reward, groups=("wishes", "wishes", "fears", "fears"))
 
 
+@pytest.mark.slow
 def test_fears_hold_many_random_worlds_in_which_the_optimum_earns():
     generator, held = np.random.default_rng(0), 0
     for _ in range(500):
@@ -269,6 +275,7 @@ def test_groups_are_heard_by_themselves():
         FiniteMDP.from_arrays(np.ones((1, 1, 1)), np.zeros((2, 1, 1)), groups=("one",))
 
 
+@pytest.mark.slow
 def test_empathic_advisors_evaluate_the_policy_of_the_aggregation():
     mdp = counterexamples.shared_meal()
     assert theory.solve(mdp, "empathic", 0.9, "max").policy.tolist() == [[1.0, 0.0]]
@@ -379,6 +386,7 @@ def test_solve_under_max(capsys):
     assert f"within {max(found['earning_bound'].values())} turns" in found["verdict"]
 
 
+@pytest.mark.slow
 def test_the_ways_out_are_safe_where_they_say_so(capsys):
     found = solved(capsys, "three-fruits", "--gamma", "0.9")
     ways = {way["way"]: way for way in found["ways_out"]}
@@ -439,6 +447,7 @@ def test_a_board_under_max_and_the_ways_out_of_one_under_the_sum(tmp_path, capsy
     assert summed["ways_out"][0]["way"] == "--aggregation max"
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_as_the_advisors_are_heard():
     from multiadvisor import plots
     from multiadvisor.theory import report

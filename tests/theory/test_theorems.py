@@ -40,6 +40,7 @@ def close(mdp):
     return 1e-9 * (1 + np.abs(mdp.reward).max() * (1 + np.abs(mdp.weights).sum()))
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(positive=True), gammas)
 def test_egocentric_values_are_at_least_optimal(mdp, gamma):
@@ -47,6 +48,7 @@ def test_egocentric_values_are_at_least_optimal(mdp, gamma):
     assert (theory.solve(mdp, "egocentric", gamma).preferences >= best - close(mdp)).all()
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(agree=True), gammas)
 def test_egocentric_values_are_optimal_where_all_agree(mdp, gamma):
@@ -54,6 +56,7 @@ def test_egocentric_values_are_optimal_where_all_agree(mdp, gamma):
     assert theory.solve(mdp, "egocentric", gamma).preferences == pytest.approx(best, abs=close(mdp))
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(), gammas)
 def test_agnostic_is_local_as_global(mdp, gamma):
@@ -62,6 +65,7 @@ def test_agnostic_is_local_as_global(mdp, gamma):
     assert theory.solve(mdp, "agnostic", gamma).preferences == pytest.approx(together, abs=close(mdp))
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(), gammas)
 def test_theorem_5_empathic_with_full_states_is_optimal(mdp, gamma):
@@ -71,6 +75,7 @@ def test_theorem_5_empathic_with_full_states_is_optimal(mdp, gamma):
     assert found.preferences == pytest.approx(best, abs=close(mdp))
 
 
+@pytest.mark.slow
 @settings(MANY, max_examples=100)
 @given(mdps(), st.floats(0.0, 0.8))
 def test_empathic_value_iteration_agrees_with_policy_iteration(mdp, gamma):
@@ -91,6 +96,7 @@ def even_pay(generator, shape):
     return 1.0 + 0.2 * generator.random(shape)
 
 
+@pytest.mark.slow
 @MANY
 @given(mdps(positive=True, reward=even_pay), st.floats(0.0, 0.7))
 def test_theorem_3_progressive_advisors_have_no_attractor(mdp, gamma):
@@ -150,6 +156,7 @@ def test_error_bounds_hold(mdp, gamma):
         assert np.abs(exact - found.values[j]).max() <= found.bound + 1e-12 * (1 + np.abs(exact).max())
 
 
+@pytest.mark.slow
 @settings(MANY, max_examples=200)
 @given(mdps(), gammas)
 def test_evaluating_a_policy_is_linear_in_the_weights(mdp, gamma):
@@ -182,6 +189,7 @@ def test_three_fruits_threshold():
     assert (found.action, found.stable) == ("S", True)
 
 
+@pytest.mark.slow
 def test_four_fruits_threshold():
     mdp = theory.enumerate_task(mad.make("four-fruits"))
     assert theory.critical_gamma(mdp) == pytest.approx(1 / 3, abs=1e-6)

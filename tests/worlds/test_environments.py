@@ -29,6 +29,7 @@ def the_same(one, other) -> bool:
 
 
 # ---- Gymnasium's own demands -----------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "observation"), BOTH)
 def test_gymnasiums_checker_has_nothing_to_say(name, observation):
     with warnings.catch_warnings():

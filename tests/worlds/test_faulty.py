@@ -190,6 +190,7 @@ class Nested(InPlace):
         return self.whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [None, NETWORK], ids=["tables", "network"])
 @pytest.mark.parametrize("kind", [InPlace, Nested])
 def test_an_observation_changed_in_place_is_still_the_one_before(kind, deep):
@@ -210,6 +211,7 @@ def test_an_observation_changed_in_place_is_still_the_one_before(kind, deep):
     assert {before for before, *_ in met} == set(range(5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [None, NETWORK], ids=["tables", "network"])
 def test_rewards_too_large_to_add_up_are_refused_without_a_warning(deep):
     with warnings.catch_warnings():

@@ -11,14 +11,16 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import bank_of
+from multiadvisor.aims import FRONTIER, Look
 from multiadvisor.cli import main
 from multiadvisor.errors import BadInput
 from multiadvisor.experiments import ms_pacman as study
 from multiadvisor.experiments import ms_pacman_report as report
+from multiadvisor.runs import side_by_side
+from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.pictures import Painting
 from multiadvisor.runs.png import pixels
 from multiadvisor.runs.trace import record
-from multiadvisor.task import FRONTIER, Look
 from multiadvisor.worlds.atari import ms_pacman, picture, ram
 
 
@@ -65,27 +67,90 @@ def test_the_states_of_a_ghost():
 def look(met=(), turns=0):
     known = np.zeros(ms_pacman.N, bool)
     known[list(met)] = True
-    return Look(known, turns, lambda states, places: np.zeros((len(states), len(places))))
+    return Look(
+        known,
+        turns,
+        lambda states, places: np.zeros((len(states), len(places))),
+        lambda states: np.zeros((len(states), ram.CELLS)),
+    )
 
 
 def test_who_points_where():
     seen = memory(PELLET=1, PILL=1, FRUIT=40, FRUIT_POINTS=500, GHOST_CELL=[1, 2, 3, 4], TIMER=50)
     seen[ram.GHOST_STATE] = [ram.HUNTING, ram.EDIBLE, ram.AWAY, ram.EDIBLE]
-    place, voice = ms_pacman.aim(100, True, seen, look(met=[7]))
+    place, voice = ms_pacman.aim(100, True, 0, seen, look(met=[7]))
     at = ms_pacman.AT
     assert np.flatnonzero(place[at["pellets"]] >= 0).tolist() == [7], "a pellet speaks once one was eaten there"
     assert (place[at["pills"]] == -1).all(), "pills are spared while there is a ghost to be eaten"
-    assert ms_pacman.aim(100, False, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, False, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
     assert (place[at["fruit"]].item(), voice[at["fruit"]].item()) == (40, 500)
     assert place[at["edible"]].tolist() == [-1, 2, -1, 4]
     assert place[at["ghosts"]].tolist() == [1, -1, -1, -1]
     assert place[at["frontier"]].item() == FRONTIER
-    assert ms_pacman.aim(100, True, seen, look(turns=100)).place[at["frontier"]].item() == -1
+    assert ms_pacman.aim(100, True, 0, seen, look(turns=100)).place[at["frontier"]].item() == -1
     seen[ram.TIMER] = 1
-    assert ms_pacman.aim(100, True, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
-    assert ms_pacman.aim(100, True, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
+    assert ms_pacman.aim(100, True, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, True, 0, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
         "they are about to turn"
     )
+
+
+def test_a_pill_waits_until_ghosts_are_near():
+    seen, at = memory(PILL=1, GHOST_CELL=[1, 2, 3, 4], CELL=7), ms_pacman.AT["pills"]
+    seen[ram.GHOST_STATE] = [ram.HUNTING, ram.HUNTING, ram.AWAY, ram.HUNTING]
+    far = {1: 3, 2: 40, 4: 40}
+
+    def steps(states):
+        return np.array([[far[int(state) // 4]] * ram.CELLS for state in states], float)
+
+    known = look()._replace(steps=steps)
+    assert ms_pacman.near(seen, known) == 1
+    assert (ms_pacman.aim(0, True, 2, seen, known).voice[at] == ms_pacman.UNTIMELY).all()
+    assert (ms_pacman.aim(0, True, 1, seen, known).voice[at] == 1.0).all()
+    far[4] = ms_pacman.NEAR
+    assert (ms_pacman.aim(0, True, 2, seen, known).voice[at] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"lure": 5}, "lure is 5"), ({"doubt": -1.0}, "doubt is -1"), ({"without": "fruit,fears"}, "'fears'")],
+)
+def test_options_that_make_no_sense_are_refused(options, said):
+    with pytest.raises(BadInput, match=said):
+        mad.make("ms-pacman", **options)
+
+
+def test_ghosts_close_cells_and_pills_are_havens():
+    seen = memory(PILL=[0, 1, 0, 0], GHOST_CELL=[1, 2, 3, 4], TIMER=10)
+    seen[ram.GHOST_STATE] = [ram.HUNTING, ram.EDIBLE, ram.AWAY, ram.AWAY]
+    asked = []
+
+    def steps(states):
+        asked.append([int(state) for state in states])
+        return np.full((len(states), ram.CELLS), 43.0 if int(states[0]) == 4 else 20.0)
+
+    found = ms_pacman.peril(4.0, seen, look()._replace(steps=steps))
+    assert asked == [[4], [8, 9, 10, 11]], "who hunts does not turn back; who can be eaten may"
+    slow = 10 + (20 - 10 * ms_pacman.FLEES) / ms_pacman.HUNTS
+    assert found.closed[5] == pytest.approx(min(43 / ms_pacman.HUNTS, slow))
+    plain = ms_pacman.peril(0.0, seen, look()._replace(steps=steps))
+    assert found.closed[5] - plain.closed[5] == pytest.approx(ms_pacman.LATER)
+    assert found.doubt == 4.0 > plain.doubt
+    assert np.flatnonzero(found.haven).tolist() == [ram.PILL_CELL[1]]
+
+
+def test_points_are_told_apart():
+    before = memory(PELLET=1, PILL=1, FRUIT=40, FRUIT_POINTS=500)
+    before[ram.GHOST_STATE] = [ram.EDIBLE, 0, 0, 0]
+    after = before.copy()
+    after[ram.PELLET.start + 9] = after[ram.PILL.start + 2] = 0
+    after[ram.GHOST_STATE.start] = ram.AWAY
+    found = ms_pacman.earned(before, after, 460.0)
+    assert (found["pellets"], found["pills"], found["edible"], found["eaten"], found["levels"]) == (10, 50, 400, 1, 0)
+    after[ram.FRUIT] = -1
+    assert ms_pacman.earned(before, after, 960.0)["fruit"] == 500
+    bare = memory(PELLET=0, PILL=0)
+    assert ms_pacman.earned(bare, before, 10.0)["levels"] == 1, "the board is full again"
 
 
 def test_who_is_paid_for_what():
@@ -121,7 +186,8 @@ def faked(score, seed):
 
 @pytest.mark.slow
 def test_the_report_claims_only_what_the_runs_show(tmp_path):
-    level = {study.BASE: 15_600, "agnostic, gamma 0.99, sum": 9_000, "egocentric, gamma 0.99, sum": 4_000}
+    summed = [f"{study.PLAIN}: {planning}, gamma 0.99, sum" for planning in ("agnostic", "egocentric")]
+    level = {study.BASE: 15_600, summed[0]: 9_000, summed[1]: 4_000}
     lines = [
         {"id": study.job(name, seed).id, "result": faked(score, seed)}
         for name, score in level.items()
@@ -130,7 +196,7 @@ def test_the_report_claims_only_what_the_runs_show(tmp_path):
     given = tmp_path / "runs.jsonl"
     given.write_text("\n".join(map(json.dumps, lines)))
     found = report.reproduce(tmp_path / "out", given=given)
-    assert [one["holds"] for one in found["claims"]] == [True, False, False, True]
+    assert [one["holds"] for one in found["claims"]] == [True, False, False, True, True]
     assert set(found["table"]) == set(level)
     page = (tmp_path / "out" / "ms-pacman.md").read_text()
     assert report.CAVEAT in page
@@ -179,6 +245,35 @@ def test_a_saved_game_goes_on_bit_for_bit(run, tmp_path):
 
 
 @pytest.mark.slow
+def test_games_side_by_side_are_those_that_are_played_in_turn(run, capsys):
+    agent = mad.load(run)
+    plain, split = bank_of(agent).evaluate(2, 5), side_by_side.evaluate(run, 2, 5, workers=0)
+    for one, other in zip(plain, split, strict=True):
+        assert np.array_equal(one, other)
+    assert len(set(plain.score)) > 1, "the games are different ones"
+    assert main(["evaluate", str(run), "--games", "1", "--workers", "2", "--report"]) == 2
+    assert "--workers plays games for their scores" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_reproduce_runs_what_no_file_has(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("ale_py")
+
+    def tiny(name, seed):
+        config = {**study.SETTINGS[name], "options": {"limit": 200}, "seed": seed, "games": 10, "evaluation": 2}
+        return Job("ms-pacman", config)
+
+    monkeypatch.setattr(report, "job", tiny)
+    flags = ["--seeds", "1", "--workers", "0", "--out", str(tmp_path / "out"), "--json"]
+    assert main(["reproduce", "ms-pacman", *flags]) == 0
+    found = json.loads(capsys.readouterr().out)
+    row = found["table"][study.BASE]
+    assert (row["games"], row["learned"]) == (2, [10])
+    assert sum(row["sources"][what] for what in ("pellets", "pills", "fruit", "edible")) == row["score"]
+    assert "| as shipped |" in (tmp_path / "out" / "ms-pacman.md").read_text()
+
+
+@pytest.mark.slow
 def test_the_commands_work_on_it(run, tmp_path, capsys):
     film = tmp_path / "game.gif"
     assert main(["evaluate", str(run), "--games", "1", "--video", str(film), "--json"]) == 0
@@ -197,6 +292,7 @@ def test_the_commands_work_on_it(run, tmp_path, capsys):
     assert "general value functions" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_wishes_and_fears_are_drawn_into_the_pictures_of_a_trace(run):
     agent = mad.load(run)
     trace = record(agent, longest=30)

@@ -25,6 +25,7 @@ def ours(name):
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ACTIONS))
 def test_every_name_of_the_table_fits_its_environment(name):
     env = ours(name)

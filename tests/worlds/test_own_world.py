@@ -129,12 +129,14 @@ def test_it_is_sound_and_its_answers_agree_with_what_it_does():
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 def test_it_is_learned_and_explained(agent):
     assert agent.evaluate(games=20).finished == 1.0
     assert np.allclose(agent.values(1)[:3, RIGHT], [0.25, 0.5, 1.0], atol=1e-6)  # gamma to the power of the steps
     assert "right" in str(agent.explain([2, 0, 1]))
 
 
+@pytest.mark.slow
 def test_it_is_solved_from_its_outcomes():
     mdp = theory.enumerate_task(shuttle())
     assert mdp.states == 3 * 4  # the parcel is fetched in the last cell, and that is the end
@@ -163,6 +165,7 @@ def test_its_rewards_are_bounded_in_gymnasium():
     assert (space.low.tolist(), space.high.tolist()) == ([0.0, 0.0], [2.0, 1.0])
 
 
+@pytest.mark.slow
 def test_it_is_shown_on_the_page(agent, tmp_path):
     trace = record(agent, 1, 0)
     assert sends_table(agent)

@@ -65,6 +65,7 @@ def same(one, other):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [None, SMALL], ids=["tables", "network"])
 def test_two_agents_of_one_task_are_looked_at_at_once(deep):
     shared = task()
@@ -86,6 +87,7 @@ def test_two_agents_of_one_task_are_looked_at_at_once(deep):
     assert all(same(one, other) for one, other in zip(found, alone, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [None, SMALL], ids=["tables", "network"])
 def test_a_game_looked_at_during_training_changes_neither(deep):
     def values(agent):

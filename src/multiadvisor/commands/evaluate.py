@@ -31,6 +31,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
     parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
+    parser.add_argument("--workers", type=int, metavar="INT", help="processes that play games side by side, for tasks "
+                        "like ms-pacman with a bank of general value functions; the games are the same (default 1)"
+                        )  # fmt: skip
     parser.add_argument("--trace", type=Path, metavar="FILE", help="record the games, turn by turn, in this file")
     parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every turn, 10 MB at most")
     parser.add_argument("--video", type=Path, metavar="FILE", help="a game as .mp4 or .gif, or with --moments the "
@@ -67,6 +70,13 @@ def _check(given: Any) -> None:
         raise BadInput("--trace keeps the games of one run: name one")
     if given.frames and given.trace is None:
         raise BadInput("--frames puts pictures into the file of --trace: name one")
+    if given.workers is not None:
+        if given.workers < 1:
+            raise BadInput(f"--workers is {given.workers}: give at least 1")
+        if given.trace is not None or given.report or given.moments is not None or given.video is not None:
+            raise BadInput(
+                "--workers plays games for their scores: leave it out, or --trace, --report, --moments and --video"
+            )
     if given.video is not None:
         if len(given.run) > 1:
             raise BadInput("--video shows the games of one run: name one")
@@ -108,7 +118,7 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             traced = with_pictures(traced, agent.task)
         traced.save(given.trace)
     else:
-        seen = agent.evaluate(given.games, seeds=(given.seed,)) if looked is None else agent.summary(looked.played)
+        seen = _seen(agent, given, folder) if looked is None else agent.summary(looked.played)
     result = _result(folder, agent, seen, given.report)
     text = [str(seen)]
     if looked is not None and given.report:
@@ -140,6 +150,17 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             text.append(f"video in {given.video}")
         result["video"] = str(given.video)
     return result, "\n".join(text)
+
+
+def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
+    """The games, one after the other or side by side."""
+    if given.workers is None or given.workers == 1:
+        return agent.evaluate(given.games, seeds=(given.seed,))
+    from multiadvisor.runs.side_by_side import evaluate
+    from multiadvisor.settings import whole_number
+
+    games = whole_number("games", given.games, 1)
+    return agent.summary(evaluate(folder, games, given.seed, given.workers, given.named))
 
 
 def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> None:

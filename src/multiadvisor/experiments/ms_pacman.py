@@ -9,24 +9,44 @@ from typing import Any
 from multiadvisor.agent import MultiAdvisor, bank_of, load_with_record
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.tabular.goals import BankLearner
 from multiadvisor.worlds.builtin import make
 
 GAMES, EVALUATION = 300, 30
+FRAMES = 4_500_000  # and at most so many, while learning: 3% of what HRA is said to have had
 EVERY = 10  # games between two points of a curve
-_PIECE = 500  # turns between two looks at the clock
+_PIECE, _LAST = 500, 20_000  # turns between two looks at the clock, and more frames than these can take
 _SAVE = 20  # games between two checkpoints
-_LEARNING = 0.83  # of the time, where there is a limit
+_LEARNING = 0.8  # of the time, where there is a limit
 BASE = "as shipped"
 
 
-def _setting(settings: dict[str, Any] | None = None, own: dict[str, Any] | None = None, **options: Any) -> Any:
-    return {"settings": settings or {}, "options": options, **(own or {})}
+def _setting(settings: dict[str, Any] | None = None, **options: Any) -> Any:
+    return {"settings": settings or {}, "options": options}
 
 
+def _plain(settings: dict[str, Any] | None = None, without: str = "", **options: Any) -> Any:
+    """Of the committee that does not look ahead: nobody looks for a refuge, and the fears are louder instead."""
+    silent = f"{REFUGE},{without}" if without else REFUGE
+    own = _setting(settings, **{"without": silent, "spare": False, **options})
+    return {**own, "weights": {"ghosts": -10.0}}
+
+
+REFUGE = "refuge"
+PLAIN = "no refuge"
 SETTINGS: dict[str, dict[str, Any]] = {
     BASE: _setting(),
     **{
-        f"{planning}, gamma {gamma}, {aggregation}": _setting(
+        f"without {group}": _setting(without=group)
+        for group in (REFUGE, "ghosts", "edible", "pills", "fruit", "pellets", "frontier")
+    },
+    "pills at any time": _setting(spare=False),
+    "lure 2, doubt 5": _setting(lure=2, doubt=5.0),
+    "egocentric, gamma 0.95, max": _setting({"planning": "egocentric", "gamma": 0.95, "aggregation": "max"}),
+    "no replay": _setting(sweeps=0),
+    PLAIN: _plain(),
+    **{
+        f"{PLAIN}: {planning}, gamma {gamma}, {aggregation}": _plain(
             {"planning": planning, "gamma": gamma, "aggregation": aggregation}
         )
         for planning, gamma, aggregation in (
@@ -38,11 +58,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
         )
     },
     **{
-        f"without {group}": _setting(without=group)
+        f"{PLAIN}: without {group}": _plain(without=group)
         for group in ("ghosts", "edible", "pills", "fruit", "pellets", "frontier")
     },
-    "no replay": _setting(sweeps=0),
-    "pills are spared": _setting(spare=True),
+    f"{PLAIN}: no replay": _plain(sweeps=0),
 }  # fmt: skip
 
 
@@ -65,27 +84,40 @@ def run(
     agent, before = _begun(config, folder)
     learner = bank_of(agent)
     start = emulator_frames(agent)
-    while agent.games < config["games"] and not late(_LEARNING):
+    frames = before
+    while agent.games < config["games"] and frames < FRAMES - _LAST and not late(_LEARNING):
         last = agent.games
         learner.run(_PIECE)
+        frames = before + emulator_frames(agent) - start
         if tell is not None:
             tell(agent.games / (config["games"] + config["evaluation"]))
         if folder is not None and agent.games // _SAVE > last // _SAVE:
-            agent.save(folder, {"frames": before + emulator_frames(agent) - start})
-    frames = before + emulator_frames(agent) - start
-    rooms, scores, mazes = learner.rooms, [], []
+            agent.save(folder, {"frames": frames})
+    rooms, games, mazes = learner.rooms, list[dict[str, float]](), []
     for game in range(config["evaluation"]):
         if late(1.0):
             break
-        seen = learner.evaluate(1, game)
-        scores.append(float(seen.score[0]))
+        games.append(_played(learner, game))
         mazes.append(last_maze(agent))
         if tell is not None:
             tell((config["games"] + game) / (config["games"] + config["evaluation"]))
     return {
-        "learning": learner.scores[: config["games"]], "scores": scores, "mazes": mazes, "frames": int(frames),
-        "turns": agent.turns, "goals": sum(room.goals for room in rooms if room is not None),
+        "learning": learner.scores[: config["games"]], "scores": [game.pop("score") for game in games], "mazes": mazes,
+        "frames": int(frames), "turns": agent.turns,
+        "goals": sum(room.goals for room in rooms if room is not None),
+        "sources": {what: [game[what] for game in games] for what in (games[0] if games else ())},
     }  # fmt: skip
+
+
+def _played(learner: BankLearner, seed: int) -> dict[str, float]:
+    """One game without learning: its score, and where that came from."""
+    from multiadvisor.worlds.atari.ms_pacman import earned
+
+    total: dict[str, float] = {}
+    for step in learner.played(1, seed):
+        found = {"score": step.reward, **earned(step.before, step.after, step.reward)}
+        total = {what: total.get(what, 0.0) + float(amount) for what, amount in found.items()}
+    return total
 
 
 def _begun(config: dict[str, Any], folder: Path | None) -> tuple[MultiAdvisor, int]:

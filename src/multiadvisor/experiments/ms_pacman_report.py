@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.ms_pacman import BASE, EVERY, SETTINGS, job
+from multiadvisor.experiments.ms_pacman import BASE, EVERY, FRAMES, PLAIN, SETTINGS, job
 from multiadvisor.experiments.parts import many
 from multiadvisor.extras import require
 from multiadvisor.runs.driver import run_jobs
@@ -81,6 +81,7 @@ def judged(runs: Runs) -> dict[str, Any]:
             "mazes": [sum(run["mazes"].count(maze) for run in results) for maze in (1, 2, 3, 4)],
             "games": sum(len(run["scores"]) for run in results),
             "learned": [len(run["learning"]) for run in results], "frames": [run["frames"] for run in results],
+            "sources": _sources(results),
         }  # fmt: skip
     claims = []
     if BASE in table:
@@ -91,13 +92,28 @@ def judged(runs: Runs) -> dict[str, Any]:
             *({"claim": f"The 95% interval lies above {one.score:,.0f} ({one.who}: {one.protocol}).",
                "seen": f"{seen.value:,.0f} [{seen.low:,.0f}, {seen.high:,.0f}]", "holds": seen.low > one.score}
               for one in (HUMAN, HRA)),
+            {"claim": f"No seed learned from more than {FRAMES / 1e6:g} million frames.",
+             "seen": f"the most is {max(table[BASE]['frames']) / 1e6:.2f} million",
+             "holds": max(table[BASE]["frames"]) <= FRAMES},
         ]  # fmt: skip
-    summed = {name: f"{name}, gamma 0.99, sum" for name in ("agnostic", "egocentric")}
+    summed = {name: f"{PLAIN}: {name}, gamma 0.99, sum" for name in ("agnostic", "egocentric")}
     if all(name in table for name in summed.values()):
         first, second = (table[name]["score"] for name in summed.values())
         claims.append({"claim": "At gamma .99 with the sum, agnostic play has at least twice the score of egocentric.",
                        "seen": f"{first:,.0f} and {second:,.0f}", "holds": first >= 2 * second})  # fmt: skip
     return {"version": VERSION, "table": table, "claims": claims, "published": [one._asdict() for one in PUBLISHED]}
+
+
+def _sources(results: list[dict[str, Any]]) -> dict[str, float] | None:
+    """What a game brings in the mean: points by where they came from, and what was eaten and lost; None: not known."""
+    if not all(run.get("sources") for run in results):
+        return None
+    mean = {
+        what: float(np.mean([amount for run in results for amount in run["sources"][what]]))
+        for what in results[0]["sources"]
+    }
+    pills = mean["pills"] / 50
+    return {**mean, "a pill": mean["eaten"] / pills if pills else 0.0}
 
 
 def draw(runs: Runs) -> Any:
@@ -134,6 +150,13 @@ def page(found: dict[str, Any], seeds: int) -> str:
         frames = ", ".join(f"{count / 1e6:.2f}" for count in row["frames"])
         score = f"{row['score']:,.0f} [{low:,.0f}, {high:,.0f}]"
         lines.append(f"| {name} | {score} | {each} | {learned} | {frames} | {mazes} |")
+    told = {name: row["sources"] for name, row in found["table"].items() if row["sources"]}
+    if told:
+        lines += ["", "| points a game from | pellets | pills | ghosts | fruit | ghosts eaten a pill | levels won | "
+                  "lives lost |", "|---|---:|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+        for name, of in told.items():
+            points = " | ".join(f"{of[what]:,.0f}" for what in ("pellets", "pills", "edible", "fruit"))
+            lines.append(f"| {name} | {points} | {of['a pill']:.2f} | {of['levels']:.2f} | {of['lives']:.2f} |")
     lines += ["", f"{many(seeds, 'seed')}; intervals by bootstrap over games within each seed, so that they say "
               "nothing of other seeds.", "",
               "| what should be seen | seen | holds |", "|---|---|---|"]  # fmt: skip

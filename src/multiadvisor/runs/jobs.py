@@ -41,6 +41,7 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
+    "game": Kind("multiadvisor.runs.side_by_side", "play_game", 900.0),
     "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
 }
 

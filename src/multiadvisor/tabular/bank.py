@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multiadvisor.aims import Peril
 from multiadvisor.compiling import cached, compiled
+from multiadvisor.tabular import refuge
+from multiadvisor.tabular.refuge import FOLLOWERS
 
 BEST, POLICY = 0, 1  # what is expected in the next state: the action that is best for the goal, or a policy
-FOLLOWERS = 12  # different next states that are kept of a pair
 FRONTIER_COLUMN = 0
 
 
@@ -99,23 +101,30 @@ def learn(state, action, goals, kind, gamma, model, table):
     revalue(state, goals, kind, table)
 
 
-def count_follower(state: int, action: int, follower: int, model: Model) -> None:
-    """Count one transition; where there is no room for another follower, it is left out."""
+def count_follower(state: int, action: int, follower: int, model: Model) -> bool:
+    """Count one transition, and say whether it is a new one; if there is no room for another, it is left out."""
     known, count = model.follower[state, action], model.seen[state, action]
     for k in range(FOLLOWERS):
         if count[k] == 0:
             known[k], count[k] = follower, 1
-            return
+            return True
         if known[k] == follower:
             count[k] += 1
-            return
+            return False
+    return False
 
 
 class Room:
     """One room: numbers for the states and goals that were met in it, the model, and a table for each planning."""
 
-    def __init__(self, states: int, place: np.ndarray, actions: int, tables: int, n: int) -> None:
+    def __init__(
+        self, states: int, place: np.ndarray, actions: int, tables: int, n: int, heading: np.ndarray | None = None
+    ) -> None:
         self._place, self._actions = place, actions
+        self._heading = np.zeros(states, np.int64) if heading is None else heading
+        self._headings = int(self._heading.max()) + 1
+        self._steps: dict[int, np.ndarray] = {}  # by local state, as long as no other way is found
+        self._layers: refuge.Layers | None = None
         self.number = np.full(states, -1, np.int64)  # [states] of each local state, in the order they were met
         self.column = np.full(int(place.max()) + 1, -1, np.int64)  # [places] of each goal; 0 is the frontier's
         self.met: list[int] = []  # local states
@@ -125,6 +134,7 @@ class Room:
         self.chosen = np.zeros((64, actions))  # [S, A] how often each action was the aggregator's
         follower, seen = np.zeros((2, 64, actions, FOLLOWERS), np.int32)
         self.model = Model(follower, seen, np.full(64, -1, np.int64))
+        self.at, self.facing = np.zeros((2, 64), np.int64)  # [S] the place and the direction of each state
         self.tables = [
             Table(np.zeros((64, actions, 64), np.float32), np.zeros((64, 64), np.float32), np.zeros((64, actions)))
             for _ in range(tables)
@@ -154,18 +164,53 @@ class Room:
             self.reached.append(place)
         self._grow()
         self.model.column[state] = self.column[place] if place >= 0 else -1
+        self.at[state], self.facing[state] = place, self._heading[local]
         self.chosen[state] = 0
         for table in self.tables:
             table.q[state, :, FRONTIER_COLUMN] = table.v[state, FRONTIER_COLUMN] = 1.0
             table.policy[state] = 1.0 / self._actions
         return state
 
+    def follow(self, state: int, action: int, following: int) -> None:
+        """Count a transition."""
+        if count_follower(state, action, following, self.model):
+            known = self.model.follower[state] == following
+            if np.count_nonzero(known & (self.model.seen[state] > 0)) == 1:  # no other action led there before
+                self._steps.clear()
+
+    def steps(self, local: int) -> np.ndarray:
+        """The fewest steps from a local state to each place [places], without turning back; inf: unknown.
+
+        Where the local state was never met, those in the same place count: the nearest of them.
+        """
+        found = self._steps.get(local)
+        if found is None:
+            found = np.full(len(self.column), np.inf)
+            start = self.number[local : local + 1]
+            if start[0] < 0:
+                start = np.flatnonzero(self.at[: self.states] == self._place[local])
+            refuge.steps_from(start, self.facing, self._headings, self.model, self.at, self._room_for(0), found)
+            self._steps[local] = found
+        return found
+
+    def safety(self, state: int, ahead: int, peril: Peril) -> np.ndarray:
+        """The share of the turns ahead that each action is sure of [A]."""
+        out = np.zeros(self._actions)
+        refuge.survive(state, ahead, peril, self.model, self.at, self._room_for(ahead), out)
+        return out
+
+    def _room_for(self, ahead: int) -> refuge.Layers:
+        """What planning writes on, large enough."""
+        if self._layers is None or len(self._layers.length) <= ahead or self._layers.left.shape[1] != len(self.at):
+            self._layers = refuge.layers(ahead, len(self.at), self._actions)
+        return self._layers
+
     def _grow(self) -> None:
         """Room for all states and goals, and as much again."""
         rows, columns = len(self.chosen), self.tables[0].q.shape[2]
         if self.states > rows:
             rows *= 2
-            self.chosen = _grown(self.chosen, rows)
+            self.chosen, self.at, self.facing = (_grown(part, rows) for part in (self.chosen, self.at, self.facing))
             self.model = Model(*(_grown(part, rows) for part in self.model))
             self.tables = [Table(*(_grown(part, rows) for part in table)) for table in self.tables]
         if self.goals > columns:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor import draws
+from multiadvisor.aims import FRONTIER, REFUGE, Look
 from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use
 from multiadvisor.errors import BadInput
@@ -15,7 +16,8 @@ from multiadvisor.learner import Consulted, Exploration, Played
 from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
-from multiadvisor.task import FRONTIER, Aims, Focus, Look, Task, Transition
+from multiadvisor.tabular.seats import NOTHING, Seat, Seats
+from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stretch import Stretch
 
 UNIFORM, GREEDY = "uniform", "greedy"
@@ -41,6 +43,15 @@ class Step(NamedTuple):
     over: bool
 
 
+class Heard(NamedTuple):
+    """Those who speak in one state."""
+
+    advisors: np.ndarray  # [m]
+    advice: np.ndarray  # [m, A]
+    weights: np.ndarray  # [m] with their voices
+    places: np.ndarray  # [m] they point at
+
+
 class BankLearner:
     """Learns a bank of general value functions, and plays by the advisors that point at them."""
 
@@ -64,12 +75,12 @@ class BankLearner:
         self.kinds = list(dict.fromkeys(kinds))  # [tables] planning and gamma
         self.table_of = np.array([self.kinds.index(kind) for kind in kinds], np.int64)  # [n]
         self._worth = next((k for k, (planning, _) in enumerate(self.kinds) if KINDS[planning] == ""), 0)
-        self._afraid = np.flatnonzero(self.weights < 0)
         self.rooms: list[bank.Room | None] = [None] * self.goals.rooms
         self.key = draws.stream_key(settings.seed, draws.TRAINING)
         self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
         self.exploration = Exploration()
         self.stretch = Stretch(task.name, settings.seed)
+        self.seats = Seats(task, settings.seed, self.goals.emulators) if self.goals.emulators > 1 else None
         self._observation: Any = None
         self._touched: set[int] = set()  # rooms of this game
         self.scores: list[float] = []  # of the games that came to their end
@@ -108,27 +119,40 @@ class BankLearner:
         if room is None:
             goals = self.goals
             room = self.rooms[number] = bank.Room(
-                goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n
+                goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n, goals.heading
             )
         return room
 
-    def _heard(self, observation: Any, exploring: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Who speaks [m], what they say [m, A] and their weights [m] with their voices."""
+    def _heard(self, observation: Any, exploring: bool) -> Heard:
+        """Who speaks, what they say, with what weights, and of which places."""
         goals = self.goals
         room = self.rooms[goals.room(observation)]
         state = -1 if room is None else int(room.number[goals.local(observation)])
         if room is None or state < 0:
-            return np.zeros(0, np.int64), np.zeros((0, len(self.task.actions))), np.zeros(0)
-        aims = self._aims(room, observation, exploring)
+            nobody = np.zeros(0, np.int64)
+            return Heard(nobody, np.zeros((0, len(self.task.actions))), np.zeros(0), nobody)
+        look = self._look(room, exploring)
+        aims = goals.aim(observation, look)
         column = np.where(aims.place >= 0, room.column[aims.place], np.where(aims.place == FRONTIER, 0, -1))
-        heard = np.flatnonzero((column >= 0) & (aims.voice != 0.0))
+        safe = aims.place == REFUGE
+        heard = np.flatnonzero(((column >= 0) | safe) & (aims.voice != 0.0))
         advice = np.empty((len(heard), len(self.task.actions)))
         for k, table in enumerate(room.tables):
             members = self.table_of[heard] == k
             advice[members] = table.q[state][:, column[heard[members]]].T
-        return heard, advice, self.weights[heard] * aims.voice[heard]
+        if safe.any():
+            advice[safe[heard]] = self._safety(room, state, observation, look)
+        return Heard(heard, advice, self.weights[heard] * aims.voice[heard], aims.place[heard])
 
-    def _aims(self, room: bank.Room, observation: Any, exploring: bool) -> Aims:
+    def _safety(self, room: bank.Room, state: int, observation: Any, look: Look) -> np.ndarray:
+        """What a refuge is worth in a state [A]: the share of the turns ahead that each action is sure of."""
+        goals = self.goals
+        if goals.peril is None:
+            raise BadInput(f"an advisor of task {self.task.name!r} points at a refuge: give Goals(peril=...)")
+        return room.safety(state, goals.ahead, goals.peril(observation, look))
+
+    def _look(self, room: bank.Room, exploring: bool) -> Look:
+        """What is known in a room."""
         table = room.tables[self._worth]
 
         def worth(local: Any, places: Any) -> np.ndarray:
@@ -136,23 +160,31 @@ class BankLearner:
             found = table.v[state[:, None], column[None, :]]
             return np.where((state[:, None] >= 0) & (column[None, :] >= 0), found, 0.0)
 
-        return self.goals.aim(observation, Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth))
+        def steps(local: Any) -> np.ndarray:
+            return np.array([room.steps(one) for one in np.asarray(local).tolist()])
+
+        return Look(room.paid, room.turns if exploring else _NOTHING_NEW, worth, steps)
 
     def _choose(self, observation: Any, word: int, epsilon: float, exploring: bool) -> tuple[int, int]:
         """The action that is taken and the greedy one, by 64 random bits: high ones explore, low ones choose."""
-        advisors, advice, weights = self._heard(observation, exploring)
+        heard = self._heard(observation, exploring)
+        advisors, advice, weights, _ = heard
         total = self.voices.prefer(advice, weights, advisors) if len(advisors) else np.zeros(len(self.task.actions))
         greedy = _greedy(total.tolist(), word & _LOW)
-        if epsilon * (1 << 32) > word >> 32:
-            afraid = weights < 0
-            if not (afraid.any() and advice[afraid].max() > self.goals.wary):
-                return (word & _LOW) * len(self.task.actions) >> 32, greedy
+        if epsilon * (1 << 32) > word >> 32 and not self._wary(heard):
+            return (word & _LOW) * len(self.task.actions) >> 32, greedy
         return greedy, greedy
+
+    def _wary(self, heard: Heard) -> bool:
+        """Whether nothing may be tried, for those who are afraid."""
+        afraid, safe, wary = heard.weights < 0, heard.places == REFUGE, self.goals.wary
+        feared = afraid.any() and heard.advice[afraid].max() > wary
+        return bool(feared or (safe.any() and heard.advice[safe].min() < 1.0 - wary))
 
     def consult(self, state: Any) -> Consulted:
         """The speaking advisors' advice in one state; their weights are those with their voices."""
-        advisors, advice, weights = self._heard(np.asarray(state), False)
-        return Consulted(tuple(self.task.names[j] for j in advisors), advice, weights, advisors)
+        heard = self._heard(np.asarray(state), False)
+        return Consulted(tuple(self.task.names[j] for j in heard.advisors), *heard[1:3], heard.advisors)
 
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
@@ -186,6 +218,9 @@ class BankLearner:
 
     def run(self, turns: int) -> None:
         """Play and learn for this many turns."""
+        if self.seats is not None:
+            self.seats.run(turns, self._receive, self._send)
+            return
         with self._stage as stage:
             if stage.user is not self and self.stretch.trail:
                 self._return()
@@ -229,6 +264,30 @@ class BankLearner:
         if terminated or truncated:
             self._end()
 
+    def _send(self, seat: Seat) -> None:
+        """The next action of a game among several; where it is over, of the next game."""
+        turn = self.turns + (0 if self.seats is None else self.seats.waiting)
+        if seat.observation is None:
+            seat.reset(seat.stretch.deal(turn))
+        room = self._room(self.goals.room(seat.observation))
+        room.state(self.goals.local(seat.observation))
+        seat.send(*self._choose(seat.observation, self._word(self.key, turn), self.settings.exploring(turn), True))
+
+    def _receive(self, seat: Seat) -> None:
+        """What the last action of a game among several brought."""
+        before, action = seat.observation, seat.sent
+        after, reward, terminated, truncated = seat.remote.receive()
+        seat.observation, seat.sent = after, NOTHING
+        seat.stretch.trail.append(action)
+        room = self._room(self.goals.room(before))
+        self._learn(before, action, seat.greedy, reward, after, room, room.state(self.goals.local(before)), terminated)
+        self._touched.add(self.goals.room(before))
+        self.clock[TURN] += 1
+        seat.score += reward
+        if terminated or truncated:
+            self.tally[0], seat.score, seat.observation = seat.score, 0.0, None
+            self._end()
+
     def _learn(
         self, before: Any, action: int, greedy: int, reward: float, after: Any, room: bank.Room, state: int,
         terminated: bool,
@@ -243,7 +302,7 @@ class BankLearner:
         if terminated or goals.room(after) != goals.room(before) or goals.cut(before, after):
             return
         following = room.state(goals.local(after))
-        bank.count_follower(state, action, following, room.model)
+        room.follow(state, action, following)
         for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
             bank.learn(state, action, room.goals, _kind(planning), gamma, room.model, table)
 
@@ -279,12 +338,12 @@ class BankLearner:
             self.clock[FRESH] = 1
 
     # ---- playing -----------------------------------------------------------------------------------------------------
-    def play(self, games: int, seed: int) -> Iterator[Step]:
-        """The games of an evaluation, turn by turn, without learning."""
-        key, turn = draws.stream_key(self.settings.seed, draws.EVALUATION, seed), 0
-        for game in range(games):
-            first = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
-            before, over = self._env.reset(seed=first)[0], False
+    def play(self, games: int, seed: int, first: int = 0) -> Iterator[Step]:
+        """The games of an evaluation from the first on, turn by turn, without learning; each has draws of its own."""
+        for game in range(first, first + games):
+            key, turn, over = draws.game_key(self.settings.seed, seed, game), 0, False
+            dealt = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
+            before = self._env.reset(seed=dealt)[0]
             while not over:
                 action, _ = self._choose(before, self._word(key, turn), self.goals.restless, False)
                 after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
@@ -292,39 +351,40 @@ class BankLearner:
                 yield Step(game, before, action, float(reward), after, bool(terminated), over)
                 before = after
 
-    def evaluate(self, games: int, seed: int) -> Played:
-        """Play without learning; the run goes on afterwards as if nothing had happened."""
-        played = Played(
-            np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64), np.zeros((games, self.task.n))
-        )
+    def played(self, games: int, seed: int, first: int = 0) -> Iterator[Step]:
+        """`play`, with the environment to itself; the run goes on afterwards as if nothing had happened."""
         with self._stage as stage:
             stage.user = None
-            for step in self.play(games, seed):
-                played.score[step.game] += step.reward
-                played.turns[step.game] += 1
-                played.returns[step.game] += self.goals.paid(step.before, step.after, step.reward)
-                played.finished[step.game] = int(step.terminated)
+            yield from self.play(games, seed, first)
+
+    def evaluate(self, games: int, seed: int) -> Played:
+        """Play without learning; the run goes on afterwards as if nothing had happened."""
+        return self.evaluate_from(0, games, seed)
+
+    def evaluate_from(self, first: int, games: int, seed: int) -> Played:
+        """The same from the first game on: each is the same whichever others are played."""
+        score, turns, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
+        played = Played(score, turns, finished, np.zeros((games, self.task.n)))
+        for step in self.played(games, seed, first):
+            game = step.game - first
+            score[game] += step.reward
+            turns[game] += 1
+            played.returns[game] += self.goals.paid(step.before, step.after, step.reward)
+            finished[game] = int(step.terminated)
         return played
 
     def state_at(self, seed: int, game: int, turn: int) -> Step:
         """One turn of the games that `evaluate` plays with this seed."""
-        with self._stage as stage:
-            stage.user = None
-            length = 0
-            for step in self.play(game + 1, seed):
-                if step.game == game:
-                    if length == turn:
-                        return step
-                    length += 1
+        length = 0
+        for step in self.played(1, seed, game):
+            if length == turn:
+                return step
+            length += 1
         raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {length} turns, counted from 0")
 
-    def pointing(self, observation: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Who speaks in one state [m], what they say [m, A], their weights [m] and the places they point at [m]."""
-        advisors, advice, weights = self._heard(observation, False)
-        room = self.rooms[self.goals.room(observation)]
-        if room is None or not len(advisors):
-            return advisors, advice, weights, advisors
-        return advisors, advice, weights, self._aims(room, observation, False).place[advisors]
+    def pointing(self, observation: Any) -> Heard:
+        """Who speaks in one state, what they say, their weights and the places they point at."""
+        return self._heard(observation, False)
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:
@@ -334,6 +394,8 @@ class BankLearner:
             "trail": np.array(self.stretch.trail, np.int64), "touched": np.array(sorted(self._touched), np.int64),
             "scores": np.array(self.scores, float), **self.exploration.tensors(self.turns),
         }  # fmt: skip
+        if self.seats is not None:
+            found.update(self.seats.tensors(), seeded_at=self.clock[TURN : TURN + 1].copy())
         for number, room in enumerate(self.rooms):
             if room is None:
                 continue
@@ -362,6 +424,8 @@ class BankLearner:
             self._restored(tensors, f"room{number}.") if f"room{number}.met" in tensors else None
             for number in range(rooms)
         ]
+        if self.seats is not None:
+            self.seats.restore(tensors, actions)
         self.clock[:], self.tally[:] = clock, tally
         self.stretch.seeded_at, self.stretch.trail = int(seeded_at[0]), trail.tolist()
         self._touched, self.scores = set(touched.tolist()), scores.tolist()
@@ -369,7 +433,7 @@ class BankLearner:
 
     def _restored(self, tensors: Arrays, prefix: str) -> bank.Room:
         goals, actions = self.goals, len(self.task.actions)
-        room = bank.Room(goals.states, goals.place, actions, len(self.kinds), self.task.n)
+        room = bank.Room(goals.states, goals.place, actions, len(self.kinds), self.task.n, goals.heading)
         met = whole(tensors, f"{prefix}met", (None,), 0, goals.states)
         require(len(set(met.tolist())) == len(met) > 0, f"{prefix}met")
         for local in met.tolist():

@@ -122,6 +122,8 @@ class _Environment:
     def deal(self, game: int) -> Any:
         """Begin this game: the observation."""
         self._adapter.reset(environment_seed(self._seed, EVALUATION, ((1 + self._evaluation) << 32) + game))
+        if self.task.goals is not None:  # the games of a bank have draws of their own
+            self._key, self._turn = int(game_key(self._seed, self._evaluation, game)), 0
         return self._adapter.observation
 
     def draw(self) -> int:

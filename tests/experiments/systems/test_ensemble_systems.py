@@ -99,6 +99,7 @@ def test_the_maze_is_suttons():
     assert shortest.evaluate(games=1).turns == 14
 
 
+@pytest.mark.slow
 def test_the_mountain_car_is_gymnasiums():
     task, env = mad.make("mountain-car"), gymnasium.make("MountainCar-v0").unwrapped
     world = task.world
@@ -121,6 +122,7 @@ def test_the_mountain_car_is_gymnasiums():
     assert over, "the last game reached the flag"
 
 
+@pytest.mark.slow
 def test_potentials_add_up_to_nothing_around_a_game():
     task = mad.make("mountain-car", discount=1.0)
     agent = mad.MultiAdvisor(task, gamma=1.0, epsilon=1.0, seed=3)

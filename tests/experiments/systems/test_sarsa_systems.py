@@ -84,6 +84,7 @@ def test_the_fate_of_a_fleet_that_never_fishes_and_of_one_that_takes_all():
     assert first_year == pytest.approx(150 * (1 - (1 - 0.098) ** 10) - 10, rel=0.02)
 
 
+@pytest.mark.slow
 def test_local_q_hardly_fishes_and_the_sum_of_whole_states_is_the_optimum():
     mdp = enumerate_task(mad.make("fishery"))
     gamma = 0.9**0.1
@@ -93,6 +94,7 @@ def test_local_q_hardly_fishes_and_the_sum_of_whole_states_is_the_optimum():
     assert selfish["stock"] > 150_000 > best["stock"] > 75_000
 
 
+@pytest.mark.slow
 def test_alone_only_the_boat_that_decides_is_heard():
     agent = mad.MultiAdvisor(mad.make("fishery", heard="boat"), planning="sarsa", seed=0).learn(2_000, progress=False)
     names, advice = agent.advice([183])
@@ -126,6 +128,7 @@ def test_the_car_moves_crashes_and_laps():
     assert driven(at(4, 21, 0, -3), 0)[0] == 0, "above the infield there is no line"
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_racetrack_are_the_papers():
     task = mad.make("racetrack")
     world = task.world.constants

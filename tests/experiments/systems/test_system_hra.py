@@ -36,6 +36,7 @@ def test_runs_that_refute_it():
     assert not holds(made_up(GOOD | {hra.ONE: 8}))["heads-beat-one"]
 
 
+@pytest.mark.slow
 def test_the_optimum_is_the_shortest_tour():
     task, lengths = make("hra-fruits"), []
     cells = [(r, c) for r in range(10) for c in range(10)]

@@ -43,6 +43,7 @@ def test_verdicts():
     assert [verdict(found) for found in ([yes, yes], [yes, no], [no])] == ["reproduced", "partly", "not reproduced"]
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(gm_sarsa, "TURNS", 2_000)
     monkeypatch.setattr(gm_sarsa, "SCHEDULES", dict.fromkeys(gm_sarsa.SCHEDULES, gm_sarsa.SCHEDULES["three-fruits"]))

@@ -12,22 +12,31 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.aims import FRONTIER, REFUGE, Aims, Goals, Look, Peril
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.task import FRONTIER, Aims, Focus, Goals, Look, Task
+from multiadvisor.task import Focus, Task
 from multiadvisor.worlds.adapter import Adapter
 from multiadvisor.worlds.atari import ram
 from multiadvisor.worlds.atari.game import ACTIONS, MsPacman
 from multiadvisor.worlds.atari.picture import mark
 
-PELLETS, PILLS, FRUIT, EDIBLE, GHOSTS, UNSEEN = GROUPS = ("pellets", "pills", "fruit", "edible", "ghosts", "frontier")
-WEIGHTS = {PELLETS: 10.0, PILLS: 50.0, FRUIT: 1.0, EDIBLE: 1000.0, GHOSTS: -10.0, UNSEEN: 10.0}
+PELLETS, PILLS, FRUIT, EDIBLE, GHOSTS, UNSEEN, SAFE = GROUPS = (
+    "pellets", "pills", "fruit", "edible", "ghosts", "frontier", "refuge",
+)  # fmt: skip
+WEIGHTS = {PELLETS: 10.0, PILLS: 50.0, FRUIT: 1.0, EDIBLE: 1000.0, GHOSTS: -3.0, UNSEEN: 10.0, SAFE: 10.0}
 AT = {
     PELLETS: slice(0, 252), PILLS: slice(252, 256), FRUIT: slice(256, 257), EDIBLE: slice(257, 261),
-    GHOSTS: slice(261, 265), UNSEEN: slice(265, 266),
+    GHOSTS: slice(261, 265), UNSEEN: slice(265, 266), SAFE: slice(266, 267),
 }  # fmt: skip
-N = 266
+N = 267
 LATE = 2  # the timer of edible ghosts at which they are feared again
-PLACE = np.arange(ram.CELLS * ram.DIRECTIONS) // ram.DIRECTIONS  # [states] the cell of a local state
+PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS)  # [states] of a local state
+# Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; the turns by which it should be late wherever
+# she goes; and the turns in which the timer of edible ghosts goes down by one.
+HUNTS, FLEES, LATER, TICK = 0.86, 0.53, 3.0, 1.0
+AT_ONCE, MOST_DOUBT = 1e-9, 24  # turns of doubt where there are none, and the most
+MOST_EMULATORS = 64
+NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
 def local_state(seen: np.ndarray) -> int:
@@ -36,15 +45,16 @@ def local_state(seen: np.ndarray) -> int:
 
 
 def foci() -> tuple[Focus, ...]:
-    """The advisors [266], in the order of `AT`. Those who are afraid of a ghost plan in a way of their own."""
+    """The advisors [267], in the order of `AT`. Those who are afraid of a ghost plan in a way of their own."""
     names = {
         PELLETS: [f"pellet {row + 1}.{column + 1}" for row in range(ram.PELLET_ROWS)
                   for column in range(ram.PELLET_COLUMNS)],
         PILLS: [f"pill {where}" for where in ram.PILL_PLACES], FRUIT: ["fruit"],
         EDIBLE: [f"edible ghost {k + 1}" for k in range(ram.GHOSTS)],
-        GHOSTS: [f"ghost {k + 1}" for k in range(ram.GHOSTS)], UNSEEN: ["frontier"],
+        GHOSTS: [f"ghost {k + 1}" for k in range(ram.GHOSTS)], UNSEEN: ["frontier"], SAFE: ["refuge"],
     }  # fmt: skip
-    own: dict[str, Any] = {GHOSTS: {"planning": "egocentric", "gamma": 0.7, "aggregation": "sum"}}
+    alone = {"planning": "egocentric", "gamma": 0.7, "aggregation": "sum"}
+    own: dict[str, Any] = {GHOSTS: alone, SAFE: alone}
     return tuple(
         Focus(name, state=local_state, weight=WEIGHTS[group], group=group, **own.get(group, {}))
         for group in GROUPS
@@ -70,22 +80,59 @@ def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
     return bool(before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any())
 
 
-def aim(explore: int, spare: bool, seen: np.ndarray, look: Look) -> Aims:
+def near(seen: np.ndarray, look: Look) -> int:
+    """How many hunting ghosts are near Ms. Pac-Man."""
+    cells = seen[ram.GHOST_CELL][seen[ram.GHOST_STATE] == ram.HUNTING]
+    if not len(cells):
+        return 0
+    ways = look.steps((cells[:, None] * ram.DIRECTIONS + np.arange(ram.DIRECTIONS)).ravel())  # [4 k, cells]
+    steps = ways[:, seen[ram.CELL]].reshape(len(cells), ram.DIRECTIONS).min(axis=1)
+    return int((steps <= NEAR).sum())
+
+
+def aim(explore: int, spare: bool, lure: int, seen: np.ndarray, look: Look) -> Aims:
     """Where each advisor looks: -1 where there is nothing of the kind."""
     place, voice = np.full(N, -1, np.int64), np.ones(N)
     ghosts, state = seen[ram.GHOST_CELL], seen[ram.GHOST_STATE]
     edible = (state == ram.EDIBLE) & (seen[ram.TIMER] > LATE)
     place[AT[PELLETS]] = np.where((seen[ram.PELLET] == 1) & look.met[AT[PELLETS]], ram.PELLET_CELL, -1)
     place[AT[PILLS]] = np.where((seen[ram.PILL] == 1) & ~(spare & edible.any()), ram.PILL_CELL, -1)
+    if lure and near(seen, look) < lure:
+        voice[AT[PILLS]] = UNTIMELY
     place[AT[FRUIT]], voice[AT[FRUIT]] = seen[ram.FRUIT], seen[ram.FRUIT_POINTS]
     place[AT[EDIBLE]] = np.where(edible, ghosts, -1)
     place[AT[GHOSTS]] = np.where((state != ram.AWAY) & ~edible, ghosts, -1)
     place[AT[UNSEEN]] = FRONTIER if look.turns < explore else -1
+    place[AT[SAFE]] = REFUGE if (state != ram.AWAY).any() else -1
     return Aims(place, voice)
 
 
+def peril(doubt: float, seen: np.ndarray, look: Look) -> Peril:
+    """When the ghosts can be in each cell at the earliest, if they never turn back; pills are havens.
+
+    Those that can be eaten go more slowly until their time is over, and may turn back as that begins.
+    """
+    early = 0.0 if doubt else LATER
+    closed, haven = np.full(ram.CELLS, np.inf), np.zeros(ram.CELLS, bool)
+    left = TICK * float(seen[ram.TIMER])
+    for cell, heading, state in zip(
+        seen[ram.GHOST_CELL], seen[ram.GHOST_DIRECTION], seen[ram.GHOST_STATE], strict=True
+    ):
+        first = int(cell) * ram.DIRECTIONS
+        if state == ram.HUNTING:
+            turns = look.steps([first + int(heading)])[0] / HUNTS
+        elif state == ram.EDIBLE:
+            steps = look.steps(first + np.arange(ram.DIRECTIONS)).min(axis=0)
+            turns = left + np.maximum(steps - FLEES * left, 0.0) / HUNTS
+        else:
+            continue
+        np.minimum(closed, turns - early, out=closed)
+    haven[ram.PILL_CELL[seen[ram.PILL] == 1]] = True
+    return Peril(closed, haven, doubt or AT_ONCE)
+
+
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
-    """Who reached what in a turn [266]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
+    """Who reached what in a turn [267]: 1 for a pellet, a pill, fruit, a ghost that was eaten, or one that caught."""
     out = np.zeros(N)
     alive = before[ram.LIVES] <= after[ram.LIVES]
     if before[ram.MAZE] != after[ram.MAZE] or (alive and reward == 0):
@@ -105,23 +152,52 @@ def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
     return out
 
 
+def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, float]:
+    """What was eaten in a turn, by group: its points; and how many "lives" were lost and "levels" won."""
+    counts, lost = paid(before, after, reward), before[ram.LIVES] > after[ram.LIVES]
+    points = {
+        PELLETS: 10.0 * counts[AT[PELLETS]].sum(), PILLS: 50.0 * counts[AT[PILLS]].sum(),
+        FRUIT: float(before[ram.FRUIT_POINTS]) * counts[AT[FRUIT]].sum(),
+    }  # fmt: skip
+    level = not lost and bool((after[ram.PELLET] > before[ram.PELLET]).any())
+    if level:  # the last pellet, or the last pill: the board is full again, and nothing tells what was eaten
+        points[PELLETS] = float(reward)
+    rest = float(reward) - sum(points.values())
+    return {
+        **points, EDIBLE: max(rest, 0.0), "eaten": counts[AT[EDIBLE]].sum(), "lives": float(lost),
+        "levels": float(level),
+    }  # fmt: skip
+
+
 # ---- the task --------------------------------------------------------------------------------------------------------
-def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: float, sticky: float, limit: int) -> Task:
+def make_task(
+    without: str, spare: bool, lure: int, doubt: float, explore: int, sweeps: int, restless: float, sticky: float,
+    limit: int, emulators: int,
+) -> Task:  # fmt: skip
     """`ms-pacman`; its options are explained in `emulated_tasks`."""
-    if without and without not in GROUPS:
-        raise unknown("group", without, GROUPS)
+    silent = tuple(name.strip() for name in without.split(",")) if without else ()
+    for name in silent:
+        if name not in GROUPS:
+            raise unknown("group", name, GROUPS)
+    if not 0 <= lure <= ram.GHOSTS:
+        raise BadInput(f"lure is {lure}: there are {ram.GHOSTS} ghosts, choose a number from 0 to that")
+    if not 1 <= emulators <= MOST_EMULATORS:
+        raise BadInput(f"emulators is {emulators}: give a number from 1 to {MOST_EMULATORS}")
+    if not 0 <= doubt <= MOST_DOUBT:
+        raise BadInput(f"doubt is {doubt:g}: give a number of turns from 0 to {MOST_DOUBT}")
     if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
         raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
     options = {
-        "without": without, "spare": spare, "explore": explore, "sweeps": sweeps, "restless": restless,
-        "sticky": sticky, "limit": limit,
+        "without": without, "spare": spare, "lure": lure, "doubt": doubt, "explore": explore, "sweeps": sweeps,
+        "restless": restless, "sticky": sticky, "limit": limit, "emulators": emulators,
     }  # fmt: skip
     advisors = foci()
-    looks = partial(aim, explore, spare)
+    looks = partial(aim, explore, spare, lure)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
-        aim=partial(_without, without, looks) if without else looks, paid=paid, cut=is_new_life,
-        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label,
+        aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
+        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING,
+        peril=partial(peril, doubt), emulators=emulators,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
@@ -131,8 +207,9 @@ def make_task(without: str, spare: bool, explore: int, sweeps: int, restless: fl
     )  # fmt: skip
 
 
-def _without(group: str, plain: partial[Aims], seen: np.ndarray, look: Look) -> Aims:
-    """The same with one group silent."""
+def _without(silent: tuple[str, ...], plain: partial[Aims], seen: np.ndarray, look: Look) -> Aims:
+    """The same with some groups silent."""
     aims = plain(seen, look)
-    aims.place[AT[group]] = -1
+    for group in silent:
+        aims.place[AT[group]] = -1
     return aims

@@ -1,0 +1,92 @@
+"""Goals: what an environment says so that a bank of general value functions can learn and play in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Aims(NamedTuple):
+    """Where the advisors of a bank look in one state, and how loudly they say so."""
+
+    place: np.ndarray  # [n] int64 the goal of each, FRONTIER, REFUGE, or -1: it is silent
+    voice: np.ndarray  # [n] what its weight is multiplied by
+
+
+FRONTIER = -2
+"""In the place of a goal: whatever was never tried."""
+REFUGE = -3
+"""In the place of a goal: wherever nobody can get at us, by the `Peril` of this moment."""
+
+
+class Look(NamedTuple):
+    """What a bank knows where it is asked for aims."""
+
+    met: np.ndarray
+    """[n] bool: whether an advisor was ever paid in this room."""
+    turns: int
+    """Turns that were learned from in this room, or a very large number where nothing is to be explored."""
+    worth: Callable[[Any, Any], np.ndarray]
+    """From local states [i] and places [k] to what reaching a place is worth at best [i, k]: 1 one step away, gamma of
+    the egocentric advisors times that for every step more; 0 where nobody has been."""
+    steps: Callable[[Any], np.ndarray]
+    """From local states [i] to the fewest steps to each place [i, places] of somebody who goes the ways that were
+    observed here and never turns back, by the `heading` of the local states; inf: nobody knows a way."""
+
+
+class Peril(NamedTuple):
+    """Which places others may close, and when; it is made for one observation and lasts as long."""
+
+    closed: np.ndarray  # [places] the turn from now on which a place is lost at the earliest, inf: never
+    haven: np.ndarray  # [places] bool: whoever gets there in time is safe from then on
+    doubt: float  # turns before it is lost, in which a place is ever less sure
+
+
+@dataclass(frozen=True)
+class Goals:
+    """A bank of general value functions for an environment: one for each place, which is paid 1 there and ends.
+
+    They share one local state and all learn from every transition. An advisor points at one of the places, another one
+    from turn to turn where what it wants moves, and says what its general value function does.
+    """
+
+    states: int
+    """The number of local states of a room."""
+    place: np.ndarray
+    """[states] int64: the goal that is reached in a local state, -1: none."""
+    local: Callable[[Any], int]
+    """From the observation to the local state."""
+    aim: Callable[[Any, Look], Aims]
+    """From the observation, and what is known already, to where each advisor looks."""
+    paid: Callable[[Any, Any, float], np.ndarray]
+    """From an observation, the next one and the reward to what each advisor was paid [n], in units of its goal."""
+    rooms: int = 1
+    """Parts of the world with tables of their own."""
+    room: Callable[[Any], int] = lambda observation: 0
+    """From the observation to the room."""
+    cut: Callable[[Any, Any], bool] = lambda observation, following: False
+    """Whether the way from an observation to the next one is none: somewhere else a new life begins."""
+    sweeps: int = 10
+    """How often all that was observed is replayed after every game."""
+    wary: float = math.inf
+    """Nothing is tried at random where an advisor with a negative weight expects more than this, or one that points at
+    a refuge expects to lose more."""
+    mark: Callable[[np.ndarray, int, float], None] | None = None
+    """Draws a place into the environment's own picture, with a strength from -1, a fear, to 1, a wish."""
+    label: Callable[[Any], str] | None = None
+    """What people call the state with an observation; None: its numbers."""
+    restless: float = 0.0
+    """The probability of a random action also without learning: it frees whoever is stuck between two wishes."""
+    heading: np.ndarray | None = None
+    """[states] int64 the direction a local state looks in, out of an even number that are counted around; None: there
+    are none, and `Look.steps` may turn back."""
+    peril: Callable[[Any, Look], Peril] | None = None
+    """From the observation, and what is known already, to what threatens; only needed by who points at a `REFUGE`."""
+    ahead: int = 24
+    """Turns that are looked ahead for a refuge."""
+    emulators: int = 1
+    """Games that are played at the same time while learning; if there are several, each is in a process of its own."""

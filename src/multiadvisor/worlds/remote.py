@@ -1,0 +1,112 @@
+"""An environment in a process of its own, so that several can be stepped at the same time.
+
+The process makes the task by its name and options, and answers on its standard output: a command is a letter and a
+number, an answer is a reward, two flags and the observation, all as bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from multiadvisor.errors import BadInput
+from multiadvisor.own import IMPORTED, import_own
+from multiadvisor.task import Task
+
+_COMMAND, _ANSWER = struct.Struct("<cq"), struct.Struct("<d??")
+RESET, STEP = b"r", b"s"
+_NO_SEED = -1
+
+
+class Remote:
+    """The environment of a task, elsewhere; `send` and `receive` are the two halves of a step."""
+
+    def __init__(self, task: Task) -> None:
+        assert task.adapter is not None
+        space = task.adapter.env.observation_space
+        if not task.maker:
+            raise BadInput(f"task {task.name!r} cannot be made again in another process: {task.by_hand}")
+        if not isinstance(space, gymnasium.spaces.Box):
+            raise BadInput(f"task {task.name!r} has observations of the kind {type(space).__name__}: only a Box can be "
+                           "sent from another process")  # fmt: skip
+        self._task, self._shape, self._dtype = task.name, space.shape, space.dtype
+        self._size = _ANSWER.size + space.dtype.itemsize * int(np.prod(space.shape))
+        package = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "multiadvisor.worlds.remote", *IMPORTED], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}, process_group=0,
+        )  # fmt: skip
+        self._write(json.dumps([task.maker, task.options]).encode() + b"\n")
+
+    def _write(self, content: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(content)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._gone() from None
+
+    def _gone(self) -> BadInput:
+        return BadInput(f"the process of an environment of task {self._task!r} ended: start the run again")
+
+    def reset(self, seed: int | None) -> np.ndarray:
+        """A new game: the observation."""
+        self._write(_COMMAND.pack(RESET, _NO_SEED if seed is None else seed))
+        return self.receive()[0]
+
+    def send(self, action: int) -> None:
+        """Begin a step."""
+        self._write(_COMMAND.pack(STEP, action))
+
+    def receive(self) -> tuple[np.ndarray, float, bool, bool]:
+        """The end of it: the observation, the reward, and whether the game terminated or was truncated."""
+        assert self._process.stdout is not None
+        content = self._process.stdout.read(self._size)
+        if len(content) < self._size:
+            raise self._gone()
+        reward, terminated, truncated = _ANSWER.unpack_from(content)
+        seen = np.frombuffer(content, self._dtype, offset=_ANSWER.size).reshape(self._shape).copy()
+        return seen, reward, terminated, truncated
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
+
+
+def serve() -> None:
+    """Answer until nobody asks any more."""
+    from multiadvisor.worlds.builtin import make
+
+    for name in sys.argv[1:]:
+        import_own(name)
+    into, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed must not be taken for an answer
+    maker, options = json.loads(into.readline())
+    adapter: Any = make(maker, **options).adapter
+    env, dtype = adapter.env, adapter.env.observation_space.dtype
+    while content := into.read(_COMMAND.size):
+        what, number = _COMMAND.unpack(content)
+        if what == RESET:
+            seen, told = env.reset(seed=None if number == _NO_SEED else number)[0], (0.0, False, False)
+        else:
+            seen, reward, terminated, truncated, _ = env.step(number)
+            told = (float(reward), bool(terminated), bool(truncated))
+        out.write(_ANSWER.pack(*told) + np.ascontiguousarray(seen, dtype).tobytes())
+        out.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,117 @@
+"""Several games at the same time while learning: one learner, a fixed order, the same bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_bank import Corridor, corridor
+
+import multiadvisor as mad
+from multiadvisor.errors import BadInput
+from multiadvisor.tabular import seats
+from multiadvisor.worlds.remote import Remote
+
+
+class Near:
+    """What `Remote` is, in this process."""
+
+    made = 0
+
+    def __init__(self, task):
+        self._env, self._answer = Corridor(), None
+        Near.made += 1
+
+    def reset(self, seed):
+        return self._env.reset(seed=seed)[0]
+
+    def send(self, action):
+        assert self._answer is None, "one step at a time"
+        seen, reward, terminated, truncated, _ = self._env.step(action)
+        self._answer = seen, reward, terminated, truncated
+
+    def receive(self):
+        answer, self._answer = self._answer, None
+        return answer
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def near(monkeypatch):
+    monkeypatch.setattr(seats, "Remote", Near)
+    monkeypatch.setattr(Near, "made", 0)
+
+
+def agent(count=3):
+    task = corridor()
+    task = replace(task, goals=replace(task.goals, emulators=count))
+    return mad.MultiAdvisor(task, planning="agnostic", gamma=0.9, epsilon=0.3, seed=3)
+
+
+def same(one, other):
+    first, second = one._learner.tensors(), other._learner.tensors()
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_all_games_are_learned_from_in_one_bank():
+    played = agent().learn(400, progress=False)
+    assert (played.turns, Near.made) == (400, 3)
+    assert played.games > 10
+    assert played._learner.rooms[0].turns == 400
+    assert played.evaluate(10).finished == 1.0
+    assert not same(played, agent(2).learn(400, progress=False)), "another number of games is another run"
+
+
+def test_it_goes_on_bit_for_bit_wherever_it_was_left(tmp_path):
+    whole = agent().learn(301, progress=False)
+    parts = agent()
+    for turns in (1, 7, 100, 93):
+        parts.learn(turns, progress=False)
+        parts.evaluate(1)
+    parts.save(tmp_path / "run")
+    again = mad.load(tmp_path / "run", parts.task).learn(100, progress=False)
+    assert same(whole, again)
+
+
+def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not_been(monkeypatch):
+    stopped, plain = agent(), agent().learn(120, progress=False)
+    stopped.learn(50, progress=False)
+    calls = iter([False] * 30 + [True])
+
+    def choose(self, *given):
+        if next(calls, False):
+            raise KeyboardInterrupt
+        return original(self, *given)
+
+    original = type(stopped._learner)._choose
+    monkeypatch.setattr(type(stopped._learner), "_choose", choose)
+    with pytest.raises(KeyboardInterrupt):
+        stopped._learner.run(70)
+    assert stopped.turns < 120
+    stopped.learn(120 - stopped.turns, progress=False)
+    assert same(stopped, plain)
+
+
+def test_a_task_that_has_no_name_stays_in_its_process():
+    with pytest.raises(BadInput, match="cannot be made again in another process"):
+        Remote(corridor())
+
+
+@pytest.mark.slow
+def test_an_environment_in_another_process_is_the_same_one():
+    pytest.importorskip("ale_py")
+    task = mad.make("ms-pacman", limit=400)
+    far, env = Remote(task), task.adapter.env
+    assert np.array_equal(far.reset(5), env.reset(seed=5)[0])
+    for action in (2, 2, 0, 1, 3):
+        far.send(action)
+        seen, reward, terminated, truncated, _ = env.step(action)
+        answer = far.receive()
+        assert np.array_equal(answer[0], seen)
+        assert answer[1:] == (reward, terminated, truncated)
+    far.close()
+    with pytest.raises((BadInput, ValueError)):
+        far.send(0)
