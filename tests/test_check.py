@@ -481,6 +481,7 @@ def test_no_false_alarm_on_another_pac_boy(options):
     assert report.ok, str(report)
 
 
+@pytest.mark.slow
 def test_no_false_alarm_on_fruit_that_is_rare():
     report = check_task(mad.make("fruit-grid", width=20, height=20, fruits=3), games=2, turns=200)
     assert report.ok, str(report)

@@ -76,6 +76,7 @@ def test_text_outputs_are_readable(capsys, trained):
     assert json.loads(run(capsys, "tasks", "--json")[1])["pac-boy"]["options"]["rules"]["default"] == "paper"
 
 
+@pytest.mark.slow
 def test_check(capsys):
     code, out, _ = run(capsys, "check", "two-goal", "--json")
     assert code == 0

@@ -121,6 +121,7 @@ def test_worlds_made_by_one_function_do_not_share_code():
     assert [mad.MultiAdvisor(paying(amount)).evaluate(1).score for amount in (1.0, 5.0)] == [1.0, 5.0]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compiled_is_said_in_one_sentence():
     task = paying(1.0)
 

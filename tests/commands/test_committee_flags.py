@@ -166,6 +166,7 @@ def test_a_check_names_it_in_an_environment():
     assert "fear-under-a-maximum" in mad.check_task(again, aggregation="max", turns=200).defects
 
 
+@pytest.mark.slow
 def test_the_command_checks_it(capsys):
     assert main(["check", "bridge", "--aggregation", "max"]) == 1
     assert "fear-under-a-maximum (water)" in capsys.readouterr().out

@@ -143,6 +143,7 @@ def test_games_side_by_side_and_the_next_observation_from_before_the_reset():
     assert ends.sum() == learner._tally[0, 1]  # only where a game was over does something else follow
 
 
+@pytest.mark.slow
 def test_transitions_of_others_are_learned_from_and_actions_are_the_environments_own():
     mine, env = agent(), Point()
     seen, _ = env.reset(seed=0)

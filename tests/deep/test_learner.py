@@ -325,6 +325,7 @@ def test_convolutions_on_a_board():
 
 
 # ---- explanations and traces -----------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_trace_holds_the_evaluated_games():
     for make, envs in MAKERS.values():
         agent = mad.MultiAdvisor(make(), deep=dataclasses.replace(QUICK, envs=envs)).learn(200, progress=False)

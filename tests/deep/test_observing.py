@@ -134,6 +134,7 @@ def test_transitions_in_any_order_are_remembered_one_by_one():
     assert (agent.turns, agent.games) == (6, 2)
 
 
+@pytest.mark.slow
 def test_whoever_only_observes_leaves_the_environment_alone(tmp_path):
     env = Counter(vector=True, start=5)
     agent = agent_of(mad.Task.from_gymnasium(env, foci(), name="counter"))

@@ -109,6 +109,7 @@ def test_those_without_a_say_do_not_learn():
     np.testing.assert_allclose(got, [[(1 - 9) ** 2 / 2, 0]], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_huber_is_half_the_square_near_zero_and_a_line_beyond_one():
     batch = batch_of([0, 0], [0, 2], [[0.5, 0], [4, 2.25]], [[0, 0], [0, 0]], [1, 1])  # errors .5, -4 and 0, -.25
     got = some_losses(table_network(NOW), table_network(OLD), batch, [1, 1], egocentric, False, True)

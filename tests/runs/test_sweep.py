@@ -116,6 +116,7 @@ def test_more_seeds_run_only_what_is_new(swept, tmp_path, capsys):
     assert read_frozen(folder).grid.seeds == (0, 1, 2)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_same_bytes_as_runs_by_hand(swept):
     _, folder = swept
     item = finished(folder)[5]
@@ -186,6 +187,7 @@ def test_a_failed_run_is_told_with_its_error(tmp_path, capsys, monkeypatch):
     assert command(capsys, write(tmp_path / "g.toml", "3", "0.4"), "--out", folder, "--resume")[0] == 0
 
 
+@pytest.mark.slow
 def test_plot(swept, tmp_path, capsys):
     _, folder = swept
     code, out, _ = command(capsys, "plot", folder, "--out", tmp_path / "x.png", "--json")
@@ -202,6 +204,7 @@ def test_plot(swept, tmp_path, capsys):
     assert (code, "no finished run has 'touches'" in error) == (2, True)
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_line(swept, tmp_path, capsys, monkeypatch):
     file, folder = swept
     monkeypatch.chdir(tmp_path)
