@@ -48,12 +48,12 @@ browser:
 WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 test: lint browser
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist load
 
 # What a change breaks most often, in a few minutes: everything but the tests marked slow. `make test` is complete.
 quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
+	$(BIN)/pytest -n $(WORKERS) --dist load -m 'not slow'
 
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -36,15 +36,23 @@ def nothing_is_said_of_compiling():
         yield
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """The tests of a file stay on one worker of pytest-xdist, where what they share is made and compiled once.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Which tests stay on one worker: those of a file, where what they share is made and compiled once.
 
-    The programs of the documents share nothing.
+    All those of the page share agents and a browser; the programs of the documents share nothing. (Groups by marker
+    are passed over in silence by pytest-xdist 3.8 with pytest 9.2.)
     """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None and item.path.name != "test_documents.py":
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            if file.endswith("test_documents.py"):
+                return nodeid
+            return "the page" if file.startswith("tests/explorer/") else file
+
+    return ByFile(config, log)
 
 
 def browser_path() -> str | None:
@@ -54,7 +62,7 @@ def browser_path() -> str | None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """One browser for the explorer page and the site; their tests are in the group `browser`, on one worker."""
+    """One browser for each worker that tests the page or the site."""
     path = browser_path()
     if path is None:
         message = "NO BROWSER: the tests of the explorer page and the site need Chromium; `make browser` installs it"

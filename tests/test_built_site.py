@@ -27,7 +27,7 @@ import pytest
 from patience import PATIENCE
 from test_documents import ROOT, blocks
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 WIDE, NARROW = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 THEME = "document.body.dataset.mdColorScheme"

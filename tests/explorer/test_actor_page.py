@@ -15,7 +15,7 @@ import multiadvisor as mad
 from explorer.pages import Site, entry, site, until
 from multiadvisor.runs.trace import explain_turn
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 
 class Winch(gymnasium.Env[Any, Any]):

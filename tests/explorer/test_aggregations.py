@@ -24,7 +24,7 @@ from multiadvisor.runs.trace import explain_turn
 from multiadvisor.theory.gpi import exact_plans
 from multiadvisor.theory.solver import SOLVED
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 HEARD = [
     "fruits=max", "max", "majority", "ranks", "p_norm:3", "normalised", "boltzmann_sum:0.5", "fruits=max_plus:0.2",

@@ -14,7 +14,7 @@ from explorer.pages import Site, entry, site, until
 from multiadvisor.telling import teller_of
 
 pytest.importorskip("ale_py")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 TURN = 80  # somebody speaks: she has been here before
 
 

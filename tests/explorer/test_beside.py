@@ -23,7 +23,7 @@ from multiadvisor.runs.training import LOCK, Training
 from multiadvisor.settings import Schedule
 from multiadvisor.storage.lock import locked
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 PIXEL = """() => {
   const { canvas } = explorer.game.beside.picture;
   const copy = new OffscreenCanvas(1, 1).getContext("2d");

@@ -12,7 +12,7 @@ import multiadvisor as mad
 from explorer.conftest import trained
 from explorer.pages import Site, entry, site
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 # how far from grey each value is painted, on the scale of all of them
 STRENGTHS = """async (values) => {

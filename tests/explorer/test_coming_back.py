@@ -12,7 +12,7 @@ from explorer.pages import Site, still, until
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, serving
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 
 def test_after_a_restart_the_new_address_works_in_the_open_tab(

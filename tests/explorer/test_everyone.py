@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from explorer.conftest import SCREENSHOTS
 from explorer.pages import DRAWN, Site, entry, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 
 # ---- for everyone ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from multiadvisor.cli import main
 from multiadvisor.explorer import export
 from multiadvisor.explorer.onefile import html, modules, one_script
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 STATIC = Path(mad.__file__).parent / "explorer" / "static"
 
 

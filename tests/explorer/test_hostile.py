@@ -23,7 +23,7 @@ from multiadvisor.explorer.guards import GUARDS, Keys
 from multiadvisor.explorer.library import Library
 from patience import PATIENCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 # A page of another site that tries everything a browser lets it try.
 ATTACK = (Path(__file__).parent / "hostile.html").read_text("utf-8")

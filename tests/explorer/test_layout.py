@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from explorer.pages import Site, entry, still, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 BELOW = """(parts) => parts.filter((part) => {
   const box = document.querySelector(part).getBoundingClientRect();

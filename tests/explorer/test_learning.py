@@ -62,7 +62,6 @@ def test_every_setting_of_a_network_or_an_actor_has_a_name() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("browser")
 def test_a_chart_for_each_task_by_transitions(browser: Any) -> None:
     library = Library(games=1)
     tasks = {name: mad.make(name) for name in ("three-fruits", "two-goal")}

@@ -18,7 +18,7 @@ from multiadvisor.explain import explain
 from multiadvisor.explorer.answers import reweighted
 from multiadvisor.runs.trace import explain_turn
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 
 def number(text: str) -> float:

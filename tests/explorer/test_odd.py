@@ -16,7 +16,7 @@ from explorer.pages import DRAWN, Site, site, until, visit
 from multiadvisor.explorer.library import Library
 from multiadvisor.runs.trace import Trace, record
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 
 # ---- links -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from explorer.conftest import trained
 from explorer.pages import DELAY, Site, entry, site, still, until
 from multiadvisor.explorer.answers import attractor_layer, what_if
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.slow
 
 
 # ---- where it rests --------------------------------------------------------------------------------------------------
