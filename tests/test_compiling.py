@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import compiling, unbuilt
+from multiadvisor import compiling
 from multiadvisor.tabular.switch import (
     SHIPPED_AGGREGATIONS,
     SHIPPED_PLANNINGS,
@@ -149,7 +149,7 @@ def test_what_names_the_cache_is_the_same_in_every_process():
     assert b"frozenset" not in b"".join(parts)
 
 
-def test_functions_without_machine_code_are_told_apart():
+def test_functions_inside_are_told_apart():
     @compiling.inside
     def more(x):
         return x + 1
@@ -164,8 +164,3 @@ def test_functions_without_machine_code_are_told_apart():
 
     assert both(5) == (11, 12)
     assert both(0.25) == (1.5, 2.5)
-
-
-def test_with_another_numba_everything_is_compiled_as_usual(monkeypatch):
-    monkeypatch.setattr(unbuilt.numba, "version_info", (1, 0, 0))
-    assert unbuilt.unbuilt() == {}

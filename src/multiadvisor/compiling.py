@@ -22,17 +22,15 @@ from typing import Any
 import numba
 import numpy as np
 
-from multiadvisor.unbuilt import unbuilt
-
 _PACKAGE = Path(__file__).parent
 # Without numba's runtime no array can be made inside, and none is counted: its atomic counters took a third of a turn.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
 # The modules whose code may be inlined into a compiled loop: an edit of any of them voids the cache.
 INLINED = (
-    "compiling", "unbuilt", "draws", "plannings", "aggregations", "mappings", "tabular/kernel", "tabular/linear",
-    "tabular/switch", "tabular/bank", "tabular/correction", "tabular/looking", "tabular/mapped", "tabular/plans",
-    "tabular/selection", "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources",
+    "compiling", "draws", "plannings", "aggregations", "mappings", "tabular/kernel", "tabular/linear", "tabular/switch",
+    "tabular/bank", "tabular/correction", "tabular/looking", "tabular/mapped", "tabular/plans", "tabular/selection",
+    "worlds/slots", "worlds/maze", "worlds/finite", "worlds/game", "deep/replay", "deep/sources",
 )  # fmt: skip
 _NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; a world in a module is kept"
 
@@ -94,7 +92,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 # Numba makes a wrapper for calls from Python for every function, which for many arrays takes longer than the function.
-_INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **unbuilt()}
+_INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def inside(function: Callable[..., Any]) -> Any:
