@@ -156,6 +156,10 @@ def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
     """The games, one after the other or side by side."""
     if given.workers is None or given.workers == 1:
         return agent.evaluate(given.games, seeds=(given.seed,))
+    if agent.task.goals is None:
+        raise BadInput(
+            f"--workers is for tasks with a bank of general value functions, and {agent.task.name!r} has none: leave it out"
+        )
     from multiadvisor.runs.side_by_side import evaluate
     from multiadvisor.settings import whole_number
 
