@@ -158,7 +158,8 @@ def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
         return agent.evaluate(given.games, seeds=(given.seed,))
     if agent.task.goals is None:
         raise BadInput(
-            f"--workers is for tasks with a bank of general value functions, and {agent.task.name!r} has none: leave it out"
+            f"--workers is for tasks with a bank of general value functions, and {agent.task.name!r} has none: leave "
+            "it out"
         )
     from multiadvisor.runs.side_by_side import evaluate
     from multiadvisor.settings import whole_number
