@@ -29,7 +29,7 @@ LAYERS = [
     {"theory"},
     {"shortest", "silence", "sentences", "explain", "explain_actor", "telling", "insight"},
     {"checks"},
-    {"runs", "plots", "paper_plots", "video", "filming"},
+    {"runs", "plots", "paper_plots", "video", "filming", "peers"},
     {"experiments", "benchmarks"},
     {"explorer"},
     {"commands", "cli"},
@@ -37,7 +37,7 @@ LAYERS = [
 HEAVY = {
     "matplotlib": {"plots.py"},
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
-    "torch": {"benchmarks/deep.py"}, "pickle": set(),
+    "torch": {"peers.py"}, "pickle": set(),
     "imageio_ffmpeg": {"video.py"}, "PIL": {"video.py"},
     "starlette": {"server.py"}, "uvicorn": {"server.py"}, "websockets": set(),
     "yaml": set(), "marshal": set(),

@@ -44,18 +44,15 @@ def film(agent: MultiAdvisor, games: int = 1, seed: int = 0, scale: int = 2) -> 
     if mark is None:
         raise BadInput(f"task {task.name!r} does not say where its goals are in the picture: give Goals(mark=...)")
     best = Film(-1, -np.inf, [])
-    score, pictures = 0.0, []
     agent.prepare()
-    with task.adapter.stage as stage:
-        stage.user = None
-        for step in bank.play(games, seed):
+    for game in range(games):
+        score, pictures = 0.0, []
+        for step in bank.play(game, seed):
             picture = np.array(env.render())
             _, advice, weights, goals = bank.pointing(step.after)
             draw_wishes(mark, picture, goals, weights * advice[:, step.action])
             pictures.append(np.repeat(np.repeat(picture, scale, axis=0), scale, axis=1))
-            score += step.reward
-            if step.over:
-                if score > best.score:
-                    best = Film(step.game, score, pictures)
-                score, pictures = 0.0, []
+            score += step.gain
+        if score > best.score:
+            best = Film(game, score, pictures)
     return best

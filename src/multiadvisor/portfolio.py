@@ -15,6 +15,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.settings import finite_number, whole_number
+from multiadvisor.worlds.stepping import one_game
 
 if TYPE_CHECKING:
     import gymnasium
@@ -133,16 +134,14 @@ class Portfolio:
         if np.ndim(getattr(choice, "start", [])):
             raise BadInput(f"a portfolio plays Discrete actions, and these are {short(str(choice), 60)}: wrap them")
         epsilon, count, first = self.exploration(self.epoch), int(choice.n), int(choice.start)
-        observation, _ = env.reset(seed=int(generator.integers(1 << 31)))
-        steps: list[tuple[Any, ...]] = []
-        value, discount, over = 0.0, 1.0, False
-        while not over:
+
+        def act(observation: Any) -> int:
             explores = generator.random() < epsilon
-            action = first + int(generator.integers(count)) if explores else int(member.act(observation))
-            if steps:
-                steps[-1] = (*steps[-1][:-1], action)
-            following, reward, terminated, truncated, info = env.step(action)
-            steps.append((observation, action, reward, following, terminated, truncated, info, None))
-            value, discount = value + discount * float(reward), discount * self.gamma
-            observation, over = following, terminated or truncated
-        return value, steps
+            return first + int(generator.integers(count)) if explores else int(member.act(observation))
+
+        steps = list(one_game(env, int(generator.integers(1 << 31)), act))
+        value, discount = 0.0, 1.0
+        for step in steps:
+            value, discount = value + discount * float(step.reward), discount * self.gamma
+        following = [*(step.action for step in steps[1:]), None]
+        return value, [(*step, action) for step, action in zip(steps, following, strict=True)]

@@ -46,13 +46,13 @@ def paid(before, after, reward):
     return np.array([*(before[1:] - after[1:]), 0.0])
 
 
-def corridor(**how):
+def corridor(kind=Corridor, **how):
     foci = [
         mad.Focus("left", group="coins"), mad.Focus("right", group="coins", gamma=0.5, planning="egocentric"),
         mad.Focus("frontier"),
     ]  # fmt: skip
     goals = Goals(LENGTH, np.arange(LENGTH), lambda x: int(x[0]), aim, paid, sweeps=200)
-    return replace(mad.Task.from_gymnasium(gymnasium.wrappers.TimeLimit(Corridor(), 60), foci), goals=goals, **how)
+    return replace(mad.Task.from_gymnasium(gymnasium.wrappers.TimeLimit(kind(), 60), foci), goals=goals, **how)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +129,25 @@ def test_empathic_advisors_expect_what_the_aggregator_chose():
     assert (chosen.sum(axis=1) > 0).any()
     share = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1.0)
     assert table.policy[: room.states] == pytest.approx(np.where(chosen.sum(axis=1, keepdims=True) > 0, share, 0.5))
+
+
+class InPlace(Corridor):
+    """The same array each time, changed in place."""
+
+    def reset(self, **how):
+        super().reset(**how)
+        return self.x, {}
+
+    def step(self, action):
+        return self.x, *super().step(action)[1:]
+
+
+def test_an_environment_that_changes_what_it_showed_teaches_the_same():
+    runs = [mad.MultiAdvisor(corridor(kind), planning="agnostic", epsilon=0.3, seed=5) for kind in (Corridor, InPlace)]
+    plain, in_place = (run.learn(300, progress=False) for run in runs)
+    for name, found in plain._learner.tensors().items():
+        assert np.array_equal(found, in_place._learner.tensors()[name]), name
+    assert str(plain.evaluate(5)) == str(in_place.evaluate(5))
 
 
 def test_a_run_goes_on_bit_for_bit(agent, tmp_path):

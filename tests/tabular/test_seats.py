@@ -9,6 +9,7 @@ import pytest
 from test_bank import Corridor, corridor
 
 import multiadvisor as mad
+from multiadvisor import own
 from multiadvisor.errors import BadInput
 from multiadvisor.tabular import seats
 from multiadvisor.worlds.remote import Remote
@@ -115,3 +116,63 @@ def test_an_environment_in_another_process_is_the_same_one():
     far.close()
     with pytest.raises((BadInput, ValueError)):
         far.send(0)
+
+
+SNAG = """
+import gymnasium
+import numpy as np
+
+
+class Snag(gymnasium.Env):
+    action_space = gymnasium.spaces.Discrete(2)
+    observation_space = gymnasium.spaces.Box(0, 9, (1,), np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return np.array([0]), {}
+
+    def step(self, action):
+        self.at += 1
+        print("this is not an answer")
+        if self.at == 2:
+            raise KeyError("the door is shut")
+        return np.array([self.at]), 0.5, False, False, {}
+
+
+gymnasium.register("Snag-v0", Snag)
+"""
+
+
+@pytest.mark.slow
+def test_what_an_environment_raises_in_another_process_is_one_line(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(own, "IMPORTED", [])
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_snag.py").write_text(SNAG)
+    own.import_own(str(tmp_path / "own_snag.py"))
+    far = Remote(mad.make("gymnasium:Snag-v0"))
+    assert far.reset(1).tolist() == [0]
+    far.send(1)
+    seen, *rest = far.receive()
+    assert (seen.tolist(), rest) == ([1], [0.5, False, False])
+    far.send(1)
+    with pytest.raises(
+        BadInput, match=r"^the environment raised KeyError: 'the door is shut' \(.*own_snag.py:\d+, in step"
+    ):
+        far.receive()
+    far.close()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_task_that_cannot_be_made_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(own, "IMPORTED", [])
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_gone.py").write_text(SNAG.replace("Snag-v0", "Gone-v0"))
+    own.import_own(str(tmp_path / "own_gone.py"))
+    task = mad.make("gymnasium:Gone-v0")
+    (tmp_path / "own_gone.py").unlink()
+    far = Remote(task)
+    with pytest.raises(BadInput, match=r"own_gone\.py.*there is no such file"):
+        far.reset(1)
+    far.close()

@@ -9,6 +9,8 @@ from gymnasium import spaces
 
 import multiadvisor as mad
 from multiadvisor.errors import fault_of_environment
+from multiadvisor.worlds.episode import episode, games_of
+from multiadvisor.worlds.stepping import one_game
 
 NETWORK = mad.DeepSettings(hidden=(8,), starts=32, batch=16, updates_at_once=1)
 
@@ -209,6 +211,15 @@ def test_an_observation_changed_in_place_is_still_the_one_before(kind, deep):
     assert len(met) > 200
     assert all(after == (before + action) % 5 for before, action, after in met)
     assert {before for before, *_ in met} == set(range(5))
+
+
+def test_what_was_seen_in_a_game_is_kept_though_the_environment_changes_it_in_place():
+    ways = [
+        [(turn.state, turn.after) for turn in episode(games_of(task(InPlace()), 0, 0), 0, lambda seen, draw: 1)],
+        [(step.observation, step.next_observation) for step in one_game(InPlace(), 0, lambda seen: 1)],
+    ]
+    for way in ways:
+        assert [(int(before[0]), int(after[0])) for before, after in way] == [(k % 5, (k + 1) % 5) for k in range(12)]
 
 
 @pytest.mark.slow

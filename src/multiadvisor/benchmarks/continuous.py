@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.benchmarks.deep import PEERS, _cpu, _missing, bare, peers
 from multiadvisor.benchmarks.tables import machine
 from multiadvisor.extras import require
+from multiadvisor.peers import PEERS, bare, cpu_seconds, missing, peers
 from multiadvisor.progress import JobsBar
 from multiadvisor.settings import ContinuousSettings
 from multiadvisor.task import Focus, Task
@@ -85,7 +85,7 @@ def continuous(rounds: int) -> dict[str, Any]:
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "milliseconds": {}, "ratio_to_sbx": {},
                               "ratio_to_sb3": {}, "nine_advisors_to_one": {}, "notes": []}  # fmt: skip
     others = peers("SAC", result["notes"])
-    made = {name: sizes for name, sizes in CASES.items() if not (why := _missing(name)) or _left_out(result, name, why)}
+    made = {name: sizes for name, sizes in CASES.items() if not (why := missing(name)) or _left_out(result, name, why)}
     with JobsBar(sum(map(len, made.values())), 0, None, "continuous") as bar:
         for environment, sizes in made.items():
             for size in sizes:
@@ -108,7 +108,7 @@ def _measure(result: dict[str, Any], environment: str, size: Size, others: dict[
         for name, agent in agents.items():
             more = {"reset_num_timesteps": block == 0} if name in others else {"progress": False}
             turns = size.block if block else _STARTS + 2 * size.at_once  # the first block compiles
-            taken = _cpu(agent.learn, turns, **more)
+            taken = cpu_seconds(agent.learn, turns, **more)
             if block:
                 spent[name].append(1000.0 * taken / turns)
     medians = {name: float(np.median(values)) for name, values in spent.items()}

@@ -7,18 +7,15 @@ make as many updates in a row.
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.benchmarks.tables import machine
-from multiadvisor.extras import install
+from multiadvisor.peers import PEERS, bare, cpu_seconds, missing, peer_score, peers
 from multiadvisor.progress import JobsBar
 from multiadvisor.settings import DeepSettings
 from multiadvisor.statistics import interval
@@ -27,47 +24,6 @@ from multiadvisor.worlds.builtin import make
 ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
 _BLOCK = 4_000  # transitions in a block
 _GAMMA = 0.99
-
-
-PEERS = {"sbx": ("sbx", "sbx-rl", "SBX"), "sb3": ("stable_baselines3", "stable-baselines3", "Stable-Baselines3")}
-"""The module, the package and the name of each library that is compared with."""
-
-
-def peers(algorithm: str, notes: list[str]) -> dict[str, Any]:
-    """This algorithm of each of them that is installed, torch on one thread; what is missing is noted."""
-    found: dict[str, Any] = {}
-    for name, (module, package, _) in PEERS.items():
-        try:
-            found[name] = getattr(import_module(module), algorithm)
-            one_thread()
-        except ImportError:
-            notes.append(f"{package} is not installed, and not compared with: {install('benchmarks')}")
-    return found
-
-
-def one_thread() -> None:
-    """Keep torch on one thread: on two it is slower where a core is busy."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def bare(environment: str) -> Any:
-    """The environment as our learner makes it: the peers would ask for pictures, whose sparks slow LunarLander down."""
-    import gymnasium
-
-    return gymnasium.make(environment)
-
-
-def _missing(environment: str) -> str | None:
-    """Why the environment cannot be made, or None."""
-    import gymnasium
-
-    try:
-        gymnasium.make(environment).close()
-    except Exception as error:  # whatever a missing engine raises
-        return str(error).splitlines()[0]
-    return None
 
 
 def _own(environment: str, seed: int, deep: DeepSettings, epsilon: float = 0.05) -> MultiAdvisor:
@@ -98,19 +54,13 @@ _SPEED = DeepSettings(
 )  # fmt: skip
 
 
-def _cpu(work: Callable[..., Any], *arguments: Any, **options: Any) -> float:
-    start = time.process_time()
-    work(*arguments, **options)
-    return time.process_time() - start
-
-
 def deep(rounds: int) -> dict[str, Any]:
     """Training speed, in blocks that take turns; the ratios of the medians of CPU time."""
     result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "transitions_per_second": {}, "notes": []}
     others = peers("DQN", result["notes"])
     result |= {f"{name}_transitions_per_second": {} for name in PEERS} | {f"ratio_to_{name}": {} for name in PEERS}
     for environment in ENVIRONMENTS:
-        if why := _missing(environment):
+        if why := missing(environment):
             result["notes"].append(f"{environment} was left out: {why}")
             continue
         work = {"": partial(_own(environment, 0, _SPEED).learn, _BLOCK, progress=False)}
@@ -120,7 +70,7 @@ def deep(rounds: int) -> dict[str, Any]:
         spent: dict[str, list[float]] = {name: [] for name in work}
         for block in range(rounds + 1):
             for name, learn in work.items():
-                taken = _cpu(learn)
+                taken = cpu_seconds(learn)
                 if block:  # the first one compiles
                     spent[name].append(taken)
         medians = {name: float(np.median(each)) for name, each in spent.items()}
@@ -164,32 +114,17 @@ def _own_curve(environment: str, seed: int, case: Case, double: bool) -> list[fl
 def _other_curve(kind: Any, environment: str, seed: int, case: Case) -> list[float]:
     from stable_baselines3.common.callbacks import BaseCallback
 
+    env = bare(environment)
     scores: list[float] = []
 
     class Look(BaseCallback):
         def _on_step(self) -> bool:
             if self.num_timesteps % (case.turns // _LOOKS) == 0:
-                scores.append(_peer_returns(self.model, environment, 10_000 * (1 + seed) + _GAMES * len(scores)))
+                scores.append(peer_score(self.model, env, 10_000 * (1 + seed) + _GAMES * len(scores), _GAMES))
             return True
 
     _other(kind, environment, seed, case.turns, case.deep, case.epsilon).learn(case.turns, callback=Look())
     return scores
-
-
-def _peer_returns(peer: Any, environment: str, first: int) -> float:
-    """The mean return of greedy games with the seeds `first` and on."""
-    import gymnasium
-
-    env, scores = gymnasium.make(environment), []
-    for game in range(_GAMES):
-        seen, _ = env.reset(seed=first + game)
-        total, over = 0.0, False
-        while not over:
-            action, _ = peer.predict(seen, deterministic=True)
-            seen, reward, terminated, truncated, _ = env.step(int(action))
-            total, over = total + float(reward), terminated or truncated
-        scores.append(total)
-    return float(np.mean(scores))
 
 
 def _summary(curves: list[list[float]]) -> dict[str, Any]:
@@ -211,7 +146,7 @@ def deep_returns(rounds: int) -> dict[str, Any]:
     }  # fmt: skip
     with JobsBar(len(RETURNS) * len(learners) * rounds, 0, None, "deep-returns") as bar:
         for environment, case in RETURNS.items():
-            if why := _missing(environment):
+            if why := missing(environment):
                 result["notes"].append(f"{environment} was left out: {why}")
                 continue
             entry: dict[str, Any] = {"transitions": case.turns}

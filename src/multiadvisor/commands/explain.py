@@ -86,7 +86,7 @@ def _pointing(agent: Any, given: Any) -> int:
         raise BadInput("--out is for advisors with their own tables: leave it out, or name a --trace")
     seed, task = given.seed or 0, agent.task
     step = bank_of(agent).state_at(seed, given.game, given.turn)
-    found = agent.explain(step.before, task.first_action + step.action, given.against)
+    found = agent.explain(step.state, task.first_action + step.action, given.against)
     text = f"{task.name}, seed {seed}, game {given.game}, turn {given.turn}\n{found}"
     show({"run": str(given.run), "seed": seed, "game": given.game, "turn": given.turn, **found.as_dict()},
          given.json, text)  # fmt: skip

@@ -16,7 +16,7 @@ from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
 from multiadvisor.deep.network import Network, check_saved, initial, plain, plan_networks
-from multiadvisor.deep.playing import LONGEST_GAME, Staged, Tracked, play_games, play_vector
+from multiadvisor.deep.playing import Staged, Tracked, play_games, play_vector
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Brought, Chooser, Replay, remember
 from multiadvisor.deep.sources import (
     NOBODY,
@@ -35,6 +35,7 @@ from multiadvisor.learner import Consulted, Exploration, Played, not_finite, ref
 from multiadvisor.restored import Arrays, Shapes, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.stepping import LONGEST_GAME
 
 _MOST_UPDATES = (1 << 31) - 1  # they are counted in 32 bits
 _FOR_TABLES = {

@@ -14,8 +14,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.learner import Played
 from multiadvisor.task import Task
 from multiadvisor.worlds.stage import Stage
-
-LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
+from multiadvisor.worlds.stepping import LONGEST_GAME, endless
 
 
 class Staged(ABC):
@@ -126,10 +125,7 @@ def play_games(source: PythonSource, own: int, seed: int, games: int, act: Calla
             if tracked.add(source.step(act(), again=False)):
                 break
         else:
-            raise BadInput(
-                f"a game of {source.task.name!r} did not end in {LONGEST_GAME} steps: wrap the environment in a "
-                "TimeLimit"
-            )
+            raise endless(source.task.name)
         parts.append(tracked.played(slice(0, 1)))
     return Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
 
@@ -149,7 +145,7 @@ def play_vector(source: VectorSource, seed: int, games: int, act: Callable[[], n
         if (place >= len(rounds)).all():
             break
     else:
-        raise BadInput(f"a game of {source.task.name!r} did not end in {LONGEST_GAME} steps: give it a limit")
+        raise endless(source.task.name)
     parts = [tracked.played(slice(None)) for tracked in rounds]
     whole = Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True)))
     return Played(*(axis[:games] for axis in whole))

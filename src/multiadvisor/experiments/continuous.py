@@ -18,6 +18,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.explain_actor import influence
+from multiadvisor.peers import peer_score
 from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.settings import ContinuousSettings, Settings
 from multiadvisor.task import REST, Focus, Task, Transition
@@ -197,21 +198,10 @@ def sbx(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
         looks.append([])
         for look in range(run.evaluations):
             model.learn((look + 1) * run.steps // run.evaluations - model.num_timesteps, reset_num_timesteps=look == 0)
-            scores = [_one_game(env, model, 1_000_000 + 1_000 * look + game) for game in range(run.games)]
-            looks[-1].append(float(np.mean(scores)))
+            looks[-1].append(peer_score(model, env, 1_000_000 + 1_000 * look, run.games))
             yield {"steps": int(model.num_timesteps), "returns": looks}
             if halted():
                 return
-
-
-def _one_game(env: Any, model: Any, seed: int) -> float:
-    observation, _ = env.reset(seed=seed)
-    total, over = 0.0, False
-    while not over:
-        action, _ = model.predict(observation, deterministic=True)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        total, over = total + float(reward), terminated or truncated
-    return total
 
 
 _HEAVIER, _AFTER = 10.0, 20_000  # the control cost counts so many times more, and so many transitions follow

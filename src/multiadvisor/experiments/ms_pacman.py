@@ -114,8 +114,8 @@ def _played(learner: BankLearner, seed: int) -> dict[str, float]:
     from multiadvisor.worlds.atari.ms_pacman import earned
 
     total: dict[str, float] = {}
-    for step in learner.played(1, seed):
-        found = {"score": step.reward, **earned(step.before, step.after, step.reward)}
+    for step in learner.play(0, seed):
+        found = {"score": step.gain, **earned(step.state, step.after, step.gain)}
         total = {what: total.get(what, 0.0) + float(amount) for what, amount in found.items()}
     return total
 

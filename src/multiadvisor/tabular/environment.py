@@ -15,11 +15,12 @@ from multiadvisor.learner import Exploration, Played, not_finite
 from multiadvisor.restored import Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import kernel, plans
-from multiadvisor.tabular.learner import LONGEST_GAME, Tables, check_clock, grown, made_committee, shared_advisors
+from multiadvisor.tabular.learner import Tables, check_clock, grown, made_committee, shared_advisors
 from multiadvisor.tabular.mapped import is_mapped
 from multiadvisor.tabular.selection import needs_of, only_in_control
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Task, Transition
+from multiadvisor.worlds.stepping import LONGEST_GAME, endless
 from multiadvisor.worlds.stretch import Stretch
 
 
@@ -253,10 +254,7 @@ class AdapterLearner(Tables):
                 over = terminated or truncated
                 action = turn(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.STEP)
                 if slots.clock[kernel.GAME_TURN] > LONGEST_GAME:
-                    raise BadInput(
-                        f"a game of {self.task.name!r} did not end in {LONGEST_GAME} steps: wrap the environment in a "
-                        "TimeLimit"
-                    )
+                    raise endless(self.task.name)
             played.score[game], played.turns[game] = slots.tally[kernel.GAME_SCORE], slots.clock[kernel.GAME_TURN]
             played.finished[game], played.returns[game] = int(terminated), slots.real[kernel.RETURNS, :n]
         return played

@@ -18,6 +18,8 @@ from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
 from multiadvisor.tabular.seats import NOTHING, Seat, Seats
 from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.episode import Turn, episode, games_of
+from multiadvisor.worlds.stepping import copied
 from multiadvisor.worlds.stretch import Stretch
 
 UNIFORM, GREEDY = "uniform", "greedy"
@@ -29,18 +31,6 @@ chose in that state before, each action as often (f_j is estimated)."""
 TURN, GAMES, GAME_TURN, FRESH = range(4)
 _LOW = (1 << 32) - 1
 _NOTHING_NEW = 1 << 60  # turns in a room, for those who shall not explore
-
-
-class Step(NamedTuple):
-    """One turn of a game that is played without learning."""
-
-    game: int
-    before: Any  # observations
-    action: int  # counted from 0
-    reward: float
-    after: Any
-    terminated: bool
-    over: bool
 
 
 class Heard(NamedTuple):
@@ -59,7 +49,7 @@ class BankLearner:
         assert task.adapter is not None
         assert task.goals is not None
         self.task, self.settings, self.goals = task, settings, task.goals
-        self._env, self._stage = task.adapter.env, task.adapter.stage
+        self._reader, self._stage = task.adapter.fresh(table=False), task.adapter.stage
         self.voices = voices_of(task, settings.aggregation)
         self.weights = task.weights
         if settings.noise:
@@ -233,11 +223,13 @@ class BankLearner:
                 raise
 
     def _reset(self, seed: int | None) -> None:
-        self._observation = self._env.reset(seed=seed)[0]
+        self._reader.reset(seed)
+        self._observation = copied(self._reader.observation)
 
     def _step(self, action: int) -> tuple[bool, bool]:
-        self._observation, _, terminated, truncated, _ = self._env.step(action + self.task.first_action)
-        return terminated, truncated
+        over = self._reader.step(action)
+        self._observation = copied(self._reader.observation)  # the environment may change it in place
+        return over
 
     def _return(self) -> None:
         """Play the current stretch again up to where it was."""
@@ -253,10 +245,10 @@ class BankLearner:
         room = self._room(self.goals.room(before))
         state = room.state(self.goals.local(before))
         action, greedy = self._choose(before, self._word(self.key, turn), self.settings.exploring(turn), True)
-        after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
-        self._observation = after
+        terminated, truncated = self._step(action)
+        reward = float(self._reader.signals[0])
         self.stretch.trail.append(action)
-        self._learn(before, action, greedy, reward, after, room, state, terminated)
+        self._learn(before, action, greedy, reward, self._observation, room, state, terminated)
         self._touched.add(self.goals.room(before))
         clock[TURN] += 1
         clock[GAME_TURN] += 1
@@ -338,24 +330,14 @@ class BankLearner:
             self.clock[FRESH] = 1
 
     # ---- playing -----------------------------------------------------------------------------------------------------
-    def play(self, games: int, seed: int, first: int = 0) -> Iterator[Step]:
-        """The games of an evaluation from the first on, turn by turn, without learning; each has draws of its own."""
-        for game in range(first, first + games):
-            key, turn, over = draws.game_key(self.settings.seed, seed, game), 0, False
-            dealt = draws.environment_seed(self.settings.seed, draws.EVALUATION, ((1 + seed) << 32) + game)
-            before = self._env.reset(seed=dealt)[0]
-            while not over:
-                action, _ = self._choose(before, self._word(key, turn), self.goals.restless, False)
-                after, reward, terminated, truncated, _ = self._env.step(action + self.task.first_action)
-                over, turn = terminated or truncated, turn + 1
-                yield Step(game, before, action, float(reward), after, bool(terminated), over)
-                before = after
+    def play(self, game: int, seed: int) -> Iterator[Turn]:
+        """One game of an evaluation, turn by turn, without learning.
 
-    def played(self, games: int, seed: int, first: int = 0) -> Iterator[Step]:
-        """`play`, with the environment to itself; the run goes on afterwards as if nothing had happened."""
-        with self._stage as stage:
-            stage.user = None
-            yield from self.play(games, seed, first)
+        It is the same whichever others are played, and the run goes on afterwards as if nothing had happened.
+        """
+        with self._stage:
+            source = games_of(self.task, self.settings.seed, seed)
+            yield from episode(source, game, lambda x, word: self._choose(x, word, self.goals.restless, False)[0])
 
     def evaluate(self, games: int, seed: int) -> Played:
         """Play without learning; the run goes on afterwards as if nothing had happened."""
@@ -365,18 +347,18 @@ class BankLearner:
         """The same from the first game on: each is the same whichever others are played."""
         score, turns, finished = np.zeros(games), np.zeros(games, np.int64), np.zeros(games, np.int64)
         played = Played(score, turns, finished, np.zeros((games, self.task.n)))
-        for step in self.played(games, seed, first):
-            game = step.game - first
-            score[game] += step.reward
-            turns[game] += 1
-            played.returns[game] += self.goals.paid(step.before, step.after, step.reward)
-            finished[game] = int(step.terminated)
+        for game in range(games):
+            for step in self.play(first + game, seed):
+                score[game] += step.gain
+                turns[game] += 1
+                played.returns[game] += step.reward
+                finished[game] = int(step.terminated)
         return played
 
-    def state_at(self, seed: int, game: int, turn: int) -> Step:
+    def state_at(self, seed: int, game: int, turn: int) -> Turn:
         """One turn of the games that `evaluate` plays with this seed."""
         length = 0
-        for step in self.played(1, seed, game):
+        for step in self.play(game, seed):
             if length == turn:
                 return step
             length += 1

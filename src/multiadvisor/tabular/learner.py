@@ -26,9 +26,9 @@ from multiadvisor.tabular.mapped import mappings_of
 from multiadvisor.tabular.selection import needs_of
 from multiadvisor.tabular.ways import as_learned, ways_of
 from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.stepping import LONGEST_GAME
 
 _ROWS = kernel.Slots._fields.index("rows")  # of the slots' first array; advisors and voices are first in theirs
-LONGEST_GAME = 1_000_000  # an evaluation gives up on a game that takes longer
 
 
 class Tables(ABC):

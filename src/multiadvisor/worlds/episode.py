@@ -11,8 +11,7 @@ from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 from multiadvisor.worlds.game import Game
-
-LONGEST_GAME = 1_000_000  # turns
+from multiadvisor.worlds.stepping import LONGEST_GAME, copied, endless
 
 
 class Turn(NamedTuple):
@@ -63,7 +62,7 @@ def episode(source: Source, game: int, act: Callable[[Any, int], Any]) -> Iterat
         if turn.over:
             return
         state = turn.after
-    raise BadInput(f"a game of {source.task.name!r} did not end in {LONGEST_GAME} turns: give the task a limit")
+    raise endless(source.task.name)
 
 
 def games_of(task: Task, seed: int, evaluation: int, apart: bool = False, env: Any = None) -> Source:
@@ -124,7 +123,7 @@ class _Environment:
         self._adapter.reset(environment_seed(self._seed, EVALUATION, ((1 + self._evaluation) << 32) + game))
         if self.task.goals is not None:  # the games of a bank have draws of their own
             self._key, self._turn = int(game_key(self._seed, self._evaluation, game)), 0
-        return self._adapter.observation
+        return copied(self._adapter.observation)
 
     def draw(self) -> int:
         """The 64 bits that this turn's choice is drawn from."""
@@ -136,7 +135,7 @@ class _Environment:
         advisors = np.flatnonzero(adapter.now_active)
         terminated, truncated = adapter.step(action)
         self._turn += 1
-        reward, after = adapter.paid[advisors], adapter.observation
+        reward, after = adapter.paid[advisors], copied(adapter.observation)
         gain = float(self._weights[advisors] @ reward)
         if goals is not None:  # each is paid in units of its goal, and the score is the environment's own
             gain = float(adapter.signals[0])

@@ -1,7 +1,8 @@
 """An environment in a process of its own, so that several can be stepped at the same time.
 
 The process makes the task by its name and options, and answers on its standard output: a command is a letter and a
-number, an answer is a reward, two flags and the observation, all as bytes.
+number, an answer is a reward, two flags and the observation, all as bytes. Where something fails, the answer is what to
+tell the user, and the process ends.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from multiadvisor.errors import BadInput
-from multiadvisor.own import IMPORTED, import_own
+from multiadvisor import own
+from multiadvisor.errors import BadInput, fault_of_environment, told
 from multiadvisor.task import Task
+from multiadvisor.worlds.stepping import begin_game, five
 
-_COMMAND, _ANSWER = struct.Struct("<cq"), struct.Struct("<d??")
+_COMMAND, _ANSWER = struct.Struct("<cq"), struct.Struct("<qd??")  # an answer begins with the length of a complaint
 RESET, STEP = b"r", b"s"
 _NO_SEED = -1
 
@@ -38,11 +41,11 @@ class Remote:
             raise BadInput(f"task {task.name!r} has observations of the kind {type(space).__name__}: only a Box can be "
                            "sent from another process")  # fmt: skip
         self._task, self._shape, self._dtype = task.name, space.shape, space.dtype
-        self._size = _ANSWER.size + space.dtype.itemsize * int(np.prod(space.shape))
+        self._size = space.dtype.itemsize * int(np.prod(space.shape))
         package = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "multiadvisor.worlds.remote", *IMPORTED], stdin=subprocess.PIPE,
+            [sys.executable, "-m", "multiadvisor.worlds.remote", *own.IMPORTED], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}, process_group=0,
         )  # fmt: skip
         self._write(json.dumps([task.maker, task.options]).encode() + b"\n")
@@ -53,6 +56,7 @@ class Remote:
             self._process.stdin.write(content)
             self._process.stdin.flush()
         except BrokenPipeError:
+            self.receive()  # it may have said why
             raise self._gone() from None
 
     def _gone(self) -> BadInput:
@@ -69,13 +73,18 @@ class Remote:
 
     def receive(self) -> tuple[np.ndarray, float, bool, bool]:
         """The end of it: the observation, the reward, and whether the game terminated or was truncated."""
-        assert self._process.stdout is not None
-        content = self._process.stdout.read(self._size)
-        if len(content) < self._size:
-            raise self._gone()
-        reward, terminated, truncated = _ANSWER.unpack_from(content)
-        seen = np.frombuffer(content, self._dtype, offset=_ANSWER.size).reshape(self._shape).copy()
+        complaint, reward, terminated, truncated = _ANSWER.unpack(self._read(_ANSWER.size))
+        if complaint:
+            raise BadInput(self._read(complaint).decode())
+        seen = np.frombuffer(self._read(self._size), self._dtype).reshape(self._shape).copy()
         return seen, reward, terminated, truncated
+
+    def _read(self, size: int) -> bytes:
+        assert self._process.stdout is not None
+        content = self._process.stdout.read(size)
+        if len(content) < size:
+            raise self._gone()
+        return content
 
     def close(self) -> None:
         """End the process."""
@@ -88,24 +97,36 @@ class Remote:
 
 def serve() -> None:
     """Answer until nobody asks any more."""
+    into, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed must not be taken for an answer
+    try:
+        for answer in _answers(into):
+            out.write(answer)
+            out.flush()
+    except Exception as error:  # whatever a file or an environment of the user's may raise
+        fault = fault_of_environment(error)
+        why = str(error) if isinstance(error, BadInput) else f"the environment raised {fault or told(error)}"
+        out.write(_ANSWER.pack(len(why.encode()), 0.0, False, False) + why.encode())
+        out.flush()
+
+
+def _answers(into: Any) -> Iterator[bytes]:
+    """To every command that comes in."""
     from multiadvisor.worlds.builtin import make
 
     for name in sys.argv[1:]:
-        import_own(name)
-    into, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed must not be taken for an answer
+        own.import_own(name)
     maker, options = json.loads(into.readline())
     adapter: Any = make(maker, **options).adapter
     env, dtype = adapter.env, adapter.env.observation_space.dtype
     while content := into.read(_COMMAND.size):
         what, number = _COMMAND.unpack(content)
         if what == RESET:
-            seen, told = env.reset(seed=None if number == _NO_SEED else number)[0], (0.0, False, False)
+            seen, paid = begin_game(env, None if number == _NO_SEED else number), (0.0, False, False)
         else:
-            seen, reward, terminated, truncated, _ = env.step(number)
-            told = (float(reward), bool(terminated), bool(truncated))
-        out.write(_ANSWER.pack(*told) + np.ascontiguousarray(seen, dtype).tobytes())
-        out.flush()
+            seen, reward, terminated, truncated, _ = five(env.step(number))
+            paid = (float(reward), bool(terminated), bool(truncated))
+        yield _ANSWER.pack(0, *paid) + np.ascontiguousarray(seen, dtype).tobytes()
 
 
 if __name__ == "__main__":

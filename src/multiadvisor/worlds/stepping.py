@@ -1,16 +1,19 @@
-"""What an environment gives, checked: the first observation of a game, a step, and observations as local states."""
+"""What an environment gives, checked: first observations, steps, whole games, and observations as local states."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.task import Transition
+
+LONGEST_GAME = 1_000_000  # turns; a game that takes longer is given up
 
 
 # ---- resets and steps ------------------------------------------------------------------------------------------------
@@ -73,6 +76,32 @@ def copied(observation: Any) -> Any:
         return copy.deepcopy(observation)
     except Exception:  # whatever a class of others may raise
         return observation
+
+
+# ---- games -----------------------------------------------------------------------------------------------------------
+def one_game(env: Any, seed: int | None, act: Callable[[Any], Any]) -> Iterator[Transition]:
+    """A game in an environment, without advisors; `act` chooses the environment's own actions by the observation.
+
+    >>> import gymnasium
+    >>> env = gymnasium.make("CliffWalking-v1", max_episode_steps=3)
+    >>> [(step.observation, step.next_observation) for step in one_game(env, 0, lambda seen: 0)]
+    [(36, 24), (24, 12), (12, 0)]
+    """
+    seen = copied(begin_game(env, seed))
+    for _ in range(LONGEST_GAME):
+        action = act(seen)
+        after, reward, terminated, truncated, info = five(env.step(action))
+        after = copied(after)
+        yield Transition(seen, action, reward, after, bool(terminated), bool(truncated), info)
+        if terminated or truncated:
+            return
+        seen = after
+    raise endless(str(env))
+
+
+def endless(name: str) -> BadInput:
+    """The complaint about a game that does not end."""
+    return BadInput(f"a game of {name!r} did not end in {LONGEST_GAME} turns: give it a limit (TimeLimit in Gymnasium)")
 
 
 # ---- whole observations as local states ------------------------------------------------------------------------------
