@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from multiadvisor.plannings import egocentric as egocentric
     from multiadvisor.plannings import empathic as empathic
     from multiadvisor.plannings import planning as planning
-    from multiadvisor.settings import ContinuousSettings as ContinuousSettings
     from multiadvisor.settings import DeepSettings as DeepSettings
     from multiadvisor.settings import Settings as Settings
     from multiadvisor.task import Focus as Focus
@@ -50,7 +49,7 @@ _HOME = {
     "check_task": "checks.check", "compiled": "compiling", "BadInput": "errors",
     "Ahead": "plannings", "planning": "plannings",
     "agnostic": "plannings", "egocentric": "plannings", "empathic": "plannings",
-    "ContinuousSettings": "settings", "DeepSettings": "settings", "Settings": "settings",
+    "DeepSettings": "settings", "Settings": "settings",
     "Focus": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "worlds.adapter", "make": "worlds.builtin", "register_task": "worlds.registry",
 }  # fmt: skip
