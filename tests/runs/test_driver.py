@@ -114,10 +114,7 @@ def test_two_faults_and_then_a_result(tmp_path):
 
 def test_a_hung_worker_is_killed_and_its_job_tried_again(tmp_path):
     jobs = [*rehearsals(4, seconds=0.3, steps=6), Job("rehearsal", {"number": 9, "then": "hang", "faults": 1})]
-    start = time.monotonic()
-    results = run_jobs(tmp_path / "a", jobs, workers=2, lease=3.0)
-    assert len(results) == 5
-    assert time.monotonic() - start < 60
+    assert len(run_jobs(tmp_path / "a", jobs, workers=2, lease=3.0)) == 5
     rows = {row.id: row for row in read_rows(tmp_path / "a")}
     assert rows[jobs[-1].id].tries == 2
     assert all(rows[job.id].tries == 1 for job in jobs[:4])
@@ -202,27 +199,35 @@ def children(pid):
     return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.01)
 
 
+def running(folder):
+    """Whether a job is going on; a driver that has just begun has not written anything down."""
+    try:
+        return any(row.state == "running" for row in read_rows(folder))
+    except mad.BadInput:
+        return False
+
+
 def test_a_second_driver_is_told_who_holds_the_folder(tmp_path):
     folder = tmp_path / "a"
-    first = drive(folder, 1, 60)
+    first = drive(folder, 1, 2 * PATIENCE)
     wait_for(lambda: driver_of(folder) is not None)
     try:
         with pytest.raises(mad.BadInput, match=rf"in use by process {first.pid} on {os.uname().nodename}"):
             run_jobs(folder, rehearsals(1), workers=0)
-        wait_for(lambda: any(row.state == "running" for row in read_rows(folder)))
+        wait_for(lambda: running(folder))
         [worker] = children(first.pid)
     finally:
         first.kill()
         first.communicate()
     assert driver_of(folder) is None
-    wait_for(lambda: not alive(worker), 10)  # long before it would have something to say: nobody is left behind
+    wait_for(lambda: not alive(worker))  # long before it would have something to say: nobody is left behind
     assert len(run_jobs(folder, rehearsals(1), workers=0)) == 1
 
 
@@ -366,14 +371,14 @@ def test_a_clock_that_runs_backwards_does_no_harm(tmp_path, monkeypatch):
 def test_a_driver_that_slept_does_not_take_its_workers_for_hung(tmp_path, everybody):
     """The driver alone is stopped for longer than the lease; or all of them, as when a laptop is closed."""
     folder = tmp_path / "a"
-    process = drive(folder, 2, 2.4, lease=2.0)
-    wait_for(lambda: driver_of(folder) is not None and any(row.state == "running" for row in read_rows(folder)))
+    process = drive(folder, 2, 3.0, lease=4.0)
+    wait_for(lambda: running(folder))
     stopped = [process.pid, *(children(process.pid) if everybody else [])]
     assert len(stopped) == (3 if everybody else 1)
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for pid in stopped:
             os.kill(pid, number)
-        time.sleep(3.0 if number == signal.SIGSTOP else 0.0)
+        time.sleep(5.0 if number == signal.SIGSTOP else 0.0)
     process.communicate(timeout=PATIENCE)
     assert [(row.state, row.tries) for row in read_rows(folder)] == [("done", 1)] * 2
 
