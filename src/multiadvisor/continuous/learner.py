@@ -19,6 +19,7 @@ from multiadvisor.continuous.packing import Layout, Packed, layout_of
 from multiadvisor.continuous.update import MODES, Beside, State, Twins, decomposed, heads_of, program
 from multiadvisor.continuous.update import Task as Weighed
 from multiadvisor.deep.backend import jax, jnp
+from multiadvisor.deep.keeping import kept, leaves_of, networks_of, part_of
 from multiadvisor.deep.playing import Staged, play_games, play_vector
 from multiadvisor.deep.sources import PythonSource, Turn, VectorSource, training_keys
 from multiadvisor.draws import TRAINING, stream_key
@@ -473,49 +474,27 @@ class ContinuousLearner(Staged):
     def tensors(self) -> Arrays:
         """Everything the run is made of."""
         self.prepare()
-        leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves((self.state, self.beside))]
         if self.updates != self._due():
             raise Diverged("an update failed on the way: the networks were not saved; what was saved before is better")
-        for leaf in leaves:
-            if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
-                raise Diverged("the networks are no longer finite: they were not saved; lower the learning rate")
-        stand = {"watching": np.ones(1, np.int64)} if self._watching else self.source.tensors()
         return {
-            **{f"network {k:03}": leaf for k, leaf in enumerate(leaves)},
-            **{f"games {name}": part for name, part in stand.items()},
-            **{f"replay {name}": part for name, part in self.memory.tensors().items()},
+            **kept((self.state, self.beside), self._stand(), self.memory.tensors()),
             "updates": np.array([self.updates], np.int64), "steps": np.array([self.steps], np.int64),
             "clock": self._clock, "tally": self._tally, **self.exploration.tensors(self.steps),
         }  # fmt: skip
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
-        parts: dict[str, Arrays] = {"games": {}, "replay": {}}
-        for name, values in tensors.items():
-            kind, _, rest = name.partition(" ")
-            if kind in parts:
-                parts[kind][rest] = values
-        leaves, tree = jax.tree.flatten((self.state, self.beside))
-        given = [array(tensors, f"network {k:03}", np.shape(leaf) or (1,), leaf.dtype) for k, leaf in enumerate(leaves)]
-        self.memory.restore(parts["replay"])
+        given = leaves_of(tensors, (self.state, self.beside))
+        self.memory.restore(part_of(tensors, "replay"))
         self.updates, self.steps = (int(whole(tensors, name, (1,))[0]) for name in ("updates", "steps"))
         require(self.updates == self._due(), "updates")
         clock = whole(tensors, "clock", self._clock.shape)
         require(clock.sum() == self.memory.seen * len(self.seeds), "clock")
         self._clock[...], self._tally[...] = clock, array(tensors, "tally", self._tally.shape, np.float64)
-        own = [jnp.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
-        self.state, self.beside = jax.tree.unflatten(tree, own)
+        self.state, self.beside = networks_of(given, (self.state, self.beside))
         self.exploration.restore(tensors, self.steps)
-        self._watching = "watching" in parts["games"]
-        self._opened = not self._watching
-        self._see()
-        if self._watching:
-            refuse_unobservable(self.task)
-            return
-        with self._stage() as stage:
-            stage.user = self
-            if not self.source.restore(parts["games"], self._clock):
-                self._tally[:, 0] = 0.0
+        if not self._take_up(part_of(tensors, "games"), self._clock):
+            self._tally[:, 0] = 0.0
 
 
 def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:

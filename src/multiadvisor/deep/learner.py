@@ -15,6 +15,7 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION
 from multiadvisor.committee import Team, Voices, plannings_of, voices_of
 from multiadvisor.deep.backend import jax
+from multiadvisor.deep.keeping import kept, leaves_of, networks_of, part_of
 from multiadvisor.deep.network import Network, check_saved, initial, plain, plan_networks
 from multiadvisor.deep.playing import Staged, Tracked, play_games, play_vector
 from multiadvisor.deep.replay import DONE, FILLED, SCORE_SUM, TURNS, Brought, Chooser, Replay, remember
@@ -32,7 +33,7 @@ from multiadvisor.deep.update import Rules, make_update
 from multiadvisor.draws import EVALUATION, TRAINING, stream_key
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learner import Consulted, Exploration, Played, not_finite, refuse_unobservable
-from multiadvisor.restored import Arrays, Shapes, array, require, whole
+from multiadvisor.restored import Arrays, Shapes, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.task import Focus, Task, Transition
 from multiadvisor.worlds.stepping import LONGEST_GAME
@@ -419,18 +420,11 @@ class DeepLearner(Staged):
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
         self.prepare()
-        leaves = [np.atleast_1d(np.asarray(leaf)) for leaf in jax.tree.leaves(self.state)]
         if self.updates != self._updates_due():
             raise Diverged("an update failed on the way: the network was not saved; what was saved before is better")
-        for leaf in leaves:
-            if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
-                raise Diverged("the network is no longer finite: it was not saved; lower the learning rate")
-        kept = {f"network {k:03}": leaf for k, leaf in enumerate(leaves)}
-        stand = {"watching": np.ones(1, np.int64)} if self._watching else self.source.tensors()
-        games = {f"games {name}": array for name, array in stand.items()}
-        memory = {f"replay {name}": array for name, array in self.replay.tensors().items()}
-        explored = self.exploration.tensors(self.turns)
-        return {**kept, **games, **memory, "updates": np.array([self.updates], np.int64), **explored}
+        updates = np.array([self.updates], np.int64)
+        all_three = kept(self.state, self._stand(), self.replay.tensors())
+        return {**all_three, "updates": updates, **self.exploration.tensors(self.turns)}
 
     def _updates_due(self) -> int:
         """How many updates so many turns bring."""
@@ -440,27 +434,12 @@ class DeepLearner(Staged):
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
-        parts: dict[str, Arrays] = {"games": {}, "replay": {}}
-        for name, values in tensors.items():
-            kind, _, rest = name.partition(" ")
-            if kind in parts:
-                parts[kind][rest] = values
-        leaves, tree = jax.tree.flatten(self.state)
-        given = [array(tensors, f"network {k:03}", np.shape(leaf) or (1,), leaf.dtype) for k, leaf in enumerate(leaves)]
-        self.replay.restore(parts["replay"], len(self.task.actions), self.source.waits)
+        given = leaves_of(tensors, self.state)
+        self.replay.restore(part_of(tensors, "replay"), len(self.task.actions), self.source.waits)
         self.updates = int(whole(tensors, "updates", (1,), 0, _MOST_UPDATES)[0])
         counts = [leaf for leaf in given if leaf.dtype.kind != "f"]  # Adam's and the target network's
         require(self.updates == self._updates_due() and all((leaf == self.updates).all() for leaf in counts), "updates")
-        own = [jax.numpy.array(a).reshape(np.shape(b)) for a, b in zip(given, leaves, strict=True)]
-        self.state = jax.tree.unflatten(tree, own)
+        self.state = networks_of(given, self.state)
         self.exploration.restore(tensors, self.turns)
-        self._watching = "watching" in parts["games"]
-        self._opened = not self._watching
-        self._see()
-        if self._watching:
-            refuse_unobservable(self.task)
-            return
-        with self._stage() as stage:
-            stage.user = self
-            if not self.source.restore(parts["games"], self.replay.clock[:, TURNS]):
-                self._begin_again()
+        if not self._take_up(part_of(tensors, "games"), self.replay.clock[:, TURNS]):
+            self._begin_again()

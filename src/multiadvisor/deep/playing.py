@@ -11,7 +11,8 @@ import numpy as np
 from multiadvisor.deep.sources import PythonSource, VectorSource
 from multiadvisor.draws import EVALUATION, environment_seed
 from multiadvisor.errors import BadInput
-from multiadvisor.learner import Played
+from multiadvisor.learner import Played, refuse_unobservable
+from multiadvisor.restored import Arrays
 from multiadvisor.task import Task
 from multiadvisor.worlds.stage import Stage
 from multiadvisor.worlds.stepping import LONGEST_GAME, endless
@@ -42,6 +43,26 @@ class Staged(ABC):
             self.source.open()
         self._begin()
         self._opened, self._watching = True, False
+
+    def _stand(self) -> Arrays:
+        """Where its games stand, for a checkpoint."""
+        return {"watching": np.ones(1, np.int64)} if self._watching else self.source.tensors()
+
+    def _take_up(self, games: Arrays, turns: np.ndarray) -> bool:
+        """Go on where they stood after so many turns; whether they could be gone on with."""
+        self._watching = "watching" in games
+        self._opened = not self._watching
+        self._see()
+        if self._watching:
+            refuse_unobservable(self.task)
+            return True
+        with self._stage() as stage:
+            stage.user = self
+            return bool(self.source.restore(games, turns))
+
+    @abstractmethod
+    def _see(self) -> None:
+        """What follows from the networks, after they were changed."""
 
     @abstractmethod
     def _times(self) -> np.ndarray:
