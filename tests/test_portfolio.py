@@ -53,6 +53,15 @@ def test_the_better_one_is_chosen_and_all_learn_from_all_games():
     assert all(game.value == game.member for game in games)
 
 
+def test_a_reward_that_is_not_finite_is_refused():
+    class Spoiled(Lever):
+        def step(self, action):
+            return 0, float("inf"), True, False, {}
+
+    with pytest.raises(mad.BadInput, match="the reward of the environment is inf: let it be a finite number"):
+        Portfolio({"one": Stubborn(1)}).play(Spoiled(), 1)
+
+
 def test_policies_are_frozen_within_an_epoch_and_the_bandit_begins_anew():
     member = Stubborn(1)
     portfolio = Portfolio({"one": member}, exploration=never)

@@ -15,6 +15,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.settings import finite_number, whole_number
+from multiadvisor.worlds.adapter import finite_reward
 from multiadvisor.worlds.stepping import one_game
 
 if TYPE_CHECKING:
@@ -142,6 +143,6 @@ class Portfolio:
         steps = list(one_game(env, int(generator.integers(1 << 31)), act))
         value, discount = 0.0, 1.0
         for step in steps:
-            value, discount = value + discount * float(step.reward), discount * self.gamma
+            value, discount = value + discount * finite_reward(step.reward), discount * self.gamma
         following = [*(step.action for step in steps[1:]), None]
         return value, [(*step, action) for step, action in zip(steps, following, strict=True)]

@@ -150,6 +150,26 @@ def test_an_environment_that_changes_what_it_showed_teaches_the_same():
     assert str(plain.evaluate(5)) == str(in_place.evaluate(5))
 
 
+class Spoiled(Corridor):
+    """A coin pays what is not a number."""
+
+    def step(self, action):
+        seen, reward, *rest = super().step(action)
+        return seen, float("nan") if reward else 0.0, *rest
+
+
+def test_a_reward_that_is_not_finite_is_refused(agent):
+    refused = pytest.raises(BadInput, match="the reward of the environment is nan: let it be a finite number")
+    with refused:
+        mad.MultiAdvisor(corridor(Spoiled), planning="agnostic").learn(100, progress=False)
+    spoiled = mad.MultiAdvisor(corridor(Spoiled), planning="agnostic")
+    spoiled._learner.restore(agent._learner.tensors())
+    with refused:
+        spoiled.evaluate(1)
+    with refused:
+        spoiled.observe(np.array([1, 1, 1]), 0, float("nan"), np.array([0, 0, 1]), False)
+
+
 def test_a_run_goes_on_bit_for_bit(agent, tmp_path):
     once = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(333, progress=False)
     twice = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(150, progress=False)

@@ -18,6 +18,7 @@ from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
 from multiadvisor.tabular.seats import NOTHING, Seat, Seats
 from multiadvisor.task import Focus, Task, Transition
+from multiadvisor.worlds.adapter import finite_reward
 from multiadvisor.worlds.episode import Turn, episode, games_of
 from multiadvisor.worlds.stepping import copied
 from multiadvisor.worlds.stretch import Stretch
@@ -246,7 +247,7 @@ class BankLearner:
         state = room.state(self.goals.local(before))
         action, greedy = self._choose(before, self._word(self.key, turn), self.settings.exploring(turn), True)
         terminated, truncated = self._step(action)
-        reward = float(self._reader.signals[0])
+        reward = finite_reward(self._reader.signals[0])
         self.stretch.trail.append(action)
         self._learn(before, action, greedy, reward, self._observation, room, state, terminated)
         self._touched.add(self.goals.room(before))
@@ -269,6 +270,7 @@ class BankLearner:
         """What the last action of a game among several brought."""
         before, action = seat.observation, seat.sent
         after, reward, terminated, truncated = seat.remote.receive()
+        reward = finite_reward(reward)
         seat.observation, seat.sent = after, NOTHING
         seat.stretch.trail.append(action)
         room = self._room(self.goals.room(before))
@@ -317,13 +319,14 @@ class BankLearner:
         """Learn from a transition that somebody else played; the run's own game, if one was going on, is given up."""
         with self._stage:
             before, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
+            reward = finite_reward(transition.reward)
             room = self._room(self.goals.room(before))
             state, action = room.state(self.goals.local(before)), transition.action - self.task.first_action
             greedy = self._choose(before, 0, 0.0, True)[1]
-            self._learn(before, action, greedy, float(transition.reward), after, room, state, transition.terminated)
+            self._learn(before, action, greedy, reward, after, room, state, transition.terminated)
             self._touched.add(self.goals.room(before))
             self.clock[TURN] += 1
-            self.tally[0] += float(transition.reward)
+            self.tally[0] += reward
             if transition.terminated or transition.truncated:
                 self._end()
             self.stretch.begin(self.turns)

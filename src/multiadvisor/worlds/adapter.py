@@ -528,6 +528,17 @@ def _decode(state: Any) -> Hashable:
     return state
 
 
+def finite_reward(paid: Any) -> float:
+    """The environment's own reward, or an error where it is not a finite number."""
+    try:
+        reward = float(paid)
+    except (TypeError, ValueError):
+        raise no_reward(paid) from None
+    if math.isfinite(reward):
+        return reward
+    raise BadInput(f"the reward of the environment is {reward}: let it be a finite number")
+
+
 def no_reward(paid: Any, focus: Focus | None = None) -> BadInput:
     """The complaint about a reward that is no number."""
     whose = "the environment" if focus is None else f"focus {focus.name!r}"

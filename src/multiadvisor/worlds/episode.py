@@ -10,6 +10,7 @@ import numpy as np
 from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
+from multiadvisor.worlds.adapter import finite_reward
 from multiadvisor.worlds.game import Game
 from multiadvisor.worlds.stepping import LONGEST_GAME, copied, endless
 
@@ -138,6 +139,6 @@ class _Environment:
         reward, after = adapter.paid[advisors], copied(adapter.observation)
         gain = float(self._weights[advisors] @ reward)
         if goals is not None:  # each is paid in units of its goal, and the score is the environment's own
-            gain = float(adapter.signals[0])
+            gain = finite_reward(adapter.signals[0])
             advisors, reward = np.arange(self.task.n), goals.paid(state, after, gain)
         return Turn(state, action, advisors, reward, terminated, truncated, after, gain)
