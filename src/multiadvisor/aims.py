@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from multiadvisor.errors import BadInput, short
 
 
 class Aims(NamedTuple):
@@ -90,3 +93,58 @@ class Goals:
     """Turns that are looked ahead for a refuge."""
     emulators: int = 1
     """Games that are played at the same time while learning; if there are several, each is in a process of its own."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("states", 1), ("rooms", 1), ("sweeps", 0), ("ahead", 1), ("emulators", 1)):
+            _number(f"Goals({name}=...)", getattr(self, name), least, math.inf)
+        if not 0 <= self.restless <= 1:
+            raise BadInput(f"Goals(restless={self.restless!r}): a probability is from 0 to 1")
+        for name in ("place", "heading"):
+            given = getattr(self, name)
+            if given is not None and (np.shape(given) != (self.states,) or np.asarray(given).dtype.kind not in "iu"):
+                raise BadInput(
+                    f"Goals({name}=...) has to be an array of {self.states} integers, one for each local state"
+                )
+        if np.min(self.place) < -1:
+            raise BadInput("Goals(place=...) has a place below -1, which means none: count places from 0")
+
+    # ---- what its functions answer, checked --------------------------------------------------------------------------
+    def at(self, observation: Any) -> tuple[int, int]:
+        """The room and the local state of an observation."""
+        room = _number("Goals.room", self.room(observation), 0, self.rooms)
+        return room, _number("Goals.local", self.local(observation), 0, self.states)
+
+    def aims(self, observation: Any, look: Look) -> Aims:
+        """Where each advisor looks."""
+        aims, n = self.aim(observation, look), len(look.met)
+        if not isinstance(aims, Aims) or np.shape(aims.place) != (n,) or np.shape(aims.voice) != (n,):
+            raise BadInput(
+                f"Goals.aim gave {short(repr(aims))}: give Aims with a place and a voice for each of {n} advisors"
+            )
+        place, voice = np.asarray(aims.place), np.asarray(aims.voice, float)
+        if place.dtype.kind not in "iu" or place.min() < REFUGE or place.max() > self.place.max():
+            raise BadInput(
+                f"Goals.aim gave the places {short(repr(place))}: let each be -1, FRONTIER, REFUGE, or from 0 to "
+                f"{self.place.max()}"
+            )
+        if not np.isfinite(voice).all():
+            raise BadInput(f"Goals.aim gave the voices {short(repr(voice))}: let them be finite")
+        return Aims(place, voice)
+
+    def earned(self, before: Any, after: Any, reward: float, n: int) -> np.ndarray:
+        """What each of n advisors was paid."""
+        paid = np.asarray(self.paid(before, after, reward), float)
+        if paid.shape != (n,) or not np.isfinite(paid).all():
+            raise BadInput(f"Goals.paid gave {short(repr(paid))}: give a finite number for each of {n} advisors")
+        return paid
+
+
+def _number(name: str, given: Any, least: int, below: float) -> int:
+    """A whole number in a range."""
+    try:
+        if least <= (number := index(given)) < below:
+            return number
+    except TypeError:
+        pass
+    most = "on" if below == math.inf else f"to {int(below) - 1}"
+    raise BadInput(f"{name} is {short(repr(given))}: let it be an integer from {least} {most}")

@@ -170,6 +170,39 @@ def test_a_reward_that_is_not_finite_is_refused(agent):
         spoiled.observe(np.array([1, 1, 1]), 0, float("nan"), np.array([0, 0, 1]), False)
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"aim": lambda x, look: Aims(np.array([0, 1]), np.ones(2))}, "a place and a voice for each of 3 advisors"),
+        ({"aim": lambda x, look: (np.array([0, 1, 2]), np.ones(3))}, "a place and a voice for each of 3 advisors"),
+        ({"aim": lambda x, look: Aims(np.array([0, LENGTH, -1]), np.ones(3))}, "REFUGE, or from 0 to 6"),
+        ({"aim": lambda x, look: Aims(np.array([0, -4, -1]), np.ones(3))}, "REFUGE, or from 0 to 6"),
+        ({"aim": lambda x, look: Aims(np.array([0.0, 1.0, -1.0]), np.ones(3))}, "REFUGE, or from 0 to 6"),
+        ({"aim": lambda x, look: Aims(np.array([0, 1, -1]), np.array([1, np.nan, 1]))}, "let them be finite"),
+        ({"local": lambda x: LENGTH}, "Goals.local is 7: let it be an integer from 0 to 6"),
+        ({"local": lambda x: -1}, "Goals.local is -1: let it be an integer from 0 to 6"),
+        ({"local": lambda x: 1.5}, "Goals.local is 1.5: let it be an integer from 0 to 6"),
+        ({"room": lambda x: 1}, "Goals.room is 1: let it be an integer from 0 to 0"),
+        ({"paid": lambda before, after, reward: 1.0}, "a finite number for each of 3 advisors"),
+        ({"paid": lambda before, after, reward: np.array([np.inf, 0, 0])}, "a finite number for each of 3 advisors"),
+        ({"place": np.arange(3)}, "Goals(place=...) has to be an array of 7 integers"),
+        ({"place": np.full(LENGTH, -2)}, "a place below -1"),
+        ({"heading": np.zeros(2, np.int64)}, "Goals(heading=...) has to be an array of 7 integers"),
+        ({"sweeps": -1}, "Goals(sweeps=...) is -1: let it be an integer from 0 on"),
+        ({"rooms": 1.5}, "Goals(rooms=...) is 1.5: let it be an integer from 1 on"),
+        ({"restless": 7}, "a probability is from 0 to 1"),
+    ],
+)
+def test_goals_that_do_not_fit_are_refused_in_one_line(change, told):
+    task = corridor()
+    with pytest.raises(BadInput) as caught:
+        mad.MultiAdvisor(replace(task, goals=replace(task.goals, **change)), planning="agnostic").learn(
+            100, progress=False
+        )
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_run_goes_on_bit_for_bit(agent, tmp_path):
     once = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(333, progress=False)
     twice = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(150, progress=False)

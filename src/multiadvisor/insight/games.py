@@ -232,7 +232,7 @@ def _places(task: Task, advisors: tuple[Focus, ...], states: list[Any]) -> tuple
     """The local states [T + G, V] of each view, and whose these are [V, n]."""
     if task.goals is not None:
         goals = task.goals
-        cells = [goals.room(state) * goals.states + goals.local(state) for state in states]
+        cells = [room * goals.states + local for room, local in map(goals.at, states)]
         return np.array(cells, np.int64)[:, None], np.ones((1, len(advisors)), bool)
     if task.world is not None:
         local = np.array([_local_states(task, state) for state in states])  # [T + G, task.n]

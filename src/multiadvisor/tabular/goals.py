@@ -117,13 +117,14 @@ class BankLearner:
     def _heard(self, observation: Any, exploring: bool) -> Heard:
         """Who speaks, what they say, with what weights, and of which places."""
         goals = self.goals
-        room = self.rooms[goals.room(observation)]
-        state = -1 if room is None else int(room.number[goals.local(observation)])
+        number, local = goals.at(observation)
+        room = self.rooms[number]
+        state = -1 if room is None else int(room.number[local])
         if room is None or state < 0:
             nobody = np.zeros(0, np.int64)
             return Heard(nobody, np.zeros((0, len(self.task.actions))), np.zeros(0), nobody)
         look = self._look(room, exploring)
-        aims = goals.aim(observation, look)
+        aims = goals.aims(observation, look)
         column = np.where(aims.place >= 0, room.column[aims.place], np.where(aims.place == FRONTIER, 0, -1))
         safe = aims.place == REFUGE
         heard = np.flatnonzero(((column >= 0) | safe) & (aims.voice != 0.0))
@@ -243,14 +244,15 @@ class BankLearner:
             self._reset(self.stretch.deal(turn))
             clock[FRESH] = 0
         before = self._observation
-        room = self._room(self.goals.room(before))
-        state = room.state(self.goals.local(before))
+        number, local = self.goals.at(before)
+        room = self._room(number)
+        state = room.state(local)
         action, greedy = self._choose(before, self._word(self.key, turn), self.settings.exploring(turn), True)
         terminated, truncated = self._step(action)
         reward = finite_reward(self._reader.signals[0])
         self.stretch.trail.append(action)
         self._learn(before, action, greedy, reward, self._observation, room, state, terminated)
-        self._touched.add(self.goals.room(before))
+        self._touched.add(number)
         clock[TURN] += 1
         clock[GAME_TURN] += 1
         self.tally[0] += reward
@@ -262,8 +264,8 @@ class BankLearner:
         turn = self.turns + (0 if self.seats is None else self.seats.waiting)
         if seat.observation is None:
             seat.reset(seat.stretch.deal(turn))
-        room = self._room(self.goals.room(seat.observation))
-        room.state(self.goals.local(seat.observation))
+        number, local = self.goals.at(seat.observation)
+        self._room(number).state(local)
         seat.send(*self._choose(seat.observation, self._word(self.key, turn), self.settings.exploring(turn), True))
 
     def _receive(self, seat: Seat) -> None:
@@ -273,9 +275,10 @@ class BankLearner:
         reward = finite_reward(reward)
         seat.observation, seat.sent = after, NOTHING
         seat.stretch.trail.append(action)
-        room = self._room(self.goals.room(before))
-        self._learn(before, action, seat.greedy, reward, after, room, room.state(self.goals.local(before)), terminated)
-        self._touched.add(self.goals.room(before))
+        number, local = self.goals.at(before)
+        room = self._room(number)
+        self._learn(before, action, seat.greedy, reward, after, room, room.state(local), terminated)
+        self._touched.add(number)
         self.clock[TURN] += 1
         seat.score += reward
         if terminated or truncated:
@@ -288,14 +291,17 @@ class BankLearner:
     ) -> None:  # fmt: skip
         goals = self.goals
         room.turns += 1
-        room.paid |= goals.paid(before, after, reward) > 0
+        room.paid |= goals.earned(before, after, reward, self.task.n) > 0
         room.chosen[state, greedy] += 1
         for (planning, _), table in zip(self.kinds, room.tables, strict=True):
             if KINDS[planning] == GREEDY:
                 table.policy[state] = room.chosen[state] / room.chosen[state].sum()
-        if terminated or goals.room(after) != goals.room(before) or goals.cut(before, after):
+        if terminated or goals.cut(before, after):
             return
-        following = room.state(goals.local(after))
+        number, local = goals.at(after)
+        if number != goals.at(before)[0]:
+            return
+        following = room.state(local)
         room.follow(state, action, following)
         for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
             bank.learn(state, action, room.goals, _kind(planning), gamma, room.model, table)
@@ -320,11 +326,12 @@ class BankLearner:
         with self._stage:
             before, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
             reward = finite_reward(transition.reward)
-            room = self._room(self.goals.room(before))
-            state, action = room.state(self.goals.local(before)), transition.action - self.task.first_action
+            number, local = self.goals.at(before)
+            room = self._room(number)
+            state, action = room.state(local), transition.action - self.task.first_action
             greedy = self._choose(before, 0, 0.0, True)[1]
             self._learn(before, action, greedy, reward, after, room, state, transition.terminated)
-            self._touched.add(self.goals.room(before))
+            self._touched.add(number)
             self.clock[TURN] += 1
             self.tally[0] += reward
             if transition.terminated or transition.truncated:

@@ -140,5 +140,5 @@ class _Environment:
         gain = float(self._weights[advisors] @ reward)
         if goals is not None:  # each is paid in units of its goal, and the score is the environment's own
             gain = finite_reward(adapter.signals[0])
-            advisors, reward = np.arange(self.task.n), goals.paid(state, after, gain)
+            advisors, reward = np.arange(self.task.n), goals.earned(state, after, gain, self.task.n)
         return Turn(state, action, advisors, reward, terminated, truncated, after, gain)
