@@ -6,7 +6,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.council import Council
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, Caution
 from multiadvisor.portfolio import UCB1, Portfolio, fading
 
 
@@ -62,6 +62,12 @@ def test_a_reward_that_is_not_finite_is_refused():
         Portfolio({"one": Stubborn(1)}).play(Spoiled(), 1)
 
 
+def test_a_return_that_the_bandit_does_not_count_on_is_told_once():
+    with pytest.warns(Caution, match="a game of the portfolio returned 1, and the bandit counts on 0 to 0.5") as told:
+        Portfolio({"one": Stubborn(1)}, exploration=never, high=0.5).play(Lever(), 3)
+    assert len(told) == 1
+
+
 def test_policies_are_frozen_within_an_epoch_and_the_bandit_begins_anew():
     member = Stubborn(1)
     portfolio = Portfolio({"one": member}, exploration=never)
@@ -100,11 +106,19 @@ def test_ucb_prefers_who_was_hardly_tried():
 
 
 @pytest.mark.parametrize(
-    ("how", "message"), [({"low": 1.0, "high": 1.0}, "smaller one"), ({"passes": 0}, "passes is 0")]
+    ("how", "message"),
+    [
+        ({"low": 1.0, "high": 1.0}, "smaller one"),
+        ({"passes": 0}, "passes is 0"),
+        ({"gamma": 2}, "gamma is 2: give a number between 0 and 1"),
+        ({"confidence": -1}, "confidence is -1: give a number of at least 0"),
+        ({"exploration": lambda epoch: 5}, "exploration is 5: give a number between 0 and 1"),
+        ({"exploration": never}, r"member 'one' gave the action 7: let it be in Discrete\(2\)"),
+    ],
 )
 def test_what_is_refused(how, message):
     with pytest.raises(BadInput, match=message):
-        Portfolio({"one": Stubborn(0)}, **how)
+        Portfolio({"one": Stubborn(7)}, **how).play(Lever(), 1)
     with pytest.raises(BadInput, match="needs members"):
         Portfolio({})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.settings import number_between, whole_number
 
 
 class Aims(NamedTuple):
@@ -96,9 +96,8 @@ class Goals:
 
     def __post_init__(self) -> None:
         for name, least in (("states", 1), ("rooms", 1), ("sweeps", 0), ("ahead", 1), ("emulators", 1)):
-            _number(f"Goals({name}=...)", getattr(self, name), least, math.inf)
-        if not 0 <= self.restless <= 1:
-            raise BadInput(f"Goals(restless={self.restless!r}): a probability is from 0 to 1")
+            whole_number(f"Goals({name}=...)", getattr(self, name), least)
+        number_between("Goals(restless=...)", self.restless, 0, 1)
         for name in ("place", "heading"):
             given = getattr(self, name)
             if given is not None and (np.shape(given) != (self.states,) or np.asarray(given).dtype.kind not in "iu"):
@@ -111,8 +110,8 @@ class Goals:
     # ---- what its functions answer, checked --------------------------------------------------------------------------
     def at(self, observation: Any) -> tuple[int, int]:
         """The room and the local state of an observation."""
-        room = _number("Goals.room", self.room(observation), 0, self.rooms)
-        return room, _number("Goals.local", self.local(observation), 0, self.states)
+        room = whole_number("Goals.room", self.room(observation), 0, self.rooms - 1)
+        return room, whole_number("Goals.local", self.local(observation), 0, self.states - 1)
 
     def aims(self, observation: Any, look: Look) -> Aims:
         """Where each advisor looks."""
@@ -138,13 +137,14 @@ class Goals:
             raise BadInput(f"Goals.paid gave {short(repr(paid))}: give a finite number for each of {n} advisors")
         return paid
 
-
-def _number(name: str, given: Any, least: int, below: float) -> int:
-    """A whole number in a range."""
-    try:
-        if least <= (number := index(given)) < below:
-            return number
-    except TypeError:
-        pass
-    most = "on" if below == math.inf else f"to {int(below) - 1}"
-    raise BadInput(f"{name} is {short(repr(given))}: let it be an integer from {least} {most}")
+    def threat(self, observation: Any, look: Look) -> Peril:
+        """What threatens; compiled code looks into it, so that nothing may be missing."""
+        if self.peril is None:
+            raise BadInput("an advisor points at a refuge, but nothing says what threatens: give Goals(peril=...)")
+        peril, places = self.peril(observation, look), int(self.place.max()) + 1
+        if not isinstance(peril, Peril) or not np.shape(peril.closed) == np.shape(peril.haven) == (places,):
+            raise BadInput(f"Goals.peril gave {short(repr(peril))}: give Peril, for all {places} places")
+        closed, haven = np.asarray(peril.closed, float), np.asarray(peril.haven, bool)
+        if np.isnan(closed).any():
+            raise BadInput("Goals.peril gave a turn that is not a number: let it be inf where a place is never lost")
+        return Peril(closed, haven, number_between("the doubt of Goals.peril", peril.doubt, 1e-12, math.inf))

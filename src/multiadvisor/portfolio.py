@@ -8,13 +8,14 @@ that were played in it, whoever played them.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.errors import BadInput, short
-from multiadvisor.settings import finite_number, whole_number
+from multiadvisor.errors import BadInput, Caution, short
+from multiadvisor.settings import finite_number, number_between, whole_number
 from multiadvisor.worlds.adapter import finite_reward
 from multiadvisor.worlds.stepping import one_game
 
@@ -101,13 +102,14 @@ class Portfolio:
         if not members:
             raise BadInput("a portfolio needs members: give at least one")
         self.names, self.members = tuple(members), tuple(members.values())
-        self.seed, self.gamma = whole_number("seed", seed), finite_number("gamma", gamma)
+        self.seed, self.gamma = whole_number("seed", seed), number_between("gamma", gamma, 0, 1)
         self.low, self.high = finite_number("low", low), finite_number("high", high)
         if not self.low < self.high:
             raise BadInput(f"games return from {low} to {high}: let the first be the smaller one")
-        self.confidence = finite_number("confidence", confidence)
+        self.confidence = number_between("confidence", confidence, 0, math.inf)
         self.exploration, self.passes = exploration, whole_number("passes", passes, 1)
         self.epoch = self.turns = 0
+        self._cautioned = False
 
     def play(self, env: gymnasium.Env[Any, Any], epochs: int) -> list[Game]:
         """Play so many epochs more, of 1, 2, 4, 8, ... games, and learn at the end of each; the games."""
@@ -117,7 +119,7 @@ class Portfolio:
             bandit, seen = UCB1(len(self.members), self.confidence), []
             for _ in range(1 << self.epoch):
                 member = bandit.choose()
-                value, steps = self._game(env, self.members[member], generator)
+                value, steps = self._game(env, member, generator)
                 bandit.learn(member, (value - self.low) / (self.high - self.low))
                 played.append(Game(self.epoch, member, value))
                 seen += steps
@@ -129,20 +131,33 @@ class Portfolio:
             self.epoch += 1
         return played
 
-    def _game(self, env: Any, member: Member, generator: np.random.Generator) -> tuple[float, list[tuple[Any, ...]]]:
+    def _game(self, env: Any, member: int, generator: np.random.Generator) -> tuple[float, list[tuple[Any, ...]]]:
         """Its discounted return, and its transitions with the actions that followed."""
         choice = env.action_space
         if np.ndim(getattr(choice, "start", [])):
             raise BadInput(f"a portfolio plays Discrete actions, and these are {short(str(choice), 60)}: wrap them")
-        epsilon, count, first = self.exploration(self.epoch), int(choice.n), int(choice.start)
+        epsilon, player = number_between("exploration", self.exploration(self.epoch), 0, 1), self.members[member]
+        count, first = int(choice.n), int(choice.start)
 
         def act(observation: Any) -> int:
-            explores = generator.random() < epsilon
-            return first + int(generator.integers(count)) if explores else int(member.act(observation))
+            if generator.random() < epsilon:
+                return first + int(generator.integers(count))
+            action = player.act(observation)
+            if not choice.contains(action):
+                raise BadInput(
+                    f"member {self.names[member]!r} gave the action {short(repr(action))}: let it be in {choice}"
+                )
+            return int(action)
 
         steps = list(one_game(env, int(generator.integers(1 << 31)), act))
         value, discount = 0.0, 1.0
         for step in steps:
             value, discount = value + discount * finite_reward(step.reward), discount * self.gamma
+        if not (self._cautioned or self.low <= value <= self.high):
+            self._cautioned = True
+            warnings.warn(
+                f"a game of the portfolio returned {value:g}, and the bandit counts on {self.low:g} to {self.high:g}: "
+                "give low and high", Caution, stacklevel=3,
+            )  # fmt: skip
         following = [*(step.action for step in steps[1:]), None]
         return value, [(*step, action) for step, action in zip(steps, following, strict=True)]

@@ -59,7 +59,7 @@ class NetworkSettings:
         for name in ("starts", "lr_turns"):
             self._whole(name)
         for name in ("learning_rate", "lr_end"):
-            self._put(name, _number(name, getattr(self, name), 0.0, 1.0))
+            self._put(name, number_between(name, getattr(self, name), 0.0, 1.0))
         self._above_0("learning_rate")
         schedule_named("lr_schedule", self.lr_schedule)
         check_ends("lr_schedule", self.lr_schedule, lr_end=self.lr_end)
@@ -143,7 +143,7 @@ class DeepSettings(NetworkSettings):
             self._whole(name, 1)
         self._whole("epsilon_turns")
         for name, high in (("clip_norm", math.inf), ("epsilon_start", 1.0)):
-            self._put(name, _number(name, getattr(self, name), 0.0, high))
+            self._put(name, number_between(name, getattr(self, name), 0.0, high))
         for name in ("double", "clip_rewards", "random_start"):
             if not isinstance(getattr(self, name), bool):
                 raise BadInput(f"{name} is {short(repr(getattr(self, name)))}: give true or false")
@@ -196,7 +196,7 @@ class ContinuousSettings(NetworkSettings):
             raise unknown("critics", self.critics, CRITICS)
         self._whole("beside_every", 1, (1 << 31) - 1)
         for name, high in (("tau", 1.0), ("temperature", math.inf)):
-            self._put(name, _number(name, getattr(self, name), 0.0, high))
+            self._put(name, number_between(name, getattr(self, name), 0.0, high))
         self._above_0("tau")
         if self.target_entropy is not None:
             self._put("target_entropy", finite_number("target_entropy", self.target_entropy))
@@ -255,7 +255,7 @@ class Settings:
         if self.learner == "linear" and self.aggregation != "sum":
             raise BadInput(f"aggregation is {self.aggregation!r}, and linear Q-learning is a sum: leave it out")
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
-            self._put(name, _number(name, getattr(self, name), 0.0, high))
+            self._put(name, number_between(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
         for name in ("alpha_half", "epsilon_half"):
@@ -316,10 +316,11 @@ class Schedule:
 
 def finite_number(name: str, value: Any) -> float:
     """A finite number, or an error that names it."""
-    return _number(name, value, -math.inf, math.inf)
+    return number_between(name, value, -math.inf, math.inf)
 
 
-def _number(name: str, value: Any, low: float, high: float) -> float:
+def number_between(name: str, value: Any, low: float, high: float) -> float:
+    """A finite number in this range, or an error that names it."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if number and isinstance(value, numbers.Integral):
         number = abs(int(value)) <= sys.float_info.max  # those beyond cannot be asked whether they are finite

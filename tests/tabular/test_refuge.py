@@ -85,3 +85,21 @@ def test_it_says_what_is_missing():
     agent = mad.MultiAdvisor(task, planning="agnostic", gamma=0.9)
     with pytest.raises(BadInput, match="give Goals"):
         agent.learn(10, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("peril", "told"),
+    [
+        (Peril(np.zeros(3), np.zeros(3, bool), 1.0), r"Goals\.peril gave Peril.*: give Peril, for all 7 places"),
+        ((np.zeros(7), np.zeros(7, bool), 1.0), "give Peril, for all 7 places"),
+        (Peril(np.full(7, np.nan), np.zeros(7, bool), 1.0), "let it be inf where a place is never lost"),
+        (Peril(np.zeros(7), np.zeros(7, bool), 0.0), r"the doubt of Goals\.peril is 0\.0: give a number of at least"),
+    ],
+)
+def test_a_threat_that_does_not_fit_is_refused(peril, told):
+    task = corridor()
+    goals = replace(
+        task.goals, aim=lambda x, look: Aims(np.array([-1, -1, REFUGE]), np.ones(3)), peril=lambda x, look: peril
+    )
+    with pytest.raises(BadInput, match=told):
+        mad.MultiAdvisor(replace(task, goals=goals), planning="agnostic").learn(10, progress=False)

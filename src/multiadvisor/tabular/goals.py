@@ -138,10 +138,7 @@ class BankLearner:
 
     def _safety(self, room: bank.Room, state: int, observation: Any, look: Look) -> np.ndarray:
         """What a refuge is worth in a state [A]: the share of the turns ahead that each action is sure of."""
-        goals = self.goals
-        if goals.peril is None:
-            raise BadInput(f"an advisor of task {self.task.name!r} points at a refuge: give Goals(peril=...)")
-        return room.safety(state, goals.ahead, goals.peril(observation, look))
+        return room.safety(state, self.goals.ahead, self.goals.threat(observation, look))
 
     def _look(self, room: bank.Room, exploring: bool) -> Look:
         """What is known in a room."""
