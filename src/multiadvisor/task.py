@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -502,6 +503,13 @@ def check_foci(foci: Sequence[Focus]) -> None:
     if not foci:
         raise BadInput("a task needs at least one focus")
     names = [focus.name for focus in foci]
+    for focus in foci:
+        for what in ("name", "table", "group"):
+            if not isinstance(text := getattr(focus, what), str) and not (what == "table" and text is None):
+                raise BadInput(f"the {what} of focus {focus.name!r} is {short(repr(text))}: give a text")
+        for what in ("active", "speaks", "ended", "target"):
+            if (function := getattr(focus, what)) is not None and not callable(function):
+                raise BadInput(f"`{what}` of focus {focus.name!r} is {short(repr(function))}: give a function")
     if "" in names:
         raise BadInput("a focus has an empty name: give each advisor its own name")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
@@ -509,7 +517,7 @@ def check_foci(foci: Sequence[Focus]) -> None:
         raise BadInput(f"two foci are called {twice[0]!r}: give each advisor its own name")
     tables: dict[str, Focus] = {}
     for focus in foci:
-        if not math.isfinite(focus.weight):
+        if not isinstance(focus.weight, numbers.Real) or not math.isfinite(focus.weight):
             raise BadInput(f"the weight of focus {focus.name!r} is {focus.weight}: give a finite number")
         if focus.gamma is not None:
             check_gamma(focus.gamma, f"of focus {focus.name!r}")
@@ -521,7 +529,7 @@ def check_foci(foci: Sequence[Focus]) -> None:
             planning_named(focus.planning)
         if focus.aggregation is not None:
             aggregation_named(focus.aggregation)
-        if focus.states is not None and focus.states < 1:
+        if focus.states is not None and not (isinstance(focus.states, numbers.Integral) and focus.states >= 1):
             raise BadInput(f"focus {focus.name!r} has {focus.states} local states: give at least 1, or None to count")
         if focus.table is not None:
             first = tables.setdefault(focus.table, focus)
