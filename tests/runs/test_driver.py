@@ -112,17 +112,19 @@ def test_two_faults_and_then_a_result(tmp_path):
     assert [row.tries for row in read_rows(tmp_path / "a")] == [3, 3, 3]
 
 
+@pytest.mark.slow
 def test_a_hung_worker_is_killed_and_its_job_tried_again(tmp_path):
     jobs = [*rehearsals(4, seconds=0.3, steps=6), Job("rehearsal", {"number": 9, "then": "hang", "faults": 1})]
-    assert len(run_jobs(tmp_path / "a", jobs, workers=2, lease=3.0)) == 5
+    assert len(run_jobs(tmp_path / "a", jobs, workers=2, lease=8.0)) == 5
     rows = {row.id: row for row in read_rows(tmp_path / "a")}
     assert rows[jobs[-1].id].tries == 2
     assert all(rows[job.id].tries == 1 for job in jobs[:4])
 
 
+@pytest.mark.slow
 def test_a_slow_job_that_gives_signs_of_life_is_left_alone(tmp_path):
-    jobs = rehearsals(1, seconds=4.5, steps=15)
-    assert len(run_jobs(tmp_path / "a", jobs, workers=1, lease=3.0)) == 1
+    jobs = rehearsals(1, seconds=9.0, steps=30)
+    assert len(run_jobs(tmp_path / "a", jobs, workers=1, lease=6.0)) == 1
     assert read_rows(tmp_path / "a")[0].tries == 1
 
 
