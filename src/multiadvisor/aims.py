@@ -100,12 +100,13 @@ class Goals:
         number_between("Goals(restless=...)", self.restless, 0, 1)
         for name in ("place", "heading"):
             given = getattr(self, name)
-            if given is not None and (np.shape(given) != (self.states,) or np.asarray(given).dtype.kind not in "iu"):
+            fits = isinstance(given, np.ndarray) and given.shape == (self.states,) and given.dtype.kind in "iu"
+            if not fits and not (name == "heading" and given is None):
                 raise BadInput(
                     f"Goals({name}=...) has to be an array of {self.states} integers, one for each local state"
                 )
-        if np.min(self.place) < -1:
-            raise BadInput("Goals(place=...) has a place below -1, which means none: count places from 0")
+        if self.place.min() < -1 or self.place.max() < 0:
+            raise BadInput("Goals(place=...) has a place below -1, or none at all: count from 0, -1 for none")
 
     # ---- what its functions answer, checked --------------------------------------------------------------------------
     def at(self, observation: Any) -> tuple[int, int]:

@@ -16,8 +16,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, Caution, short
 from multiadvisor.settings import finite_number, number_between, whole_number
-from multiadvisor.worlds.adapter import finite_reward
-from multiadvisor.worlds.stepping import one_game
+from multiadvisor.worlds.stepping import finite_reward, one_game
 
 if TYPE_CHECKING:
     import gymnasium

@@ -187,6 +187,8 @@ def test_a_reward_that_is_not_finite_is_refused(agent):
         ({"paid": lambda before, after, reward: np.array([np.inf, 0, 0])}, "a finite number for each of 3 advisors"),
         ({"place": np.arange(3)}, "Goals(place=...) has to be an array of 7 integers"),
         ({"place": np.full(LENGTH, -2)}, "a place below -1"),
+        ({"place": np.full(LENGTH, -1)}, "or none at all"),
+        ({"place": list(range(LENGTH))}, "Goals(place=...) has to be an array of 7 integers"),
         ({"heading": np.zeros(2, np.int64)}, "Goals(heading=...) has to be an array of 7 integers"),
         ({"sweeps": -1}, "Goals(sweeps=...) is -1: give an integer of at least 0"),
         ({"rooms": 1.5}, "Goals(rooms=...) is 1.5: give an integer of at least 1"),

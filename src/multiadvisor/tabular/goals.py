@@ -18,9 +18,8 @@ from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
 from multiadvisor.tabular.seats import NOTHING, Seat, Seats
 from multiadvisor.task import Focus, Task, Transition
-from multiadvisor.worlds.adapter import finite_reward
 from multiadvisor.worlds.episode import Turn, episode, games_of
-from multiadvisor.worlds.stepping import copied
+from multiadvisor.worlds.stepping import copied, finite_reward
 from multiadvisor.worlds.stretch import Stretch
 
 UNIFORM, GREEDY = "uniform", "greedy"
@@ -113,6 +112,12 @@ class BankLearner:
                 goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n, goals.heading
             )
         return room
+
+    def _enter(self, observation: Any) -> tuple[int, bank.Room, int]:
+        """The room by its number, itself, and the number of the state in it, which is counted if it is a new one."""
+        number, local = self.goals.at(observation)
+        room = self._room(number)
+        return number, room, room.state(local)
 
     def _heard(self, observation: Any, exploring: bool) -> Heard:
         """Who speaks, what they say, with what weights, and of which places."""
@@ -241,15 +246,12 @@ class BankLearner:
             self._reset(self.stretch.deal(turn))
             clock[FRESH] = 0
         before = self._observation
-        number, local = self.goals.at(before)
-        room = self._room(number)
-        state = room.state(local)
+        self._enter(before)
         action, greedy = self._choose(before, self._word(self.key, turn), self.settings.exploring(turn), True)
         terminated, truncated = self._step(action)
         reward = finite_reward(self._reader.signals[0])
         self.stretch.trail.append(action)
-        self._learn(before, action, greedy, reward, self._observation, room, state, terminated)
-        self._touched.add(number)
+        self._learn(before, action, greedy, reward, self._observation, terminated)
         clock[TURN] += 1
         clock[GAME_TURN] += 1
         self.tally[0] += reward
@@ -261,42 +263,37 @@ class BankLearner:
         turn = self.turns + (0 if self.seats is None else self.seats.waiting)
         if seat.observation is None:
             seat.reset(seat.stretch.deal(turn))
-        number, local = self.goals.at(seat.observation)
-        self._room(number).state(local)
+        self._enter(seat.observation)
         seat.send(*self._choose(seat.observation, self._word(self.key, turn), self.settings.exploring(turn), True))
 
     def _receive(self, seat: Seat) -> None:
         """What the last action of a game among several brought."""
         before, action = seat.observation, seat.sent
         after, reward, terminated, truncated = seat.remote.receive()
-        reward = finite_reward(reward)
         seat.observation, seat.sent = after, NOTHING
         seat.stretch.trail.append(action)
-        number, local = self.goals.at(before)
-        room = self._room(number)
-        self._learn(before, action, seat.greedy, reward, after, room, room.state(local), terminated)
-        self._touched.add(number)
+        self._learn(before, action, seat.greedy, reward, after, terminated)
         self.clock[TURN] += 1
         seat.score += reward
         if terminated or truncated:
             self.tally[0], seat.score, seat.observation = seat.score, 0.0, None
             self._end()
 
-    def _learn(
-        self, before: Any, action: int, greedy: int, reward: float, after: Any, room: bank.Room, state: int,
-        terminated: bool,
-    ) -> None:  # fmt: skip
+    def _learn(self, before: Any, action: int, greedy: int, reward: float, after: Any, terminated: bool) -> None:
         goals = self.goals
+        paid = goals.earned(before, after, reward, self.task.n)
+        number, room, state = self._enter(before)
+        self._touched.add(number)
         room.turns += 1
-        room.paid |= goals.earned(before, after, reward, self.task.n) > 0
+        room.paid |= paid > 0
         room.chosen[state, greedy] += 1
         for (planning, _), table in zip(self.kinds, room.tables, strict=True):
             if KINDS[planning] == GREEDY:
                 table.policy[state] = room.chosen[state] / room.chosen[state].sum()
         if terminated or goals.cut(before, after):
             return
-        number, local = goals.at(after)
-        if number != goals.at(before)[0]:
+        elsewhere, local = goals.at(after)
+        if elsewhere != number:
             return
         following = room.state(local)
         room.follow(state, action, following)
@@ -323,12 +320,10 @@ class BankLearner:
         with self._stage:
             before, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
             reward = finite_reward(transition.reward)
-            number, local = self.goals.at(before)
-            room = self._room(number)
-            state, action = room.state(local), transition.action - self.task.first_action
+            self._enter(before)
+            action = transition.action - self.task.first_action
             greedy = self._choose(before, 0, 0.0, True)[1]
-            self._learn(before, action, greedy, reward, after, room, state, transition.terminated)
-            self._touched.add(number)
+            self._learn(before, action, greedy, reward, after, transition.terminated)
             self.clock[TURN] += 1
             self.tally[0] += reward
             if transition.terminated or transition.truncated:

@@ -23,7 +23,7 @@ from multiadvisor.worlds.components import reward_components
 from multiadvisor.worlds.info import Terms
 from multiadvisor.worlds.several import SeveralActions
 from multiadvisor.worlds.stage import stage_of
-from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, number_key
+from multiadvisor.worlds.stepping import array_key, begin_game, copied, five, no_reward, number_key
 
 _LONGEST_STATE = 1 << 20  # characters of JSON; an image of 84 x 84 in colour has 40,000
 _LONGEST_LINE = _LONGEST_STATE + 100
@@ -526,20 +526,3 @@ def _decode(state: Any) -> Hashable:
         ((kind, value),) = state.items()
         return bytes.fromhex(value) if kind == "bytes" else tuple(_decode(part) for part in {"tuple": value}[kind])
     return state
-
-
-def finite_reward(paid: Any) -> float:
-    """The environment's own reward, or an error where it is not a finite number."""
-    try:
-        reward = float(paid)
-    except (TypeError, ValueError):
-        raise no_reward(paid) from None
-    if math.isfinite(reward):
-        return reward
-    raise BadInput(f"the reward of the environment is {reward}: let it be a finite number")
-
-
-def no_reward(paid: Any, focus: Focus | None = None) -> BadInput:
-    """The complaint about a reward that is no number."""
-    whose = "the environment" if focus is None else f"focus {focus.name!r}"
-    return BadInput(f"the reward of {whose} is {short(repr(paid))}: let it be what it was declared to be")

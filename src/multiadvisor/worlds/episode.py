@@ -10,9 +10,8 @@ import numpy as np
 from multiadvisor.draws import CHOICE, EVALUATION, draw_python, environment_seed, game_key, stream_key
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
-from multiadvisor.worlds.adapter import finite_reward
 from multiadvisor.worlds.game import Game
-from multiadvisor.worlds.stepping import LONGEST_GAME, copied, endless
+from multiadvisor.worlds.stepping import LONGEST_GAME, copied, endless, finite_reward
 
 
 class Turn(NamedTuple):

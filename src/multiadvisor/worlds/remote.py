@@ -20,9 +20,9 @@ import gymnasium
 import numpy as np
 
 from multiadvisor import own
-from multiadvisor.errors import BadInput, fault_of_environment, told
+from multiadvisor.errors import BadInput, fault_of_environment
 from multiadvisor.task import Task
-from multiadvisor.worlds.stepping import begin_game, five
+from multiadvisor.worlds.stepping import begin_game, finite_reward, five
 
 _COMMAND, _ANSWER = struct.Struct("<cq"), struct.Struct("<qd??")  # an answer begins with the length of a complaint
 RESET, STEP = b"r", b"s"
@@ -103,9 +103,11 @@ def serve() -> None:
         for answer in _answers(into):
             out.write(answer)
             out.flush()
-    except Exception as error:  # whatever a file or an environment of the user's may raise
-        fault = fault_of_environment(error)
-        why = str(error) if isinstance(error, BadInput) else f"the environment raised {fault or told(error)}"
+    except Exception as error:  # whatever an environment of the user's may raise
+        fault = str(error) if isinstance(error, BadInput) else fault_of_environment(error)
+        if fault is None:  # it is ours, and we want to hear of it
+            raise
+        why = fault if isinstance(error, BadInput) else f"the environment raised {fault}"
         out.write(_ANSWER.pack(len(why.encode()), 0.0, False, False) + why.encode())
         out.flush()
 
@@ -125,7 +127,7 @@ def _answers(into: Any) -> Iterator[bytes]:
             seen, paid = begin_game(env, None if number == _NO_SEED else number), (0.0, False, False)
         else:
             seen, reward, terminated, truncated, _ = five(env.step(number))
-            paid = (float(reward), bool(terminated), bool(truncated))
+            paid = (finite_reward(reward), bool(terminated), bool(truncated))
         yield _ANSWER.pack(0, *paid) + np.ascontiguousarray(seen, dtype).tobytes()
 
 

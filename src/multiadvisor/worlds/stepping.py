@@ -1,9 +1,10 @@
-"""What an environment gives, checked: first observations, steps, whole games, and observations as local states."""
+"""What an environment gives, checked: first observations, steps, rewards, whole games, and local states."""
 
 from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from operator import index
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.task import Transition
+from multiadvisor.task import Focus, Transition
 
 LONGEST_GAME = 1_000_000  # turns; a game that takes longer is given up
 
@@ -76,6 +77,24 @@ def copied(observation: Any) -> Any:
         return copy.deepcopy(observation)
     except Exception:  # whatever a class of others may raise
         return observation
+
+
+# ---- rewards ---------------------------------------------------------------------------------------------------------
+def finite_reward(paid: Any) -> float:
+    """The environment's own reward, or an error where it is not a finite number."""
+    try:
+        reward = float(paid)
+    except (TypeError, ValueError):
+        raise no_reward(paid) from None
+    if math.isfinite(reward):
+        return reward
+    raise BadInput(f"the reward of the environment is {reward}: let it be a finite number")
+
+
+def no_reward(paid: Any, focus: Focus | None = None) -> BadInput:
+    """The complaint about a reward that is no number."""
+    whose = "the environment" if focus is None else f"focus {focus.name!r}"
+    return BadInput(f"the reward of {whose} is {short(repr(paid))}: let it be what it was declared to be")
 
 
 # ---- games -----------------------------------------------------------------------------------------------------------
