@@ -169,6 +169,8 @@ class Explanation:
     """How these m are heard."""
     first: int = field(default=0, repr=False)
     """The number of the first action."""
+    caveat: str = ""
+    """How far to trust it, where networks gave the advice; nothing of tables."""
 
     @property
     def preferences(self) -> dict[str, float]:
@@ -202,11 +204,13 @@ class Explanation:
             "margin": self.margin, "stuck": self.stuck, "aggregation": self.aggregation,
             "leader": None if self.leader is None else dataclasses.asdict(self.leader),
             "plans": [dataclasses.asdict(plan) for plan in self.plans], "sentence": self.sentence,
+            "caveat": self.caveat,
         }  # fmt: skip
 
     def __str__(self) -> str:
         marks = {name: "*" if name in self.greedy else "" for name in self.actions}
-        lines = [self.sentence, "", "  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items())]
+        lines = [self.sentence, *filter(None, [self.caveat]), ""]
+        lines.append("  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items()))
         if self.leader is not None:
             lines.append(str(self.leader))
         lines += [str(plan) for plan in self.plans]
@@ -407,4 +411,4 @@ def explain_advised(
     )  # fmt: skip
     if aggregation in SELECTIONS and names:  # the others are silent
         found = dataclasses.replace(found, sentence=f"{names[0]} is in control: {found.sentence}")
-    return found
+    return dataclasses.replace(found, caveat=getattr(agent.settings, "caveat", ""))

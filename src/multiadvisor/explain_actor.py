@@ -13,6 +13,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.sentences import figure
+from multiadvisor.settings import CAVEAT
 from multiadvisor.shortest import msx
 from multiadvisor.worlds.episode import episode, games_of
 
@@ -65,17 +66,19 @@ class ActorExplanation:
     """... how far the advisors' values and the entropy's together are above it; None where it was not kept."""
     slopes: np.ndarray | None = field(default=None, repr=False)
     """[m, d] which way each would push, with each number of an action from -1 to 1."""
+    caveat: str = CAVEAT
+    """How far to trust it: critics are networks."""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         names = ("task", "action", "against", "values", "entropy", "differences", "entropy_difference", "advantage",
-                 "influence", "left", "control", "gap", "sentence")  # fmt: skip
+                 "influence", "left", "control", "gap", "sentence", "caveat")  # fmt: skip
         found = {name: getattr(self, name) for name in names}
         return {**found, "msx_plus": list(self.msx_plus), "msx_minus": list(self.msx_minus)}
 
     def __str__(self) -> str:
         head = f"{'':24} {'value':>10} {'difference':>10} {'influence':>10}"
-        lines = [self.sentence, "", head]
+        lines = [self.sentence, self.caveat, "", head]
         for name in self.differences:
             row = f"{self.values[name]:10.2f} {self.differences[name]:+10.2f} {self.influence[name]:10.0%}"
             lines.append(f"{name:24} {row}")

@@ -240,7 +240,8 @@ def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Ax
     axis.axvline(0, color="black", linewidth=0.8)
     axis.margins(x=0.25)
     axis.set_xlabel(f"for {explanation.action} over {explanation.against}: {explanation.advantage:+.3f} in all")
-    axis.set_title("\n".join(textwrap.wrap(explanation.sentence, 80)), fontsize=9)
+    words = [textwrap.wrap(text, 80, break_on_hyphens=False) for text in (explanation.sentence, explanation.caveat)]
+    axis.set_title("\n".join([*words[0], *words[1]]), fontsize=9)
     return axis
 
 

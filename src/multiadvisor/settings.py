@@ -204,6 +204,8 @@ class ContinuousSettings(NetworkSettings):
 
 NETWORKS: dict[str, Any] = {"deep": DeepSettings, "continuous": ContinuousSettings}
 """The settings of networks, each a field of `Settings`: no flags of their own there, and a table in a grid."""
+CAVEAT = "this is what networks expect and not what was found to be true (docs/why-did-it-do-that.md#how-true-is-it)"
+"""What stands wherever a network's values explain an action; tables were found to be much nearer to the truth."""
 
 
 @dataclass(frozen=True)
@@ -284,6 +286,11 @@ class Settings:
     def planned(self) -> str:
         """The planning in full: empathic advisors with `foresight="estimate"` use the planning `estimate`."""
         return "estimate" if self.foresight == "estimate" else self.planning
+
+    @property
+    def caveat(self) -> str:
+        """What must be said beside an explanation by these values; nothing of tables."""
+        return CAVEAT if any(getattr(self, name) is not None for name in NETWORKS) else ""
 
     def exploring(self, turn: int) -> float:
         """The probability of a random action in a turn.

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 import multiadvisor as mad
 from explorer.pages import Site, entry, site, until
 from multiadvisor.runs.trace import explain_turn
+from multiadvisor.settings import CAVEAT
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +78,7 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         why = explain_turn(entry(winches, 0).agent, trace, game, 3).sentence
         assert "(0.00, 2.00)" in why
         expect(page.locator("#sentence")).to_have_text(f"{why[0].upper()}{why[1:]}.")
+        expect(page.locator("#caveat")).to_have_text(f"{CAVEAT[0].upper()}{CAVEAT[1:]}.")
         expect(page.get_by_label("Compared with")).to_be_hidden()
         expect(page.get_by_text("Its actions are real numbers")).to_be_visible()
         expect(page.get_by_role("button", name="Try it")).to_be_hidden()
@@ -85,6 +87,8 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         expect(page.locator("#drives thead")).to_contain_text("share of the push")
         share = winches.explorer.more.insight(entry(winches, 0).id)["advisors"]["lift"]["influence"]["push"]
         expect(page.locator("#drives tbody tr", has_text="lift")).to_contain_text(f"{round(100 * share)}%")
+        for place in ("#moments .hint", "#drives .hint >> nth=0"):
+            expect(page.locator(place)).to_contain_text(CAVEAT[1:])
         assert not Axe().run(page).response["violations"]
         winches.go(page, "view=compare")
         expect(page.locator("#divergence")).to_contain_text("They diverge in turn 0: the first chooses (")

@@ -134,7 +134,7 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
 
         picked = moments(looked, given.moments)
         result["moments"] = [one.as_dict() for one in picked]
-        text += ["most was at stake in", *(f"  {one}" for one in picked)]
+        text += ["most was at stake in", *(f"  {one}" for one in picked), *filter(None, [agent.settings.caveat])]
     if given.trace is not None:
         result["trace"] = str(given.trace)
         text.append(f"trace in {given.trace}")
@@ -225,7 +225,8 @@ def _side_by_side(results: list[dict[str, Any]]) -> str:
                 row += ["", "", ""] if said is None else _cells(said)
         if len(names) <= _WIDE:
             head += [word for name in names for word in (name, "drives", "bias")]
-    return table(head, rows)
+    caveats = {one["report"]["caveat"]: None for one in results if one.get("report", {}).get("caveat")}
+    return "\n".join([table(head, rows), *caveats])
 
 
 def _cells(said: dict[str, Any]) -> list[str]:

@@ -57,6 +57,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "task": task.name,
         "label": label(dataclasses.asdict(agent.settings)),
         "settings": dataclasses.asdict(agent.settings),
+        "caveat": getattr(agent.settings, "caveat", ""),
         "turns": getattr(agent, "turns", 0),
         "actions": list(teller.choices),
         "numbers": None if box is None else {**box.bounds(), "names": list(task.actions)},

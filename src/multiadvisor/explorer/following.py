@@ -81,6 +81,7 @@ class Followed:
                 return
             found = drives(games, _CHEAP)
             seen: dict[str, Any] = {"turns": agent.turns, "stuck": "".join(map(str, find_stuck(games)))}
+            seen["caveat"] = games.settings.caveat
             self.influence.append(seen if found is None else seen | {"influence": found})
 
     def as_dict(self, since: int) -> dict[str, Any]:

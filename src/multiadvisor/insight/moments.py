@@ -36,12 +36,14 @@ class Moment:
     """What the advisors together lose, each times its weight, by not having their own best actions."""
     reason: str
     """Why it did what it did."""
+    caveat: str = ""
+    """How far to trust that, where networks gave the advice."""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "game": self.game, "turn": self.turn, "where": self.where, "action": self.action, "stake": self.stake,
-            "disagreement": self.disagreement, "reason": self.reason,
+            "disagreement": self.disagreement, "reason": self.reason, "caveat": self.caveat,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -102,7 +104,12 @@ def moments(games: Games, count: int = 5) -> list[Moment]:
     for at in pick(score, games.first, alike, count):
         game, turn = games.where(at)
         action, reason = _reason(games, at)
-        found.append(Moment(game, turn, games.label(game, turn), action, float(stake[at]), float(odds[at]), reason))
+        found.append(
+            Moment(
+                game, turn, games.label(game, turn), action, float(stake[at]), float(odds[at]), reason,
+                games.settings.caveat,
+            )
+        )  # fmt: skip
     return found
 
 

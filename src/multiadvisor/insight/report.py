@@ -62,6 +62,7 @@ class Report:
         return {
             "turns": total,
             "note": self.note,
+            "caveat": self.games.settings.caveat,
             "advisors": advisors,
             "groups": {name: {"influence": self.of_groups.of(k)} for k, name in enumerate(self.groups)},
             "games": [
@@ -74,7 +75,7 @@ class Report:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join([*self._advisors(), *self._stuck()])
+        return "\n".join([*self._advisors(), *filter(None, [self.games.settings.caveat]), *self._stuck()])
 
     def _advisors(self) -> list[str]:
         returns = self.returns.mean(axis=0)
@@ -226,12 +227,12 @@ def table_of(rows: list[dict[str, Any]]) -> str:
     plain = ("run", "task", "planning", "aggregation", "gamma", "games", "score", "turns", "finished")
     pushed = any("push" in one["influence"] for row in rows for one in row["report"]["advisors"].values())
     columns = _COLUMNS | ({"push": ("influence", "push")} if pushed else {})
-    head = [*plain, "stuck", *(f"{what}/{name}" for name in names for what in ("return", *columns))]
+    head = [*plain, "stuck", "caveat", *(f"{what}/{name}" for name in names for what in ("return", *columns))]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     for row in rows:
-        cells = [row[name] for name in plain] + [len(row["report"]["stuck"]) / row["games"]]
+        cells = [row[name] for name in plain] + [len(row["report"]["stuck"]) / row["games"], row["report"]["caveat"]]
         for name in names:
             one = row["report"]["advisors"].get(name)
             cells.append(None if one is None else one["return"])

@@ -147,10 +147,11 @@ export class Live {
     setText(this.title, `${busy ? "Training" : "Trained"}: ${entry.name}`);
     const last = log.lines.at(-1) ?? { turns: log.head.turns };
     const total = log.head.epochs * log.head.transitions;
+    const caveat = (this.kind.value === "influence" && log.influence.at(-1)?.caveat) || "";
     const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
       this.state,
-      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${broken}`,
+      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${broken}${caveat && ` Influence: ${caveat}.`}`,
     );
     const trouble = troubleOf(log);
     this.trouble.hidden = !trouble;

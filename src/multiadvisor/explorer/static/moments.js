@@ -49,7 +49,7 @@ export class Moments {
     const waiting = this.seen ? "Playing all games \u2026" : "";
     const text = answer
       ? answer.problem ||
-        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of the range" : "the best and the worst action"} were furthest apart and the advisors disagreed most.`
+        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of the range" : "the best and the worst action"} were furthest apart and the advisors disagreed most.${caveatText(answer.found)}`
       : waiting;
     setText(this.hint, text);
     const moments = answer?.found?.moments ?? [];
@@ -102,6 +102,11 @@ function stuckText(one) {
   const left = Object.keys(one.leaves);
   const against = left.length ? `; ${listed(left)} would rather leave` : "";
   return `${one.kind} since turn ${one.since} (${plural(one.turns, "turn")}) at ${one.where}. ${who}${against}. ${sentenceStart(one.advice)}.`;
+}
+
+// How far to trust it, as the server says it; nothing of tables.
+function caveatText({ caveat }) {
+  return caveat ? ` ${sentenceStart(caveat)}.` : "";
 }
 
 function sentenceStart(text) {
@@ -199,7 +204,7 @@ export class Drives {
   meaning(found) {
     const said = [...new Set(Object.values(found.advisors).flatMap(({ calibration }) => (calibration ? [calibration.expects] : [])))];
     const expects = said.length === 1 ? ` Each expects ${said[0]}.` : "";
-    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}${found.note ? ` ${sentenceStart(found.note)}.` : ""}`;
+    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}${found.note ? ` ${sentenceStart(found.note)}.` : ""}${caveatText(found)}`;
   }
 }
 

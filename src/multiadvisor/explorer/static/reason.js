@@ -55,6 +55,7 @@ function leading({ run, advisors, lead, turn, game }) {
 export class Reason {
   constructor(store) {
     this.sentence = el("p", { class: "sentence", id: "sentence" });
+    this.caveat = el("p", { class: "hint", id: "caveat" });
     this.pick = el("select", { id: "against", onchange: () => store.set({ against: Number(this.pick.value) }) });
     this.field = el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick);
     this.chips = el("div", { class: "chips" });
@@ -71,6 +72,7 @@ export class Reason {
       "div",
       { class: "reason" },
       this.sentence,
+      this.caveat,
       this.field,
       this.chips,
       this.open,
@@ -83,6 +85,8 @@ export class Reason {
     if (run !== this.run) {
       this.run = run;
       this.open.hidden = !run.known;
+      this.caveat.hidden = !run.caveat;
+      setText(this.caveat, run.caveat ? `${sentenceCase(run.caveat)}.` : "");
       this.field.hidden = run.continuous;
       this.root.classList.toggle("many", run.plain && run.n > 8);
       this.pick.replaceChildren(

@@ -161,13 +161,14 @@ export class Agents {
       return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
     });
     const games = this.rows.find(({ found }) => found)?.found.games.length;
+    const caveat = this.rows.find(({ found }) => found?.caveat)?.found.caveat;
     const same = games ? `The same ${plural(games, "game")} for each. ` : "";
     setText(
       this.hint,
       runs.length
         ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it${
             this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of the push on a continuous action" : ""
-          }. bias: what it expects minus what it gets. Click a heading to sort.`
+          }. bias: what it expects minus what it gets. Click a heading to sort.${caveat ? ` Of networks: ${caveat}.` : ""}`
         : "No run was given: `multiadvisor explore RUN RUN` shows several.",
     );
     this.csv.disabled = !this.rows.some(({ found }) => found);
@@ -182,7 +183,7 @@ export class Agents {
   csvText() {
     const rows = this.rows.filter(({ found }) => found);
     const names = [...new Set(rows.flatMap(({ found }) => Object.keys(found.advisors)))];
-    const head = ["run", "task", "setting", "games", "score", "turns", "finished", "stuck"];
+    const head = ["run", "task", "setting", "games", "score", "turns", "finished", "stuck", "caveat"];
     const pushed = rows.some(({ found }) => isPushed(found));
     const columns = CSV_OF_TERM.filter(([what]) => what !== "push" || pushed);
     const lines = [[...head, ...names.flatMap((name) => columns.map(([what]) => `${what}/${name}`))]];
@@ -196,6 +197,7 @@ export class Agents {
         found.length,
         found.finished,
         found.stuck,
+        found.caveat,
         ...names.flatMap((name) => columns.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),
       ]);
     return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;

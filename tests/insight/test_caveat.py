@@ -1,0 +1,86 @@
+"""Wherever a network's values explain an action it is said that they are expectations; tables need no such word."""
+
+import csv
+import json
+
+import pytest
+
+import multiadvisor as mad
+from multiadvisor import plots
+from multiadvisor.cli import main
+from multiadvisor.explorer.bundle import describe
+from multiadvisor.explorer.following import Followed
+from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
+from multiadvisor.insight.games import play
+from multiadvisor.insight.moments import moments
+from multiadvisor.insight.report import report_on
+from multiadvisor.runs.trace import explain_turn, record
+from multiadvisor.settings import CAVEAT
+
+SMALL = {"hidden": (8,), "starts": 1_000, "batch": 16, "replay": 1_000}  # which learns nothing: any values do
+KINDS = {
+    "tables": ("gymnasium:CliffWalking-v1", {}, ""),
+    "compiled": ("two-goal", {}, ""),
+    "linear": ("three-fruits", {"learner": "linear"}, ""),
+    "networks": ("gymnasium:CartPole-v1", {"deep": SMALL}, CAVEAT),
+    "networks of a compiled world": ("two-goal", {"deep": SMALL}, CAVEAT),
+    "actor": ("gymnasium:Pendulum-v1", {"continuous": SMALL}, CAVEAT),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_every_place_says_it_of_networks_and_none_of_tables(name, tmp_path, capsys):
+    (task, how, said), folder = KINDS[name], tmp_path / "run"
+    limit = {"max_episode_steps": 30} if "Cliff" in task else {}
+    agent = mad.MultiAdvisor(mad.make(task, **limit), **how).learn(20, progress=False)
+    agent.save(folder)
+
+    def out(*words):
+        capsys.readouterr()
+        assert main([*map(str, words)]) == 0
+        return capsys.readouterr().out
+
+    texts = {
+        "explain": str(agent.explain(state_of(agent))),
+        "turn": str(explain_turn(agent, record(agent, 1), 0, 0)),
+        "explain command": out("explain", folder, "--turn", 0),
+        "report": str(report_on(play(agent, 1))),
+        "report command": out("evaluate", folder, "--games", 1, "--report"),
+        "moments command": out("evaluate", folder, "--games", 1, "--moments", 1),
+        "side by side": out("evaluate", folder, folder, "--games", 1, "--report").split("\n\n")[-1],
+    }
+    for place, text in texts.items():
+        assert ("what networks expect" in text) == bool(said), (name, place)
+        assert text.count(CAVEAT) == bool(said), (name, place)
+    assert CAVEAT not in out("evaluate", folder, "--games", 1), "no explanation, no caveat"
+    library = Library(games=1)
+    library.add_folder(folder)
+    (entry,) = library.entries.values()
+    followed = Followed(entry)
+    followed.tell(0)
+    read = json.loads(out("evaluate", folder, "--games", 1, "--report", "--moments", 1, "--json"))
+    out("evaluate", folder, folder, "--games", 1, "--report", "--csv", tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    fields = {
+        "explain": agent.explain(state_of(agent)).as_dict(),
+        "explain command": json.loads(out("explain", folder, "--turn", 0, "--json")),
+        "report": read["report"], "page": describe(agent, "a"), "page's report": More(library).insight(entry.id),
+        "page while it trains": followed.as_dict(0)["influence"][0], "csv": rows[0],
+        **{f"moment {k}": one for k, one in enumerate(read["moments"])},
+        **{f"own moment {k}": one.as_dict() for k, one in enumerate(moments(play(agent, 1), 1))},
+    }  # fmt: skip
+    assert {place: one["caveat"] for place, one in fields.items()} == dict.fromkeys(fields, said), name
+    if not agent.task.continuous:
+        figure = plots.one_axis(plots.explanation_bars, agent.explain(state_of(agent)))
+        title = figure.axes[0].get_title().replace("\n", " ")
+        plots.plt.close(figure)
+        assert (CAVEAT in title) == bool(said), name
+
+
+def state_of(agent):
+    """The first state of a game."""
+    task = agent.task
+    return task.deal() if task.world is not None else task.adapter.env.reset(seed=0)[0]
