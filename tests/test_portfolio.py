@@ -105,6 +105,67 @@ def test_ucb_prefers_who_was_hardly_tried():
     assert bandit.choose() == 0
 
 
+class Paying(gymnasium.Env):
+    """Each action pays around a mean of its own, for some turns; writes down what was done and paid in each game."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(5, start=3)
+
+    def __init__(self, means, spread, length):
+        self.means, self.spread, self.length, self.games = means, spread, length, []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.games.append([])
+        self.left = int(self.np_random.integers(1, self.length + 1))
+        return 0, {}
+
+    def step(self, action):
+        paid = float(self.means[action - 3] + self.spread * self.np_random.normal())
+        self.left -= 1
+        self.games[-1].append((action - 3, paid))
+        return 0, paid, self.left == 0, False, {}
+
+
+@pytest.mark.parametrize(
+    ("arms", "means", "spread", "length", "how"),
+    [
+        (1, (1, 0, 0, 0, 0), 0.3, 3, {}),
+        (2, (0.2, 0.8, 0, 0, 0), 0.1, 1, {"confidence": 2.0}),
+        (3, (0.5, 0.5, 0.5, 0, 0), 0.0, 1, {}),  # ties only
+        (5, (0, 1, 0.5, 0.5, 1), 0.0, 1, {"confidence": 0.0}),  # greedy, and ties among the best
+        (5, (-60, 10, -20, 40, 0), 5.0, 4, {"low": -200.0, "high": 100.0, "gamma": 0.5}),
+        (4, (0.5, 0.6, 0.55, 0.3, 0), 0.05, 2, {"low": 0.0, "high": 4.0, "gamma": 1.0, "confidence": 0.5}),
+        (3, (0.1, 0.1, 0.9, 0, 0), 0.2, 2, {"low": -1.0, "high": 3.0, "gamma": 0.0}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:a game of the portfolio returned")
+def test_who_plays_is_what_a_plain_loop_of_ucb_chooses(arms, means, spread, length, how):
+    env, epochs = Paying(means, spread, length), 7
+    members = {str(k): Stubborn(3 + k) for k in range(arms)}
+    games = Portfolio(members, seed=4, exploration=never, **how).play(env, epochs)
+    low, high, gamma = how.get("low", 0.0), how.get("high", 1.0), how.get("gamma", 0.9)
+    place = 0
+    for epoch in range(epochs):
+        seen = {k: [] for k in range(arms)}  # the bandit of an epoch knows nothing of those before
+        for game in range(2**epoch):
+            untried = [k for k in range(arms) if not seen[k]]
+            bound = {
+                k: sum(seen[k]) / len(seen[k])
+                + (how.get("confidence", 0.25) * np.log(game) / len(seen[k])) ** 0.5
+                for k in range(arms) if seen[k]
+            }  # fmt: skip
+            chosen = untried[0] if untried else next(k for k in bound if bound[k] == max(bound.values()))
+            turns = env.games[place]
+            value = sum(gamma**t * paid for t, (_, paid) in enumerate(turns))
+            assert {member for member, _ in turns} == {chosen}
+            assert (games[place].epoch, games[place].member) == (epoch, chosen)
+            assert games[place].value == pytest.approx(value, rel=1e-12)
+            seen[chosen].append((value - low) / (high - low))
+            place += 1
+    assert place == len(games) == len(env.games)
+    assert {game.member for game in games} == set(range(arms))
+
+
 @pytest.mark.parametrize(
     ("how", "message"),
     [

@@ -103,3 +103,91 @@ def test_a_threat_that_does_not_fit_is_refused(peril, told):
     )
     with pytest.raises(BadInput, match=told):
         mad.MultiAdvisor(replace(task, goals=goals), planning="agnostic").learn(10, progress=False)
+
+
+# ---- against plain loops ---------------------------------------------------------------------------------------------
+class Known:
+    """A room, and beside it a plain dictionary of everything that was told to it."""
+
+    def __init__(self, seed):
+        self.draw = np.random.default_rng(seed)
+        self.states, self.actions = int(self.draw.integers(4, 12)), int(self.draw.integers(1, 4))
+        self.place = self.draw.integers(-1, int(self.draw.integers(1, 8)), self.states)
+        self.place[0] = max(self.place[0], 0)
+        self.headings = int(self.draw.choice([1, 2, 4]))
+        self.heading = self.draw.integers(0, self.headings, self.states)
+        self.heading[0] = self.headings - 1
+        self.room = bank.Room(
+            self.states, self.place, self.actions, 1, 1, self.heading if self.headings > 1 else None
+        )  # fmt: skip
+        self.met, self.followed, self.now = set(), {}, 0
+
+    def event(self):
+        """A step, or somewhere a new life begins."""
+        if self.draw.random() < 0.2:
+            self.now = int(self.draw.integers(self.states))
+            self.room.state(self.now)
+            self.met.add(self.now)
+            return
+        action, then = int(self.draw.integers(self.actions)), int(self.draw.integers(self.states))
+        self.room.follow(self.room.state(self.now), action, self.room.state(then))
+        self.met |= {self.now, then}
+        self.followed.setdefault((self.now, action), []).append(then)
+        self.now = then
+
+    def steps(self, local):
+        """The fewest steps to each place, by trying all ways, one step longer each time."""
+        here = self.place[local]
+        reach = {local} if local in self.met else {s for s in self.met if here >= 0 and self.place[s] == here}
+        found, seen = np.full(self.place.max() + 1, np.inf), set()
+        for count in range(self.states + 1):
+            for state in reach:
+                if self.place[state] >= 0:
+                    found[self.place[state]] = min(found[self.place[state]], count)
+            seen |= reach
+            reach = {
+                then for state in reach for action in range(self.actions)
+                for then in self.followed.get((state, action), [])
+                if self.headings == 1 or (self.heading[then] - self.heading[state]) % self.headings != self.headings / 2
+            } - seen  # fmt: skip
+        return found.tolist()
+
+    def safety(self, start, ahead, peril):
+        """Value iteration over all states from the last turn to the first."""
+        value = {}
+        for turn in range(ahead, -1, -1):
+            best = {}
+            for state in self.met:
+                at = self.place[state]
+                threatened = turn > 0 and at >= 0
+                sure = min(max((peril.closed[at] - turn) / peril.doubt, 0.0), 1.0) if threatened else 1.0
+                worth = {}
+                for action in range(self.actions):
+                    after = self.followed.get((state, action), [])
+                    if after and turn < ahead:
+                        worth[action] = sum(value[then] for then in after) / len(after)
+                onward = max(worth.values(), default=ahead - turn)
+                if threatened and peril.haven[at]:
+                    onward = ahead - turn
+                best[state] = sure * (1.0 + onward)
+                if (turn, state) == (0, start):
+                    return [worth.get(action, onward) / ahead for action in range(self.actions)]
+            value = best
+        raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ways_and_safety_are_those_of_plain_loops(seed):
+    known = Known(seed)
+    known.room.state(0)
+    known.met.add(0)
+    for _ in range(40):
+        known.event()
+        for local in range(known.states):
+            assert known.room.steps(local).tolist() == known.steps(local), local
+        ahead, places = int(known.draw.integers(1, 9)), int(known.place.max()) + 1
+        closed = np.where(known.draw.random(places) < 0.3, np.inf, known.draw.integers(0, 8, places))
+        peril = Peril(closed, known.draw.random(places) < 0.2, float(known.draw.choice([1e-9, 0.5, 2.0, 3.7])))
+        for local in known.met:
+            told = known.room.safety(int(known.room.number[local]), ahead, peril).tolist()
+            assert told == pytest.approx(known.safety(local, ahead, peril), abs=1e-12), (local, ahead)

@@ -158,6 +158,7 @@ class Room:
     def _meet(self, local: int) -> int:
         state, place = self.states, int(self._place[local])
         self.met.append(local)
+        self._steps.clear()  # which may have been told of it, or of its place, as one where nobody has been
         self.number[local] = state
         if place >= 0 and self.column[place] < 0:
             self.column[place] = self.goals
@@ -181,14 +182,15 @@ class Room:
     def steps(self, local: int) -> np.ndarray:
         """The fewest steps from a local state to each place [places], without turning back; inf: unknown.
 
-        Where the local state was never met, those in the same place count: the nearest of them.
+        Where the local state was never met, those in the same place count, if it is one: the nearest of them.
         """
         found = self._steps.get(local)
         if found is None:
             found = np.full(len(self.column), np.inf)
             start = self.number[local : local + 1]
             if start[0] < 0:
-                start = np.flatnonzero(self.at[: self.states] == self._place[local])
+                here = self._place[local]
+                start = np.flatnonzero((here >= 0) & (self.at[: self.states] == here))
             refuge.steps_from(start, self.facing, self._headings, self.model, self.at, self._room_for(0), found)
             self._steps[local] = found
         return found
