@@ -5,6 +5,8 @@ import json
 import math
 import struct
 
+import gymnasium
+import numpy as np
 import pytest
 
 import multiadvisor as mad
@@ -20,14 +22,29 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
+def checksum(content):
+    """The masked CRC-32C under which TensorBoard keeps every record, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
 def scalars(folder):
+    """All that stands in the event files of a folder, (name, step) to value; nothing may stand there twice."""
     event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
     found = {}
     for file in folder.glob("events.*"):
         content = file.read_bytes()
         while content:
             (length,) = struct.unpack("<Q", content[:8])
-            event, content = event_pb2.Event.FromString(content[12 : 12 + length]), content[16 + length :]
+            record = content[12 : 12 + length]
+            sums = struct.unpack("<I", content[8:12]) + struct.unpack("<I", content[12 + length : 16 + length])
+            assert sums == (checksum(content[:8]), checksum(record))
+            event, content = event_pb2.Event.FromString(record), content[16 + length :]
             for value in event.summary.value:
                 assert (value.tag, event.step) not in found, "an epoch twice"
                 found[value.tag, event.step] = value.simple_value
@@ -75,10 +92,60 @@ def test_a_log_is_there_while_it_trains_and_a_resumed_one_is_the_same(tmp_path, 
     assert main([*TRAIN, *again, *out, "--resume"]) == 0
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     assert scalars(tmp_path / "a") == scalars(tmp_path / "b")
-    assert {tag for tag, _ in scalars(tmp_path / "a")} >= {"score", "advisors/goal_1", "advisors/goal_2"}
+    assert {tag for tag, _ in scalars(tmp_path / "a")} >= {"score", "advisors/goal 1", "advisors/goal 2"}
     capsys.readouterr()
     assert main([*TRAIN, *again]) == 2
     assert "holds the log of a run already" in capsys.readouterr().err
+
+
+class Alike(gymnasium.Env):
+    """Terms whose names differ in what is no letter; the first has none."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
+    reward_space = gymnasium.spaces.Box(-9, 9, (5,))
+    reward_names = ("+ -", "a b", "a_b", "a/b (1, 2)", "\u00e4 b")
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.turn = 0
+        return 0, {}
+
+    def step(self, action):
+        self.turn += 1
+        return 0, self.np_random.normal(size=5) + np.arange(5) * action, False, self.turn == 3, {}
+
+
+gymnasium.register("tests/Alike-v0", Alike)
+NETWORK = ["--deep", "--hidden", "8", "--starts", "1000", "--batch", "16", "--replay", "1000"]
+
+
+@pytest.mark.parametrize(
+    ("task", "more"),
+    [
+        ("two-goal", ["--games", "3"]),
+        ("fruit-grid", ["--games", "2"]),
+        ("gymnasium:tests/Alike-v0", ["--games", "2"]),
+        ("gymnasium:tests/Alike-v0", ["--games", "2", *NETWORK]),
+        ("gymnasium:tests/Alike-v0", ["--games", "0"]),
+    ],
+)
+def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsys, task, more):
+    pytest.importorskip("tensorboardX")
+    flags = ["--epochs", "3", "--transitions", "40", "--tensorboard", str(tmp_path / "tb"), "--json"]
+    assert main(["train", task, *flags, "--out", str(tmp_path / "run"), *more]) == 0
+    result = json.loads(capsys.readouterr().out)
+    kept = mad.agent.load_with_record(tmp_path / "run")[1]["epochs"]
+    assert kept == result["epochs"]
+    assert scalars(tmp_path / "tb") == {
+        (name, 40 * epoch["epoch"]): np.float32(value)
+        for epoch in kept
+        for name, value in [
+            *((name, epoch[name]) for name in ("score", "turns", "finished", "touches")),
+            *((f"advisors/{name}", value) for name, value in epoch.get("advisors", {}).items()),
+        ]
+        if value is not None
+    }
+    assert not kept[0].get("advisors") or {*kept[0]["advisors"]} == {*mad.make(task).names}
 
 
 def test_somebody_elses_file_is_left_alone(tmp_path, capsys):

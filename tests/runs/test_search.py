@@ -1,9 +1,10 @@
 """Search: the same trials from the same seed, in the same ledger, however it is cut; and TensorBoard files."""
 
 import json
-import struct
 
+import numpy as np
 import pytest
+from test_logs import scalars
 
 import multiadvisor as mad
 from multiadvisor import cli
@@ -94,8 +95,6 @@ def test_the_command(tmp_path, capsys):
 
 def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     pytest.importorskip("tensorboardX")
-    from tensorboardX.proto.event_pb2 import Event
-
     text = 'task = "bridge"\nrecord = "every"\nseeds = 2\n[schedule]\nepochs = 3\ntransitions = 100\ngames = 2\n'
     (tmp_path / "g.toml").write_text(text)
     line = ["sweep", str(tmp_path / "g.toml"), "--out", str(tmp_path / "s"), "--workers", "0", "--tensorboard"]
@@ -104,16 +103,16 @@ def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     assert [place.name[:15] for place in places] == ["all runs, seed ", "all runs, seed "]
     item = finished(tmp_path / "s")[0]
     [file] = next(place for place in places if place.name.endswith(item.run.job.id[:8])).iterdir()
-    content, found = file.read_bytes(), {}
-    while content:
-        (length,) = struct.unpack("<Q", content[:8])
-        event, content = Event.FromString(content[12 : 12 + length]), content[16 + length :]
-        for value in event.summary.value:
-            found[value.tag, event.step] = value.simple_value
-    for epoch in item.result["epochs"]:
-        step = epoch["epoch"] * 100
-        assert found["score", step] == pytest.approx(epoch["score"])
-        assert found["advisors/water", step] == pytest.approx(epoch["advisors"]["water"])
+    measures = ("score", "turns", "finished", "touches")
+    assert scalars(file.parent) == {
+        (name, epoch["epoch"] * 100): np.float32(value)
+        for epoch in item.result["epochs"]
+        for name, value in [
+            *((name, epoch[name]) for name in measures),
+            *((f"advisors/{name}", value) for name, value in epoch["advisors"].items()),
+        ]
+        if value is not None
+    }
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "tensorboard").rglob("*")}
     assert cli.main([*line, "--resume"]) == 0
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "tensorboard").rglob("*")}

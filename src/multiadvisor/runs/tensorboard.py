@@ -59,7 +59,15 @@ def _write(writer: Any, result: dict[str, Any]) -> None:
         values = {name: epoch[name] for name in FIGURES} | {f"advisors/{name}": v for name, v in advisors.items()}
         for name, value in values.items():
             if value is not None:
-                writer.add_scalar(name, value, number * transitions, walltime=float(number))
+                _put(writer, name, value, number, transitions)
+
+
+def _put(writer: Any, name: str, value: float, epoch: int, transitions: int) -> None:
+    """One figure of an epoch, under its very name: `add_scalar` would make one curve of "a b" and "a_b"."""
+    from tensorboardX.proto.summary_pb2 import Summary
+
+    summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+    writer.file_writer.add_summary(summary, epoch * transitions, walltime=float(epoch))
 
 
 class TensorBoardLog:
@@ -88,7 +96,7 @@ class TensorBoardLog:
     def _add(self, epoch: dict[str, Any]) -> None:
         number = epoch["epoch"]
         for name, value in figures(epoch).items():
-            self._writer.add_scalar(name, value, number * self._transitions, walltime=float(number))
+            _put(self._writer, name, value, number, self._transitions)
 
     def epoch(self, epoch: dict[str, Any]) -> None:
         """The figures of an epoch, at once."""
