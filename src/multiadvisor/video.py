@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import math
 import re
 import subprocess
 import tempfile
@@ -116,16 +117,26 @@ def _even(size: int) -> int:
     return size + size % 2
 
 
+def _alike(pictures: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """The pictures in one size, that of the largest: paper to the right and below; a video has no other frames."""
+    found = list(pictures)
+    height, width = (max((one.shape[side] for one in found), default=0) for side in (0, 1))
+    for k, one in enumerate(found):
+        if one.shape[:2] != (height, width):
+            found[k] = np.full((height, width, 3), PAPER, np.uint8)
+            found[k][: one.shape[0], : one.shape[1]] = one
+    return found
+
+
 def gif(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
     """An animated GIF, which plays anywhere, for ever."""
-    images = [Image.fromarray(one) for one in pictures]
+    images = [Image.fromarray(one) for one in _alike(pictures)]
     if not images:
         raise BadInput("a GIF needs at least one picture")
-    chosen = sorted({round(part * (len(images) - 1)) for part in np.linspace(0, 1, 8)})
-    marks = [
-        np.full((16, images[0].width, 3), colour, np.uint8) for colour in (FOR, AGAINST)
-    ]  # seldom, but always told
-    sample = np.concatenate([*(np.asarray(images[k]) for k in chosen), *marks])
+    apart = math.ceil(math.sqrt(len(images) / 8))  # of all pictures as many pixels as eight of them have
+    parts = [np.asarray(one)[::apart, ::apart].reshape(-1, 3) for one in images]
+    marks = [np.full((16 * images[0].width, 3), colour, np.uint8) for colour in (FOR, AGAINST)]  # seldom, always told
+    sample = np.concatenate([*parts, *marks])[None]
     palette = Image.fromarray(sample).quantize(_COLOURS, Image.Quantize.MEDIANCUT)
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     pause = 10 * round(100 / speed)  # a GIF counts hundredths of a second
@@ -143,7 +154,7 @@ def mp4(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
         import imageio_ffmpeg
     except ImportError as error:
         raise lacking("video", error) from None
-    images = [np.ascontiguousarray(one) for one in pictures]
+    images = [np.ascontiguousarray(one) for one in _alike(pictures)]
     if not images:
         raise BadInput("a video needs at least one picture")
     images += [images[-1]] * HOLD
@@ -190,8 +201,9 @@ def trace_frames(trace: Trace, game: int, turns: Sequence[int] | None = None, ti
     span, returns, rewards = trace.span(game), trace.returns(game), trace.rewards(game)
     length, weights = span.stop - span.start, trace.weights
     names, groups = list(trace.names), [one.get("group") or one["name"] for one in trace.header["advisors"]]
-    terms = list(dict.fromkeys(names if len(names) <= _TERMS else groups))[:_TERMS]
-    members = [[j for j, pair in enumerate(zip(names, groups, strict=True)) if term in pair] for term in terms]
+    shown = names if len(names) <= _TERMS else groups
+    terms = list(dict.fromkeys(shown))[:_TERMS]
+    members = [[j for j, name in enumerate(shown) if name == term] for term in terms]
     most = max(float(np.abs(returns[:, part].sum(axis=1)).max()) for part in members) or 1.0
     for turn in range(length + 1) if turns is None else turns:
         action = trace.action_text(span.start + turn) if turn < length else "the end"
