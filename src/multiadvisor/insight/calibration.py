@@ -46,52 +46,62 @@ class Calibration(NamedTuple):
         return self._asdict()
 
 
-def returns(paid: np.ndarray, active: np.ndarray, gamma: float) -> np.ndarray:
+def returns(paid: np.ndarray, ended: np.ndarray, gamma: float) -> np.ndarray:
     """[T] discounted sums of the rewards [T] of one game that follow each turn, up to the end of the advisor's part.
 
-    >>> returns(np.array([0.0, 0.0, 1.0]), np.ones(3, bool), 0.5)
-    array([0.25, 0.5 , 1.  ])
+    ended [T] bool are the turns that ended it; where the advisor has a part again later, that is another one.
+
+    >>> returns(np.array([0.0, 0.0, 1.0, 1.0]), np.array([False, False, True, False]), 0.5)
+    array([0.25, 0.5 , 1.  , 1.  ])
     """
     found, later = np.zeros(len(paid)), 0.0
     for turn in range(len(paid) - 1, -1, -1):
-        later = paid[turn] + gamma * later if active[turn] else 0.0
+        later = paid[turn] + (0.0 if ended[turn] else gamma * later)
         found[turn] = later
     return found
 
 
-def counts(active: np.ndarray, gamma: float, finished: bool) -> np.ndarray:
+def counts(asked: np.ndarray, ended: np.ndarray, gamma: float, finished: bool) -> np.ndarray:
     """[T] bool: the turns of one game whose returns are known, as little or nothing of them was cut off with it."""
-    turns = len(active)
     if finished or gamma == 0.0:
-        return active.copy()
-    left = np.arange(turns, 0, -1.0)  # turns until the cut, this one included
-    ended = np.zeros(turns, bool)  # its part ended before the cut
-    over = False
-    for turn in range(turns - 1, -1, -1):
-        over = over or not active[turn]
-        ended[turn] = over
-    return active & (ended | (left * math.log(gamma) <= math.log(LEFT)))
+        return asked.copy()
+    left = np.arange(len(asked), 0, -1.0)  # turns until the cut, this one included
+    over = np.logical_or.accumulate(ended[::-1])[::-1]  # its part ended before the cut
+    return asked & (over | (left * math.log(gamma) <= math.log(LEFT)))
 
 
-def calibration(
-    predicted: np.ndarray, paid: np.ndarray, active: np.ndarray, first: np.ndarray, finished: np.ndarray, gamma: float
-) -> Calibration:
-    """Of one advisor: its values of the actions taken [T], its rewards [T], and where it has a part [T].
-
-    first [G + 1] is the first turn of each game and, last, the number of turns; finished [G] which ended by themselves.
-    """
+def compared(
+    predicted: np.ndarray, paid: np.ndarray, asked: np.ndarray, ended: np.ndarray, first: np.ndarray,
+    finished: np.ndarray, gamma: float,
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], bool]:  # fmt: skip
+    """Of each game in which turns count, the values and the returns that followed; and whether they were completed."""
     pairs, completed = [], False
     for completed in (False, True):
         for game, ends in enumerate(finished.tolist()):
             span = slice(int(first[game]), int(first[game + 1]))
-            known, came = counts(active[span], gamma, ends), paid[span]
-            if completed:
-                known, came = active[span].copy(), came.copy()
-                known[-1], came[-1] = False, predicted[span][-1]
+            here, came, over = asked[span], paid[span], ended[span]
+            known = counts(here, over, gamma, ends)
+            if completed and here.any():  # the last value that it gave stands for all that follows
+                last = int(np.flatnonzero(here)[-1])
+                known, came, over = here.copy(), came.copy(), over.copy()
+                known[last], came[last], over[last] = False, predicted[span][last], True
             if known.any():
-                pairs.append((predicted[span][known], returns(came, active[span], gamma)[known]))
+                pairs.append((predicted[span][known], returns(came, over, gamma)[known]))
         if pairs:
             break
+    return pairs, completed
+
+
+def calibration(
+    predicted: np.ndarray, paid: np.ndarray, asked: np.ndarray, ended: np.ndarray, first: np.ndarray,
+    finished: np.ndarray, gamma: float,
+) -> Calibration:  # fmt: skip
+    """Of one advisor: its values of the actions taken [T], its rewards [T], where it was asked and its part ended [T].
+
+    first [G + 1] is the first turn of each game and, last, the number of turns; finished [G] which ended by themselves.
+    Where it has a part and is not asked, as it is silent, there is no value, and the return goes on.
+    """
+    pairs, completed = compared(predicted, paid, asked, ended, first, finished, gamma)
     if not pairs:
         return Calibration(0, False, None, None, None, None, None)
     guessed = [guess for guess, _ in pairs]
