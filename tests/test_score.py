@@ -11,7 +11,7 @@ from gymnasium import spaces
 import multiadvisor as mad
 from multiadvisor.aims import Aims, Goals
 from multiadvisor.errors import BadInput
-from multiadvisor.insight.calibration import LEFT
+from multiadvisor.insight.calibration import LEFT, calibrate
 from multiadvisor.insight.report import report
 from multiadvisor.insight.stuck import ends_of_parts
 from multiadvisor.runs.trace import record
@@ -312,6 +312,29 @@ def test_a_bank_has_the_same_score_and_its_parts_end_at_their_goals():
     came = [0.9**2, 0.9, 1.0, 0.0, 0.0]  # from behind its goal it has no part before it is there again
     assert said.calibration[1].followed == pytest.approx(np.mean(came))
     assert said.calibration[0].bias == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_calibration_with_and_without_noise_add_up_the_same():
+    """What is done changes nothing here, so that the same returns follow; values are of other actions."""
+    agent = mad.MultiAdvisor(ring(*SILENT, box=True), gamma=GAMMA, **actor("shared")).learn(TURNS, progress=False)
+    said, fits = report(agent, 2), calibrate(agent._learner, 2)
+    assert "its noise included (these games were played without it)" in str(said)
+    sizes = []
+    for j, (name, fit) in enumerate(fits.items()):
+        known, plain = said.calibration[j], plain_loop(Ring(), foci(*SILENT))
+        came = [total for _, total in followed(plain, j, agent.task.gammas(GAMMA)[j])]
+        assert (name, fit.followed) == (known and agent.task.names[j], pytest.approx(known.followed))
+        assert fit.bias * np.std(came) == pytest.approx(fit.predicted - fit.followed)
+        sizes.append(np.mean(np.abs(came)))
+    assert [fit.share for fit in fits.values()] == pytest.approx(np.array(sizes) / np.sum(sizes))
+    same, noisy = agent._learner.actor, [fit.predicted for fit in fits.values()]
+    weight, bias = same[-1]
+    half = bias.shape[-1] // 2
+    agent._learner.actor = (*same[:-1], (weight * np.repeat([1, 0], half)[:, None], bias - np.repeat([0, 50], half)))
+    still = [fit.predicted for fit in calibrate(agent._learner, 2).values()]  # next to no noise is left
+    assert still == pytest.approx([known.predicted for known in said.calibration[: len(still)]], rel=0.01)
+    assert still != pytest.approx(noisy, rel=1e-4)
 
 
 def test_who_comes_and_goes_does_not_hide_that_a_game_is_stuck():
