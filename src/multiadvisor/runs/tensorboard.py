@@ -52,20 +52,20 @@ def write_tensorboard(folder: Path, done: list[Finished]) -> int:
 
 
 def _write(writer: Any, result: dict[str, Any]) -> None:
-    transitions, last = result["schedule"]["transitions"], len(result["epochs"])
+    last = len(result["epochs"])
     for epoch in result["epochs"]:
         number = epoch["epoch"]
         advisors = epoch.get("advisors") or (result["advisors"] if number == last else {})
         values = {name: epoch[name] for name in FIGURES} | {f"advisors/{name}": v for name, v in advisors.items()}
         for name, value in values.items():
             if value is not None:
-                writer.add_scalar(name, value, number * transitions, walltime=float(number))
+                writer.add_scalar(name, value, epoch["transitions"], walltime=float(number))
 
 
 class TensorBoardLog:
     """Every epoch of a training, at its number of transitions, as soon as it is there."""
 
-    def __init__(self, folder: Path, transitions: int, epochs: Sequence[dict[str, Any]], resume: bool) -> None:
+    def __init__(self, folder: Path, epochs: Sequence[dict[str, Any]], resume: bool) -> None:
         try:
             from tensorboardX import SummaryWriter
         except ImportError as error:
@@ -80,7 +80,6 @@ class TensorBoardLog:
             self._writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
         except OSError as error:
             raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
-        self._transitions = transitions
         for epoch in epochs:
             self._add(epoch)
         self._writer.flush()
@@ -88,7 +87,7 @@ class TensorBoardLog:
     def _add(self, epoch: dict[str, Any]) -> None:
         number = epoch["epoch"]
         for name, value in figures(epoch).items():
-            self._writer.add_scalar(name, value, number * self._transitions, walltime=float(number))
+            self._writer.add_scalar(name, value, epoch["transitions"], walltime=float(number))
 
     def epoch(self, epoch: dict[str, Any]) -> None:
         """The figures of an epoch, at once."""
