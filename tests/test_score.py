@@ -193,7 +193,7 @@ LEARNERS = {
     "tables": (ring, (), {}),
     "tables, agnostic": (ring, (), {"planning": "agnostic"}),
     "compiled": (compiled_ring, (), {}),
-    "linear": (compiled_ring, ("gamma",), {"learner": "linear"}),
+    "linear": (compiled_ring, ("speaks", "gamma"), {"learner": "linear"}),
     "network": (ring, SILENT, network()),
     "network, n steps": (ring, SILENT, network(n_step=3)),
     "network of a compiled world": (compiled_ring, SILENT, network()),
@@ -256,6 +256,8 @@ def test_calibration_is_that_of_a_plain_loop(played):
         paid = own.sum(axis=1, keepdims=True) if settings.deep.split == "none" else own
         there = np.ones_like(paid, bool)
         plain, told = plain._replace(paid=paid, asked=there, over=~there), said.calibration
+    else:
+        assert said.influence.spoke[: len(told)].tolist() == (2 * plain.asked.sum(axis=0)).tolist()
     assert len(told) == plain.paid.shape[1]
     gammas = agent.task.gammas(GAMMA) if len(told) == agent.task.n else [GAMMA]
     for j, known in enumerate(told):
@@ -284,8 +286,11 @@ def test_exact_values_have_no_bias(without):
         assert (name, known.bias) == (name, pytest.approx(0.0, abs=0.02 * abs(known.followed)))
 
 
-@pytest.mark.parametrize(("make", "settings"), [(ring, network()), (lambda: ring(box=True), actor("shared"))])
-def test_networks_say_that_they_do_not_know_of_silence(make, settings):
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [(ring, network()), (lambda: ring(box=True), actor("shared")), (compiled_ring, {"learner": "linear"})],
+)
+def test_who_does_not_know_of_silence_says_so(make, settings):
     with pytest.raises(BadInput, match=r"for tables|with tables"):
         mad.MultiAdvisor(make(), **settings)
 
