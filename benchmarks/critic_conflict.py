@@ -19,10 +19,10 @@ import critic_variants
 import numpy as np
 
 from multiadvisor.continuous import update
-from multiadvisor.continuous.calibration import calibrate
 from multiadvisor.continuous.networks import critic_input, forward, sampled
 from multiadvisor.deep.backend import jax, jnp
 from multiadvisor.experiments.continuous import Run, _learner, _scores, task_of
+from multiadvisor.insight.calibration import calibrate
 
 SAMPLE = 2_048  # transitions that are looked at
 

@@ -256,7 +256,7 @@ def test_foci_with_functions_of_the_transition():
     replay = agent._learner.replay
     for row in np.flatnonzero((replay.kind[0] == TURN) | (replay.kind[0] == LAST)):
         turn, action = replay.observations[0, row, 0], replay.action[0, row]
-        assert replay.reward[0, row].tolist() == [2 * turn + 1 + 10 * action, turn + 1]
+        assert replay.reward[0, row].tolist() == [2 * turn + 1 + 10 * action, turn + 1 if turn < 2 else 0]
         assert replay.active[0, row].tolist() == [1, int(turn < 2)]
         assert replay.ended[0, row, 1] == int(turn + 1 >= 2)
     assert agent.advice(np.array([3.0, 1, 0]))[0] == ("sum",)

@@ -71,36 +71,36 @@ def test_who_has_no_say_has_no_influence_and_who_is_alone_has_all():
 
 def test_returns_are_sums_of_what_followed():
     generator = np.random.default_rng(1)
-    paid, active = generator.normal(size=30), generator.random(30) < 0.8
-    found = returns(paid, active, 0.9)
+    paid, ended = generator.normal(size=30), generator.random(30) < 0.2
+    found = returns(paid, ended, 0.9)
     for turn in range(30):
         total, weight = 0.0, 1.0
         for later in range(turn, 30):
-            if not active[later]:
-                break
             total, weight = total + weight * paid[later], weight * 0.9
+            if ended[later]:
+                break
         assert found[turn] == pytest.approx(total)
 
 
 def test_turns_whose_returns_were_cut_off_do_not_count():
-    there = np.ones(60, bool)
-    assert counts(there, 0.9, True).all()
-    known = counts(there, 0.9, False)
+    there, ended = np.ones(60, bool), np.zeros(60, bool)
+    assert counts(there, ended, 0.9, True).all()
+    known = counts(there, ended, 0.9, False)
     assert known.sum() == 60 - 43  # 0.9 ** 44 is below a hundredth
     assert known[:17].all()
-    assert not counts(there, 1.0, False).any()
-    there[30] = False  # its part ended: what follows is nothing
-    assert counts(there, 1.0, False).tolist() == [turn < 30 for turn in range(60)]
+    assert not counts(there, ended, 1.0, False).any()
+    ended[29] = True  # what follows is nothing, or another part
+    assert counts(there, ended, 1.0, False).tolist() == [turn < 30 for turn in range(60)]
     ones, games, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
-    assert calibration(ones, ones, ones > 1, games, cut, 1.0).bias is None  # it never had a part
+    assert calibration(ones, ones, ones > 1, ones > 1, games, cut, 1.0).bias is None  # it never had a part
 
 
 def test_where_every_game_is_cut_off_the_own_value_stands_for_the_rest():
     ones, games, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
-    right = calibration(100 * ones, ones, ones > 0, games, cut, 0.99)  # 1 in every turn for ever
+    right = calibration(100 * ones, ones, ones > 0, ones > 1, games, cut, 0.99)  # 1 in every turn for ever
     assert right.completed
     assert (right.turns, right.bias, right.correlation) == (59, pytest.approx(0.0), None)
-    ended = calibration(100 * ones, ones, ones > 0, games, ~cut, 0.99)
+    ended = calibration(100 * ones, ones, ones > 0, ones > 1, games, ~cut, 0.99)
     assert not ended.completed
     assert ended.bias == pytest.approx(100 - np.mean([(1 - 0.99**k) / 0.01 for k in range(1, 61)]))
 
@@ -121,7 +121,8 @@ def test_calibration_agrees_with_monte_carlo_within_its_error():
         assert known.followed == pytest.approx(followed.mean())
         assert known.bias == pytest.approx((predicted - followed).mean())
         assert abs(known.bias) < 4 * known.error + 0.01
-        off = calibration(predicted + 0.5, games.paid[:, j], games.active[:, j], games.first, games.finished, 0.9)
+        mine = games.paid[:, j], games.asked[:, j], games.ended[:, j]
+        off = calibration(predicted + 0.5, *mine, games.first, games.finished, 0.9)
         assert off.bias == pytest.approx(known.bias + 0.5)
         assert off.correlation == (None if known.correlation is None else pytest.approx(known.correlation))
 

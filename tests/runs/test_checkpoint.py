@@ -247,7 +247,7 @@ while True:
 @pytest.mark.slow
 def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
     epochs = [
-        {"epoch": k, "score": k / 7, "turns": k / 3, "finished": k / 11, "touches": k / 13}
+        {"epoch": k, "transitions": 20_000 * k, "score": k / 7, "turns": k / 3, "finished": k / 11, "touches": k / 13}
         for k in range(1, MOST_EPOCHS + 1)
     ]
     agent = mad.MultiAdvisor(mad.make("two-goal"))

@@ -11,6 +11,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.cli import main
+from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.runs import training
 from multiadvisor.runs.logs import CsvLog, room_for_advisors
 
@@ -137,7 +138,7 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
     kept = mad.agent.load_with_record(tmp_path / "run")[1]["epochs"]
     assert kept == result["epochs"]
     assert scalars(tmp_path / "tb") == {
-        (name, 40 * epoch["epoch"]): np.float32(value)
+        (name, epoch["transitions"]): np.float32(value)
         for epoch in kept
         for name, value in [
             *((name, epoch[name]) for name in ("score", "turns", "finished", "touches")),
@@ -146,6 +147,22 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
         if value is not None
     }
     assert not kept[0].get("advisors") or {*kept[0]["advisors"]} == {*mad.make(task).names}
+
+
+@pytest.mark.slow
+def test_games_side_by_side_are_logged_with_what_was_learned(tmp_path, capsys):
+    """Seven games learn from seven transitions at once, past the end of an epoch: 105, 203 and 301 of them."""
+    out = ["--out", str(tmp_path / "run"), "--csv", str(tmp_path / "run.csv"), "--tensorboard", str(tmp_path / "board")]
+    small = ["--deep", "--envs", "7", "--hidden", "4", "--replay", "200"]
+    assert main([*TRAIN, *small, "--epochs", "2", *out]) == 0
+    assert main([*TRAIN, *small, "--epochs", "3", *out, "--resume"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    learned = [epoch["transitions"] for epoch in result["epochs"]]
+    assert learned == [int(row["transitions"]) for row in rows(tmp_path / "run.csv")] == [105, 203, 301]
+    assert learned[-1] == result["transitions"] == mad.load(tmp_path / "run").turns
+    assert sorted(step for tag, step in scalars(tmp_path / "board") if tag == "score") == learned
+    (curve,) = curves([Record("run", "two-goal", {}, {"gamma": 0.9, "planning": "empathic"}, result["epochs"], 100)])
+    assert curve["transitions"] == learned
 
 
 def test_somebody_elses_file_is_left_alone(tmp_path, capsys):
@@ -171,9 +188,10 @@ def test_the_table_has_a_column_for_few_advisors_and_for_groups(capsys):
 
 def test_names_with_commas_and_quotes_are_columns_too(tmp_path):
     task = mad.make("three-fruits")
-    log = CsvLog(tmp_path / "a.csv", task, 10)
+    log = CsvLog(tmp_path / "a.csv", task)
     paid = dict.fromkeys(task.names, math.pi)
-    log.epoch({"epoch": 1, "score": 1.0, "turns": 1.0, "finished": 1.0, "touches": None, "advisors": paid})
+    figures = {"score": 1.0, "turns": 1.0, "finished": 1.0, "touches": None}
+    log.epoch({"epoch": 1, "transitions": 10, **figures, "advisors": paid})
     log.close()
     (row,) = rows(tmp_path / "a.csv")
     assert [float(row[f"advisors/{name}"]) for name in task.names] == [math.pi] * 3

@@ -79,5 +79,5 @@ KNOWN = Stuck(0, 7, 20, "stands still", "there", {"goal": 1.0}, {}, "learn longe
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_refused(change, whole):
-    epoch = {"epoch": 1, "score": 1.0, "turns": 2.0, "finished": 1.0, "touches": None}
+    epoch = {"epoch": 1, "transitions": 100, "score": 1.0, "turns": 2.0, "finished": 1.0, "touches": None}
     assert _is_epoch({**epoch, **change}, 1) is whole

@@ -124,7 +124,7 @@ def test_a_trace_is_what_a_fresh_environment_does(told):
     assert picture_at == len(trace.observed) == len(trace.pictures.of)
     assert silent, "everybody was always active"
     assert trace.explored.any() == (epsilon > 0)
-    if not epsilon and agent.settings.deep is None and agent.settings.continuous is None:
+    if not epsilon:
         assert agent.evaluate(6, seeds=(3,)).played.score.tolist() == pytest.approx(scores)
 
 

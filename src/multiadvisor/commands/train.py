@@ -192,16 +192,15 @@ def _watched(given: Any, training: Training) -> Iterator[None]:
 def _logs(given: Any, training: Training) -> list[Log]:
     """Who else hears of every epoch; those that a resumed run has already are told at once."""
     logs: list[Log] = []
-    transitions = training.schedule.transitions
     try:
         if given.tensorboard is not None:
             from multiadvisor.runs.tensorboard import TensorBoardLog
 
-            logs.append(TensorBoardLog(given.tensorboard, transitions, training.epochs, given.resume))
+            logs.append(TensorBoardLog(given.tensorboard, training.epochs, given.resume))
         if given.csv is not None:
             from multiadvisor.runs.logs import CsvLog
 
-            logs.append(CsvLog(given.csv, training.agent.task, transitions, training.epochs))
+            logs.append(CsvLog(given.csv, training.agent.task, training.epochs))
     except BadInput:
         for log in logs:
             log.close()

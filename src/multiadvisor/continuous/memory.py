@@ -45,7 +45,7 @@ class Columns(NamedTuple):
         return self._from(rows, 0, self.dimensions)
 
     def reward(self, rows: Rows) -> Rows:
-        """[..., n]."""
+        """[..., n]; 0 where an advisor was not active."""
         return self._from(rows, self.dimensions, self.advisors)
 
     def terminated(self, rows: Rows) -> Rows:

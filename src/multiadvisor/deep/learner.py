@@ -140,12 +140,13 @@ class DeepLearner(Staged):
     def _source(self) -> Any:
         task, deep = self.task, self.deep
         image = bool(deep.convolutions)
-        if task.world is not None:
-            if task.world.speaks is not None or task.world.pseudo is not None:
-                raise BadInput(
-                    f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does "
-                    "not know of: learn with tables"
-                )
+        world = task.world
+        if any(focus.speaks is not None for focus in task.foci) or (world and (world.speaks or world.pseudo)):
+            raise BadInput(
+                f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does not "
+                "know of: learn with tables"
+            )
+        if world is not None:
             self.source_keys = training_keys(self.seeds, deep.envs)
             return WorldSource(task, self.source_keys, image, self._activity)
         assert task.adapter is not None

@@ -29,7 +29,7 @@ class Turn(NamedTuple):
     """What a turn of N games brought."""
 
     arrived: np.ndarray  # [N, F] where it led, also where that was a game's end
-    paid: np.ndarray  # [N, n] each advisor's reward
+    paid: np.ndarray  # [N, n] each advisor's reward; 0 where it was not active
     ended: np.ndarray  # [N, n] uint8: whose own part is over
     terminated: np.ndarray  # [N] bool
     over: np.ndarray  # [N] bool: terminated or truncated
@@ -469,6 +469,7 @@ class VectorSource:
         over = np.asarray(terminated | truncated)
         self.reader.check_reward(rewards[0])
         paid = self._paid(np.asarray(rewards, float).reshape(count, -1), infos, over, dealt)
+        paid = np.where(self.active, paid, 0.0) if len(self.active) else paid
         ended = np.repeat(np.asarray(terminated, np.uint8)[:, None], n, axis=1)
         each = self._each(seen)
         self.current, self.active = self._rows(each), self._who(each)

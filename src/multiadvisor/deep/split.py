@@ -85,8 +85,8 @@ def foci_of(task: Task, split: Split) -> tuple[Focus, ...]:
     own = len(split.names) - split.correcting
     foci = task.foci
     if split.merge is not None:
-        weights = split.weights[:own].tolist()
-        foci = tuple(Focus(name, weight=w) for name, w in zip(split.names[:own], weights, strict=True))
+        each = zip(split.names[:own], split.weights.tolist(), split.gammas.tolist(), strict=False)
+        foci = tuple(Focus(name, weight=weight, gamma=gamma) for name, weight, gamma in each)
     return (
         (*foci, Focus(CORRECTION, weight=-1.0, group=CORRECTION, planning="egocentric")) if split.correcting else foci
     )

@@ -162,7 +162,7 @@ def never() -> bool:
 
 def ours(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
     """The results so far, after each evaluation; at the end, or where it is halted, calibration and influence too."""
-    from multiadvisor.continuous.calibration import calibrate
+    from multiadvisor.insight.calibration import calibrate
 
     task = task_of(run.environment)
     learner, looks = _learner(run, task, run.kind), []

@@ -39,7 +39,7 @@ def is_epoch(kept: Any) -> bool:
     (True, False, False)
     """
     return isinstance(kept, dict) and all(
-        isinstance(kept.get(name), int | float | None) for name in ("epoch", *MEASURES)
+        isinstance(kept.get(name), int | float | None) for name in ("epoch", "transitions", *MEASURES)
     )
 
 
@@ -90,7 +90,9 @@ def _curve(group: list[Record], name: str) -> dict[str, Any]:
     epochs = [first.epochs[k].get("epoch", k + 1) for k in range(len(first.epochs))]
     curve: dict[str, Any] = {
         "task": first.task, "label": name, "runs": len(group), "epochs": epochs,
-        "transitions": None if first.transitions is None else [epoch * first.transitions for epoch in epochs],
+        "transitions": None if first.transitions is None else [
+            kept.get("transitions", epoch * first.transitions) for kept, epoch in zip(first.epochs, epochs, strict=True)
+        ],
     }  # fmt: skip
     length = len(epochs)
     for measure in MEASURES:

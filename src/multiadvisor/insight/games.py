@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from multiadvisor.learner import Played
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import Focus, Task
 from multiadvisor.telling import Told, teller_of
-from multiadvisor.worlds.episode import episode, games_of
+from multiadvisor.worlds.episode import Turn, episode, games_of
 
 CELLS = 10
 """Into so many cells each number of a real-valued observation is cut, to tell where a game has been before."""
@@ -48,7 +48,9 @@ class Games:
     explored: np.ndarray  # [T] bool: done by chance
     advice: np.ndarray  # [T, n, A] 0 of who has no part
     heard: np.ndarray  # [T, n] weights; 0 of who has no part or no say
-    active: np.ndarray  # [T, n] bool
+    asked: np.ndarray  # [T, n] bool: who gave advice; the others had no part, or were silent
+    active: np.ndarray  # [T, n] bool: who had a part, and learned
+    ended: np.ndarray  # [T, n] bool: whose part this turn ended
     paid: np.ndarray  # [T, n] what each was paid; NaN of an advisor who is none of the task's
     gain: np.ndarray  # [T] the weighted rewards of the turn
     places: np.ndarray  # [T + G, V] the local state of each view, the last of each game included
@@ -162,68 +164,82 @@ def _played(agent: MultiAdvisor, seeds: list[int], games: int, draws: int, longe
         return said[-1].action
 
     apart = task.world is not None and agent.settings.deep is not None
-    states, turns, finished, rewards, gain, steps = [], [], [], [], [], []
+    each: list[list[Turn]] = []  # the turns of each game
     for seed in seeds:
         source = games_of(task, draws, seed, apart)
-        for game in range(games):
-            length = 0
-            for turn in islice(episode(source, game, act), longest):
-                length += 1
-                steps.append(turn.action)
-                states.append(turn.state)
-                reward = np.zeros(task.n)
-                reward[turn.advisors] = turn.reward
-                rewards.append(reward)
-                gain.append(turn.gain)
-                last = turn
-            states.append(last.after)
-            turns.append(length)
-            finished.append(bool(last.terminated))
-    paid, gains = np.array(rewards), np.array(gain)  # [T, task.n], [T]
-    lengths = np.array(turns, np.int64)
-    first = np.concatenate([[0], np.cumsum(lengths)])[:-1]
-    played = Played(np.add.reduceat(gains, first), lengths, np.array(finished, np.int64), np.add.reduceat(paid, first))
+        each += [list(islice(episode(source, game, act), longest)) for game in range(games)]
+    turns = [turn for one in each for turn in one]
+    states = [state for one in each for state in (*(turn.state for turn in one), one[-1].after)]
+    parts, gains = parts_of(task, each), np.array([turn.gain for turn in turns])
+    lengths, finished = np.array([len(one) for one in each]), np.array([bool(one[-1].terminated) for one in each])
+    first = np.cumsum(lengths) - lengths
+    returns = np.add.reduceat(parts.paid, first)
+    played = Played(np.add.reduceat(gains, first), lengths, finished.astype(np.int64), returns)
     places, views = _places(task, advisors, states)
     box = None if task.adapter is None else task.adapter.box
-    done = np.array(steps)  # [T], or [T, d]
+    done = np.array([turn.action for turn in turns])  # [T], or [T, d]
+    told = _spread(said, len(advisors), len(teller.choices))
     return Games(
-        task=task, settings=agent.settings, advisors=advisors, voices=teller.voices, turns=lengths,
-        finished=np.array(finished, bool), actions=teller.choices, choice=np.array([one.chosen for one in said]),
+        task=task, settings=agent.settings, advisors=advisors, voices=teller.voices, turns=lengths, finished=finished,
+        actions=teller.choices, choice=np.array([one.chosen for one in said]),
         did=None if box is None else tuple(action_text(one) for one in box.to_environment(done)),
         moves=done if box is None else alike((done + 1) / 2), explored=np.array([one.explored for one in said]),
-        paid=_shares(task, advisors, paid), gain=gains, places=places, views=views, states=tuple(states), played=played,
-        **_spread(said, len(advisors), len(teller.choices)),
+        gain=gains, places=places, views=views, states=tuple(states), played=played, **told,
+        **_as_learned(task, agent.settings, advisors, parts, told["asked"], first)._asdict(),
     )  # fmt: skip
 
 
 def _spread(said: list[Told], n: int, choices: int) -> dict[str, Any]:
     """What was said as whole arrays, with places for those who were silent."""
-    advice, heard, active = np.zeros((len(said), n, choices)), np.zeros((len(said), n)), np.zeros((len(said), n), bool)
+    advice, heard, asked = np.zeros((len(said), n, choices)), np.zeros((len(said), n)), np.zeros((len(said), n), bool)
     push = None if said[0].push is None else np.full((len(said), n), np.nan)
     for turn, one in enumerate(said):
         who = one.advisors
-        advice[turn, who], heard[turn, who], active[turn, who] = one.values, one.weights, True
+        advice[turn, who], heard[turn, who], asked[turn, who] = one.values, one.weights, True
         if push is not None:
             push[turn, who] = one.push
-    return {"advice": advice, "heard": heard, "active": active, "push": push}
+    return {"advice": advice, "heard": heard, "asked": asked, "push": push}
 
 
-def _shares(task: Task, advisors: tuple[Focus, ...], paid: np.ndarray) -> np.ndarray:
-    """What the advisors of the agent were paid [T, n]: the task's own, a group of them, or all of them together."""
-    if tuple(focus.name for focus in advisors) == task.names:
-        return paid
-    found = np.full((len(paid), len(advisors)), np.nan)
-    if tuple(focus.name for focus in advisors[: task.n]) == task.names:  # and others, whom nobody pays
-        found[:, : task.n] = paid
+# ---- who had a part --------------------------------------------------------------------------------------------------
+class Parts(NamedTuple):
+    """Who had a part in each of T turns, whose part each of them ended, and what it paid; [T, n] each."""
+
+    active: np.ndarray
+    ended: np.ndarray
+    paid: np.ndarray
+
+
+def parts_of(task: Task, games: list[list[Turn]]) -> Parts:
+    """The task's own advisors in these games, one behind the other."""
+    turns = [turn for one in games for turn in one]
+    shape = (len(turns), task.n)
+    found = Parts(np.zeros(shape, bool), np.zeros(shape, bool), np.zeros(shape))
+    for k, turn in enumerate(turns):
+        who = turn.advisors
+        found.active[k, who], found.ended[k, who], found.paid[k, who] = True, turn.ended, turn.reward
+    return found
+
+
+def _as_learned(
+    task: Task, settings: Settings, advisors: tuple[Focus, ...], own: Parts, asked: np.ndarray, first: np.ndarray
+) -> Parts:
+    """Of the agent's advisors: the task's own and others, whom nobody pays, or such as stand for several of them."""
+    found = Parts(asked.copy(), np.zeros(asked.shape, bool), np.full(asked.shape, np.nan))
+    split = "advisors" if settings.deep is None else settings.deep.split
+    if split == "advisors" and len(advisors) >= task.n:
+        found.ended[:, : task.n], found.paid[:, : task.n] = own.ended, own.paid
+        if task.goals is None:
+            found.active[:, : task.n] = own.active
+        else:  # who points at nothing has no part
+            found.ended[:-1] |= ~asked[1:]
+            found.ended[first[1:] - 1] = own.ended[first[1:] - 1]
         return found
     for j, focus in enumerate(advisors):
-        if focus.name in task.names:
-            found[:, j] = paid[:, task.names.index(focus.name)]
-        else:
-            members = [k for k, own in enumerate(task.foci) if own.group == focus.name]
-            members = list(range(task.n)) if len(advisors) == 1 else members
-            if members:
-                found[:, j] = paid[:, members] @ task.weights[members]
+        alone = split != "groups"  # one for all
+        members = [k for k, one in enumerate(task.foci) if alone or focus.name == (one.group or one.name)]
+        if members and not (alone and j):
+            found.paid[:, j] = own.paid[:, members] @ task.weights[members]
     return found
 
 

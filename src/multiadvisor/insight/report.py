@@ -217,7 +217,7 @@ def _calibrated(games: Games, j: int) -> Calibration | None:
     focus = games.advisors[j]
     gamma = settings.gamma if focus.gamma is None else focus.gamma
     predicted = games.advice[np.arange(len(games.choice)), j, games.choice]
-    return calibration(predicted, paid, games.active[:, j], games.first, games.finished, gamma)
+    return calibration(predicted, paid, games.asked[:, j], games.ended[:, j], games.first, games.finished, gamma)
 
 
 # ---- several agents --------------------------------------------------------------------------------------------------

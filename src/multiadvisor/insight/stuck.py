@@ -163,10 +163,18 @@ class Stuck:
 
 
 def ends_of_parts(active: np.ndarray) -> np.ndarray:
-    """[L] bool: the turns after which some advisor has no part in the game any more, from who has one [L, n]."""
-    found = np.zeros(len(active), bool)
-    last = len(active) - 1 - active[::-1].argmax(axis=0)  # [n] the last turn of each
-    found[last[active.any(axis=0)]] = True
+    """[L] bool: the turns after which some advisor has no part in the game any more, from who has one [L, n].
+
+    Who was away before for as long as it is at the end may come back.
+
+    >>> ends_of_parts(np.array([[1, 1], [1, 0], [1, 1], [0, 0], [0, 1], [0, 0]], bool)).nonzero()[0].tolist()
+    [2]
+    """
+    found, length = np.zeros(len(active), bool), len(active)
+    for own in active.T:
+        there = np.flatnonzero(own)
+        if len(there) and length - there[-1] > np.diff(there, prepend=there[0]).max():
+            found[there[-1]] = True
     found[-1] = False
     return found
 
@@ -189,7 +197,7 @@ def _walks(games: Games, game: int) -> list[np.ndarray]:
 
 def _stuck(games: Games, game: int) -> Stuck | None:
     span = games.span(game)
-    choice, gain, progress = games.moves[span], games.gain[span], ends_of_parts(games.active[span])
+    choice, gain, progress = games.moves[span], games.gain[span], ends_of_parts(games.asked[span])
     for walk in _walks(games, game):
         rest = resting(walk, choice, gain, bool(games.finished[game]), progress)
         if rest is not None:

@@ -43,15 +43,14 @@ def figures(epoch: dict[str, Any]) -> dict[str, float]:
 
 def room_for_advisors(task: Task, epochs: int) -> bool:
     """Whether the record of a run has room for every advisor's return in every epoch."""
-    return epochs * (len(MEASURES) + 8 + task.n) <= MOST_ENTRIES  # and some for what is seen of being stuck
+    return epochs * (len(MEASURES) + 9 + task.n) <= MOST_ENTRIES  # and some for what is seen of being stuck
 
 
 class CsvLog:
     """A row for each epoch: its number, the transitions so far, its measures and each advisor's mean return."""
 
-    def __init__(self, path: Path, task: Task, transitions: int, epochs: Sequence[dict[str, Any]] = ()) -> None:
+    def __init__(self, path: Path, task: Task, epochs: Sequence[dict[str, Any]] = ()) -> None:
         self._columns = ["epoch", "transitions", *MEASURES, *(f"{_PREFIX}{name}" for name in task.names)]
-        self._transitions = transitions
         check_writable(path.parent)
         head = self._line(self._columns)
         if path.exists() and not _begins_with(path, head):
@@ -69,7 +68,7 @@ class CsvLog:
         return text.getvalue()
 
     def _row(self, epoch: dict[str, Any]) -> str:
-        found = {"epoch": epoch["epoch"], "transitions": epoch["epoch"] * self._transitions, **figures(epoch)}
+        found = {"epoch": epoch["epoch"], "transitions": epoch["transitions"], **figures(epoch)}
         return self._line([found.get(name, "") for name in self._columns])
 
     def epoch(self, epoch: dict[str, Any]) -> None:

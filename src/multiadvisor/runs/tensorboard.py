@@ -52,28 +52,28 @@ def write_tensorboard(folder: Path, done: list[Finished]) -> int:
 
 
 def _write(writer: Any, result: dict[str, Any]) -> None:
-    transitions, last = result["schedule"]["transitions"], len(result["epochs"])
+    last = len(result["epochs"])
     for epoch in result["epochs"]:
         number = epoch["epoch"]
         advisors = epoch.get("advisors") or (result["advisors"] if number == last else {})
         values = {name: epoch[name] for name in FIGURES} | {f"advisors/{name}": v for name, v in advisors.items()}
         for name, value in values.items():
             if value is not None:
-                _put(writer, name, value, number, transitions)
+                _put(writer, name, value, epoch)
 
 
-def _put(writer: Any, name: str, value: float, epoch: int, transitions: int) -> None:
+def _put(writer: Any, name: str, value: float, epoch: dict[str, Any]) -> None:
     """One figure of an epoch, under its very name: `add_scalar` would make one curve of "a b" and "a_b"."""
     from tensorboardX.proto.summary_pb2 import Summary
 
     summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
-    writer.file_writer.add_summary(summary, epoch * transitions, walltime=float(epoch))
+    writer.file_writer.add_summary(summary, epoch["transitions"], walltime=float(epoch["epoch"]))
 
 
 class TensorBoardLog:
     """Every epoch of a training, at its number of transitions, as soon as it is there."""
 
-    def __init__(self, folder: Path, transitions: int, epochs: Sequence[dict[str, Any]], resume: bool) -> None:
+    def __init__(self, folder: Path, epochs: Sequence[dict[str, Any]], resume: bool) -> None:
         try:
             from tensorboardX import SummaryWriter
         except ImportError as error:
@@ -88,15 +88,13 @@ class TensorBoardLog:
             self._writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
         except OSError as error:
             raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
-        self._transitions = transitions
         for epoch in epochs:
             self._add(epoch)
         self._writer.flush()
 
     def _add(self, epoch: dict[str, Any]) -> None:
-        number = epoch["epoch"]
         for name, value in figures(epoch).items():
-            _put(self._writer, name, value, number, self._transitions)
+            _put(self._writer, name, value, epoch)
 
     def epoch(self, epoch: dict[str, Any]) -> None:
         """The figures of an epoch, at once."""

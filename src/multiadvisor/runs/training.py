@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -124,12 +125,13 @@ class Training:
         return self
 
     def _look(self, number: int) -> dict[str, Any]:
+        head = {"epoch": number, "transitions": self.agent.turns}
         if self.schedule.games == 0:
-            return {"epoch": number, **dict.fromkeys(MEASURES)}
+            return {**head, **dict.fromkeys(MEASURES)}
         seen = self._seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
         returns = {"advisors": seen.advisors} if self.by_advisor else {}
         found = look(self.agent, number, seen.played, allowance(self.agent, self.epochs)) if self.notices else None
-        return {"epoch": number, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
+        return {**head, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
 
     def stuck_at_the_end(self) -> dict[str, Any] | None:
         """The first game of the last epoch that did not end by itself, where it is stuck."""
@@ -192,14 +194,16 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def _is_epoch(given: Any, number: int) -> bool:
-    """Whether an epoch of a record is one: its number, its measures, and perhaps the advisors' returns."""
-    if not isinstance(given, dict) or type(given.get("epoch")) is not int or given["epoch"] != number:
+    """Whether an epoch of a record is one: its number, the transitions so far, measures, perhaps advisors' returns."""
+    if not isinstance(given, dict) or not all(type(given.get(name)) is int for name in ("epoch", "transitions")):
+        return False
+    if given["epoch"] != number:
         return False
     returns = given.get("advisors", {})
     beside = {"advisors", "looked", "stuck"}
     measures = [value for name, value in given.items() if name not in beside]
     return (
-        {*given} - beside == {"epoch", *MEASURES}
+        {*given} - beside == {"epoch", "transitions", *MEASURES}
         and is_look(given)
         and isinstance(returns, dict)
         and all(value is None or _is_number(value) for value in measures)
@@ -259,6 +263,9 @@ def begin(
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
     fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
     ahead = max((part.envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
+    learned = [epoch["transitions"] for epoch in epochs] if all(fitting) else []
+    fitting += [number * schedule.transitions <= turns <= agent.turns for number, turns in enumerate(learned, 1)]
+    fitting += [before <= after for before, after in pairwise(learned)]
     if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"

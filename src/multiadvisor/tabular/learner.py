@@ -331,6 +331,11 @@ def linear_learner(task: Task, settings: Settings) -> CompiledLearner:
     """One Q-function, linear in a feature of its own for every advisor's local state, as in the paper."""
     if task.world is None:
         raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+    if task.world.speaks is not None or task.world.pseudo is not None:
+        raise BadInput(
+            f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, and linear Q-learning has one "
+            "value for the score of all of them: learn with tables"
+        )
     for what, each in (("gamma", task.gammas(settings.gamma)), ("alpha", task.alphas(settings.alpha))):
         if (each != each[0]).any():
             raise BadInput(f"linear Q-learning has one {what} for everything: leave those of advisors out")

@@ -210,6 +210,7 @@ class Adapter:
         self._ended = [(j, focus.ended) for j, focus in enumerate(self.foci) if focus.ended is not None]
         self._plain = not (self._rewards or self._ended)
         self.varies = bool(self._active)  # whether it depends on the state who is active
+        self._had_part = np.ones(n, np.int64)  # where the last step began
         self._reward_seen = False
         self.observation: Any = None
         self.bind(np.ones(n, np.int64), np.ones(n, np.int64), np.zeros(n, np.int64))
@@ -393,6 +394,8 @@ class Adapter:
                 self.has_ended[j] = 1 if ended(transition) else 0
         if self.terms.any:
             self.terms.fill(self.signals, info)
+        if self._active:
+            self._had_part[:] = self.now_active
         # functions of a transition look at it after the next step, which may change it in place
         self.observation = observation if self._plain else copied(observation)
         self.look(observation)
@@ -400,8 +403,9 @@ class Adapter:
 
     @property
     def paid(self) -> np.ndarray:
-        """What the last step paid to each advisor [n]."""
-        return self.signals[self.source]
+        """What the last step paid to each advisor [n]: nothing to one that was not active where it began."""
+        paid = self.signals[self.source]
+        return np.where(self._had_part, paid, 0.0) if self._active else paid
 
     def active_in(self, observation: Any) -> np.ndarray:
         """Who has a part in the state with this observation [n] uint8."""

@@ -21,6 +21,7 @@ class Turn(NamedTuple):
     action: Any  # counted from 0, or an array from -1 to 1
     advisors: np.ndarray  # [m] who was active
     reward: np.ndarray  # [m]
+    ended: np.ndarray  # [m] bool: whose own part it ended
     terminated: bool
     truncated: bool
     after: Any  # where it led
@@ -102,7 +103,9 @@ class _Compiled:
         """Play a turn."""
         now = self._game.step(action)
         gain = float(self._weights[now.advisors] @ now.reward)
-        return Turn(state, action, now.advisors, now.reward, now.terminated, now.truncated, self._game.x.copy(), gain)
+        return Turn(
+            state, action, now.advisors, now.reward, now.ended, now.terminated, now.truncated, self._game.x.copy(), gain
+        )
 
 
 class _Environment:
@@ -136,8 +139,10 @@ class _Environment:
         terminated, truncated = adapter.step(action)
         self._turn += 1
         reward, after = adapter.paid[advisors], copied(adapter.observation)
+        ended = (adapter.has_ended[advisors] == 1) | (adapter.now_active[advisors] == 0)
         gain = float(self._weights[advisors] @ reward)
         if goals is not None:  # each is paid in units of its goal, and the score is the environment's own
             gain = finite_reward(adapter.signals[0])
             advisors, reward = np.arange(self.task.n), goals.earned(state, after, gain, self.task.n)
-        return Turn(state, action, advisors, reward, terminated, truncated, after, gain)
+            ended = reward != 0  # whoever has reached its goal
+        return Turn(state, action, advisors, reward, ended, terminated, truncated, after, gain)
