@@ -4,6 +4,7 @@ import io
 import json
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -102,6 +103,31 @@ def test_an_environment_that_goes_another_way_is_found_out():
     trace = record(agent, games=1, seed=0)
     with pytest.raises(BadInput, match="is not reproducible from turn"):
         with_pictures(trace, agent.task)
+
+
+def test_what_is_drawn_here_closes_nothing_of_what_is_drawn_next():
+    """Of a task that no other process can make; closing one environment ends pygame for all of them."""
+    foci = [mad.Focus("treasure", reward=0), mad.Focus("time", reward=1, active=lambda seen: True)]
+    import mo_gymnasium
+
+    def painting(seed):
+        env = gymnasium.wrappers.TimeLimit(mo_gymnasium.make("deep-sea-treasure-v0"), 30)
+        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci=foci), seed=seed)
+        assert not agent.task.maker
+        return Painting(record(agent, games=1), 0, agent.task)
+
+    one, other = painting(1), painting(2)
+    assert one.count >= 6
+    for turn in range(3):
+        one.advance(turn)
+        other.advance(turn)
+        assert one.look_at(turn + 3)
+    one.advance(one.count)
+    other.advance(other.count)
+    assert one.reason == other.reason == ""
+    again = painting(1)
+    again.advance(again.count)
+    assert (again.content, again.of) == (one.content, one.of)
 
 
 def test_each_advisors_reward_and_running_return(agent, tmp_path):
