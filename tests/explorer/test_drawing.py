@@ -9,16 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import multiadvisor as mad
+from explorer.typed import Server
 from patience import PATIENCE
 
 FALLS = """
@@ -50,38 +48,13 @@ gymnasium.register("Falls-v0", Falls)
 """
 
 
-class Server:
-    """`multiadvisor explore` in a process of its own, asked by HTTP."""
-
-    def __init__(self, process: Any) -> None:
-        told = json.loads(process.stdout.readline())
-        self.process, self._base = process, f"http://127.0.0.1:{told['port']}"
-        self._headers = {"Origin": self._base}
-        ticket = told["address"].split("#ticket=")[1]
-        self._headers["Authorization"] = f"Bearer {json.loads(self.ask('enter', ticket.encode()))['token']}"
-        self.runs = [one["id"] for one in json.loads(self.ask("runs"))["runs"]]
-
-    def ask(self, path: str, body: bytes | None = None) -> bytes:
-        """The answer, also where it is a refusal."""
-        asked = urllib.request.Request(f"{self._base}/api/{path}", body, self._headers)
-        try:
-            with urllib.request.urlopen(asked) as answer:
-                return bytes(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.read()
-
-    def pictures(self, run: int, game: int, first: int = 0) -> dict[str, Any]:
-        body = self.ask(f"more/pictures/{self.runs[run]}/{game}/{first}")
-        found: dict[str, Any] = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
-        return found
-
-
 @contextlib.contextmanager
 def served(*arguments: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "multiadvisor", "explore", *arguments, "--no-browser", "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
-            yield Server(process)
+            assert process.stdout is not None
+            yield Server(process, json.loads(process.stdout.readline())["address"])
             assert process.poll() in (None, -signal.SIGKILL)
         finally:
             process.kill()
