@@ -225,7 +225,7 @@ def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: A
     with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
         card = page.locator("#training")
         expect(card).to_contain_text("Interrupted: ")
-        expect(card).to_contain_text("200 of 600 transitions (33%). Nobody trains it now: train it with --resume")
+        expect(card).to_contain_text("200 of 600 transitions (33%). Go on with --resume.")
         expect(card).to_contain_text("Score after epoch 1")
         expect(card).to_contain_text("greedy games after an epoch, without exploration")
         expect(page.get_by_role("columnheader", name="last saved epoch")).to_be_visible()

@@ -32,7 +32,7 @@ import numpy as np
 from multiadvisor import own
 from multiadvisor.errors import BadInput, fault_of_environment, short
 from multiadvisor.task import Task
-from multiadvisor.worlds.episode import games_of
+from multiadvisor.worlds.episode import Source, Turn, games_of
 
 _LONGEST_TEXT = 20_000  # characters
 _NO_SCREEN = "offscreen"  # with the driver "dummy", which any SDL has, highway-env gives black pictures
@@ -159,6 +159,18 @@ def numbers_of(observation: Any) -> np.ndarray:
     return np.ravel(np.asarray(parts, float)).astype(np.float32)
 
 
+def _stepped(source: Source, state: Any, action: Any) -> Turn:
+    try:
+        return source.step(state, action)
+    except BadInput:
+        raise
+    except Exception as error:  # whatever an environment of the user's may raise
+        fault = fault_of_environment(error)
+        if fault is None:  # it is ours, and we want to hear of it
+            raise
+        raise BadInput(f"the environment raised {fault}") from None
+
+
 def _scenes(task: Task, order: Order) -> Iterator[Scene]:
     """The game, in an environment of its own that is open from the first scene to the last."""
     env = _environment(task)
@@ -173,7 +185,7 @@ def _scenes(task: Task, order: Order) -> Iterator[Scene]:
                 if turn == len(order.actions):
                     break
                 yield scene
-                step = source.step(state, action)
+                step = _stepped(source, state, action)
                 state, reward, gain = step.after, np.zeros(task.n), step.gain
                 reward[step.advisors] = step.reward
     finally:
@@ -414,11 +426,8 @@ def _serve(names: Sequence[str]) -> None:
                 task = _again(*wanted[:4])
                 head = {"made": task is not None}
                 scenes = None if task is None else _scenes(task, Order.unpacked(wanted[4]))
-        except Exception as error:  # whatever an environment of the user's may raise
-            fault = str(error) if isinstance(error, BadInput) else fault_of_environment(error)
-            if fault is None:  # it is ours, and we want to hear of it
-                raise
-            head = {"complaint": fault if isinstance(error, BadInput) else f"the environment raised {fault}"}
+        except BadInput as error:
+            head = {"complaint": str(error)}
         said = json.dumps(head).encode()
         for part in (len(said).to_bytes(8, "little"), said, *parts):
             out.write(part)

@@ -156,7 +156,7 @@ export class Live {
     const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
       this.state,
-      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${interrupted ? " Nobody trains it now: train it with --resume to go on." : ""}${broken}`,
+      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${interrupted ? " Go on with --resume." : ""}${broken}`,
     );
     const trouble = troubleOf(log);
     this.trouble.hidden = !trouble;
