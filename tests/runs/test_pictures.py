@@ -174,6 +174,9 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_game_is_
         assert broken.content == whole.content[:3]
         monkeypatch.setattr(drawing, "_PATIENCE", 60)
         assert painted("").content == whole.content
+    drawing.end_idle()
+    assert away[0].process is None
+    assert painted("").content == whole.content
     monkeypatch.setattr(drawing._Away, "_read", lambda self, size: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         painted("")

@@ -372,6 +372,19 @@ def replayed(task: Task, owner: object, order: Order) -> Iterator[tuple[Callable
         yield artist.scene, fresh
 
 
+def end_idle() -> None:
+    """End the processes that draw nothing at this moment; whoever wants a picture starts one again."""
+    for artist in _away:
+        with _change:
+            if artist.busy:
+                continue
+            artist.busy = True
+        artist.give_up()
+        with _change:
+            artist.busy = False
+            _change.notify_all()
+
+
 @contextlib.contextmanager
 def _taken(artists: list[_Artist], owner: object) -> Iterator[_Artist]:
     """One of them for a while: who has the owner's game, or no game, or whose game was wanted longest ago."""

@@ -150,8 +150,9 @@ export class Live {
     if (this.root.hidden) return;
     const last = log.lines.at(-1) ?? { turns: log.head.turns };
     const total = log.head.epochs * log.head.transitions;
-    const interrupted = !this.watch.training[entry.id] && last.turns < total;
-    const state = interrupted ? "Interrupted" : this.watch.training[entry.id] ? "Training" : "Trained";
+    const busy = this.watch.training[entry.id] ?? true; // nobody has told yet
+    const interrupted = !busy && last.turns < total;
+    const state = interrupted ? "Interrupted" : busy ? "Training" : "Trained";
     setText(this.title, `${state}: ${entry.name}`);
     const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
