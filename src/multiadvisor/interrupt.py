@@ -17,6 +17,10 @@ class AtOnce(KeyboardInterrupt):
     """Somebody insisted: what was going on is torn, and not worth saving."""
 
 
+class Terminated(KeyboardInterrupt):
+    """It was a SIGTERM: nobody sits there who could press Ctrl-C once more."""
+
+
 class Stop:
     """Whether somebody asked to stop."""
 
@@ -25,12 +29,16 @@ class Stop:
 
 def take_sigterm_like_ctrl_c() -> None:
     """For a process of our own: who asks it to end gets what Ctrl-C gives, everything saved and one line."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def _signals() -> list[signal.Signals]:
     """Those that mean KeyboardInterrupt here; a program that did not ask for it keeps its own SIGTERM."""
-    like = signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    like = signal.getsignal(signal.SIGTERM) is _terminate
     return [signal.SIGINT, signal.SIGTERM] if like else [signal.SIGINT]
 
 
@@ -45,10 +53,12 @@ def deferred_interrupt() -> Iterator[Stop]:
         yield stop
         return
 
-    since = 0.0
+    since, kind = 0.0, KeyboardInterrupt
 
     def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal since
+        nonlocal since, kind
+        if number == signal.SIGTERM:
+            kind = Terminated
         if not stop.requested:
             stop.requested, since = True, time.monotonic()
         elif time.monotonic() - since > _PATIENCE:
@@ -61,4 +71,4 @@ def deferred_interrupt() -> Iterator[Stop]:
         for number, handler in before.items():
             signal.signal(number, handler)
     if stop.requested:
-        raise KeyboardInterrupt
+        raise kind

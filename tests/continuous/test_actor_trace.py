@@ -21,7 +21,8 @@ from multiadvisor.explorer.onefile import html
 from multiadvisor.insight.games import play
 from multiadvisor.insight.moments import moments
 from multiadvisor.insight.report import report_on, table_of
-from multiadvisor.runs.pictures import in_one_thread, with_pictures
+from multiadvisor.runs.drawing import in_one_thread
+from multiadvisor.runs.pictures import with_pictures
 from multiadvisor.runs.png import pixels
 from multiadvisor.runs.trace import explain_turn, read_trace, record, record_evaluation, replay
 from multiadvisor.worlds.names import action_names, joints, motors, observation_names

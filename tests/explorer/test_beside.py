@@ -63,6 +63,30 @@ def test_what_cannot_be_drawn_shows_its_observation(calm: Site, monkeypatch: pyt
         expect(page.locator(".picture")).to_contain_text("no render mode")
 
 
+RIGHT_OF_THE_CURSOR = """(share) => {
+  const canvas = document.querySelector("#rewards canvas");
+  const [scale, wide] = [canvas.width / canvas.clientWidth, canvas.clientWidth - 64];
+  const left = Math.round((52 + wide * share + 2) * scale); // half of the cursor's width, and one more
+  const copy = new OffscreenCanvas(2, canvas.height).getContext("2d");
+  copy.drawImage(canvas, left, 0, 2, canvas.height, 0, 0, 2, canvas.height);
+  const { data } = copy.getImageData(0, 0, 2, canvas.height);
+  let found = 0;
+  for (let k = 0; k < data.length; k += 4) found += data[k] === 0x1d && data[k + 1] === 0x5c && data[k + 2] === 0xc4;
+  return found > 4;
+}"""
+
+
+@pytest.mark.parametrize("kind", ["returns", "rewards"])
+def test_a_reward_in_the_last_turn_is_seen_beside_the_cursor(calm: Site, kind: str) -> None:
+    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+    length = int(trace.turns[game])
+    turn = length if kind == "returns" else length - 1
+    with calm.tab(f"turn={turn}", color_scheme="light") as page:
+        page.locator("#rewards").get_by_label("Lines").select_option(kind)
+        page.locator("#rewards").get_by_role("button", name="time").click()
+        until(page, RIGHT_OF_THE_CURSOR, argument=turn / length)
+
+
 def test_rewards_of_each_term_and_lines_that_are_switched_off(calm: Site) -> None:
     trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
     length = int(trace.turns[game])
@@ -182,6 +206,29 @@ def test_while_a_picture_is_drawn_axe_finds_nothing(calm: Site) -> None:
         calm.go(page, "game=1")
         expect(page.get_by_text("Drawing \u2026")).to_be_visible()
         assert [one["id"] for one in Axe().run(page).response["violations"]] == []
+
+
+def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: Any, tmp_path: Path) -> None:
+    training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(3, 200, 2), out=tmp_path / "run")
+    log = LiveLog(training)
+
+    def tell(turns: int, epoch: dict[str, Any] | None) -> None:
+        if epoch is not None:
+            log.epoch(epoch)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        training.run(tell)
+    log.close()
+    library = Library(games=1)
+    library.add_folder(tmp_path / "run")
+    with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
+        card = page.locator("#training")
+        expect(card).to_contain_text("Interrupted: ")
+        expect(card).to_contain_text("200 of 600 transitions (33%). Go on with --resume.")
+        expect(card).to_contain_text("Score after epoch 1")
+        expect(card).to_contain_text("greedy games after an epoch, without exploration")
+        expect(page.get_by_role("columnheader", name="last saved epoch")).to_be_visible()
 
 
 def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import multiadvisor as mad
 from multiadvisor import interrupt
 from multiadvisor.agent import load_with_record
-from multiadvisor.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.interrupt import AtOnce, Terminated, deferred_interrupt
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
 from patience import PATIENCE
@@ -34,6 +34,20 @@ def test_an_impatient_hand_changes_nothing():
         block()
     assert heard == [True]
     assert not isinstance(caught.value, AtOnce)
+
+
+def test_a_sigterm_is_taken_like_ctrl_c_and_told_from_it():
+    before = signal.getsignal(signal.SIGTERM)
+    interrupt.take_sigterm_like_ctrl_c()
+    try:
+        for number, kind in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)):
+            with pytest.raises(KeyboardInterrupt) as caught, deferred_interrupt():
+                os.kill(os.getpid(), number)
+            assert caught.type is kind
+        with pytest.raises(Terminated):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_who_insists_is_heard_at_once(monkeypatch):

@@ -1,14 +1,17 @@
 """The lines of a training: what they say, after a kill as well, and who may watch."""
 
 import json
+import signal
 
 import pytest
 
 import multiadvisor as mad
 from multiadvisor.cli import main
+from multiadvisor.interrupt import AtOnce, Terminated
 from multiadvisor.runs.live import LiveLog, by_term, read_live, terms_of
-from multiadvisor.runs.training import LIVE, Training, begin
+from multiadvisor.runs.training import LIVE, LOCK, Training, begin
 from multiadvisor.settings import Schedule, Settings
+from multiadvisor.storage.lock import holder_of
 
 FLAGS = ["--transitions", "300", "--games", "2", "--json"]
 
@@ -90,28 +93,51 @@ def test_flags_of_evaluate_that_cannot_be(tmp_path, capsys, flags, said):
     assert said in capsys.readouterr().err
 
 
-def test_watch_opens_the_page_in_a_process_of_its_own_and_ends_it(tmp_path, capsys, monkeypatch):
-    made = []
+@pytest.mark.parametrize(
+    ("end", "terminal", "code", "waited"),
+    [(None, False, 0, []), (None, True, 0, [None]), (KeyboardInterrupt, True, 130, [None]),
+     (KeyboardInterrupt, False, 130, []), (Terminated, True, 130, []), (AtOnce, True, 130, [])],
+)  # fmt: skip
+def test_watch_opens_the_page_in_a_process_of_its_own_and_ends_it(
+    tmp_path, capsys, monkeypatch, end, terminal, code, waited
+):
+    made, held = [], []
+    run = tmp_path / "run"
 
     class Page:
         pid = 0
 
         def __init__(self, command, **given):
             made.append(command)
-            assert (tmp_path / "run" / "agent.json").exists()  # there is something to look at
+            assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())  # Ctrl-C does not reach it
+            assert (run / "agent.json").exists()  # there is something to look at
+
+        def poll(self):
+            return None
 
         def kill(self):
             made.append("killed")
 
         def wait(self):
-            return 0
+            if made[-1] != "killed":
+                held.append(holder_of(run / LOCK))  # who looks at it sees that nobody trains any more
+                raise KeyboardInterrupt
 
     monkeypatch.setattr("multiadvisor.commands.train.subprocess.Popen", Page)
     monkeypatch.setattr("multiadvisor.commands.train.os.setpriority", lambda *which: None)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    monkeypatch.setattr("multiadvisor.commands.train.IMPORTED", ["mine.py"])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: terminal, raising=False)
+    if end is not None:
+        monkeypatch.setattr(Training, "_look", lambda self, number: (_ for _ in ()).throw(end))
     capsys.readouterr()
-    assert main(["train", "two-goal", "--epochs", "1", *FLAGS, "--out", str(tmp_path / "run"), "--watch"]) == 0
-    assert json.loads(capsys.readouterr().out)["epochs"]
+    assert main(["train", "two-goal", "--epochs", "1", *FLAGS, "--out", str(run), "--watch"]) == code
+    told = capsys.readouterr()
+    assert json.loads(told.out)["epochs"] if end is None else "interrupted in epoch 1" in told.err
+    assert ("the page stays until Ctrl-C" in told.err) == bool(waited)
+    assert held == waited
     command, ended = made
-    assert command[1:] == ["-m", "multiadvisor", "explore", str(tmp_path / "run"), "--view", "learning"]
+    assert command[1:] == [
+        "-m", "multiadvisor", "explore", str(run), "--view", "learning", "--import", "mine.py"
+    ]  # fmt: skip
     assert ended == "killed"
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -4,14 +4,17 @@ import io
 import json
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
 import multiadvisor as mad
 from explorer import drawn
+from multiadvisor import own
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
+from multiadvisor.runs import drawing
 from multiadvisor.runs.pictures import Painting, with_pictures
 from multiadvisor.runs.png import pixels, png, shrunk
 from multiadvisor.runs.trace import read_trace, record
@@ -102,6 +105,108 @@ def test_an_environment_that_goes_another_way_is_found_out():
     trace = record(agent, games=1, seed=0)
     with pytest.raises(BadInput, match="is not reproducible from turn"):
         with_pictures(trace, agent.task)
+
+
+FAULTY = """
+import os, time
+import gymnasium
+import numpy as np
+
+class Faulty(gymnasium.Env):
+    metadata = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, render_mode=None, fault=""):
+        self.render_mode, self.fault = render_mode, fault
+        self.observation_space, self.action_space = gymnasium.spaces.Discrete(9), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        self.at += 1
+        if self.at == 3 and self.render_mode and self.fault == "step":
+            raise OSError("no step")
+        return self.at, 1.0, self.at == 8, False, {}
+
+    def render(self):
+        print("drawing")  # which is no answer
+        if self.at == 3:
+            match self.fault:
+                case "raise": raise OSError("no more ink")
+                case "exit": os._exit(7)
+                case "hang": time.sleep(1e6)
+        return np.full((4, 4, 3), 9 * self.at, np.uint8)
+
+gymnasium.register("Faulty-v0", Faulty)
+"""
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_game_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(own, "IMPORTED", [])
+    monkeypatch.setattr(drawing, "_away", away := [drawing._Away()])
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "faulty_drawing.py").write_text(FAULTY)
+    own.import_own(str(tmp_path / "faulty_drawing.py"))
+
+    def painted(fault):
+        agent = mad.MultiAdvisor(mad.make("gymnasium:Faulty-v0", fault=fault))
+        painting = Painting(record(agent, games=1), 0, agent.task)
+        painting.advance(painting.count)
+        return painting
+
+    whole = painted("")
+    first = away[0].process.pid
+    assert (len(whole.of), whole.reason) == (9, "")
+    for fault, said in (
+        ("raise", "it stopped drawing itself: no more ink"),
+        ("step", "the environment raised OSError"),
+    ):
+        broken = painted(fault)
+        assert said in broken.reason
+        assert broken.content == whole.content[:3]
+    assert away[0].process.pid == first
+    for fault, said in (("exit", "ended with exit code 7"), ("hang", "gave no picture for 5 seconds")):
+        monkeypatch.setattr(drawing, "_PATIENCE", 5 if fault == "hang" else 60)
+        broken = painted(fault)
+        assert said in broken.reason
+        assert broken.content == whole.content[:3]
+        monkeypatch.setattr(drawing, "_PATIENCE", 60)
+        assert painted("").content == whole.content
+    drawing.end_idle()
+    assert away[0].process is None
+    assert painted("").content == whole.content
+    monkeypatch.setattr(drawing._Away, "_read", lambda self, size: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        painted("")
+    monkeypatch.undo()
+    assert away[0].process is None  # its answer would be taken for another
+
+
+def test_what_is_drawn_here_closes_nothing_of_what_is_drawn_next():
+    """Of a task that no other process can make; closing one environment ends pygame for all of them."""
+    foci = [mad.Focus("treasure", reward=0), mad.Focus("time", reward=1, active=lambda seen: True)]
+    import mo_gymnasium
+
+    def painting(seed):
+        env = gymnasium.wrappers.TimeLimit(mo_gymnasium.make("deep-sea-treasure-v0"), 30)
+        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci=foci), seed=seed)
+        assert not agent.task.maker
+        return Painting(record(agent, games=1), 0, agent.task)
+
+    one, other = painting(1), painting(2)
+    assert one.count >= 6
+    for turn in range(3):
+        one.advance(turn)
+        other.advance(turn)
+        assert one.look_at(turn + 3)
+    one.advance(one.count)
+    other.advance(other.count)
+    assert one.reason == other.reason == ""
+    again = painting(1)
+    again.advance(again.count)
+    assert (again.content, again.of) == (one.content, one.of)
 
 
 def test_each_advisors_reward_and_running_return(agent, tmp_path):

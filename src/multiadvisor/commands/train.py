@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from multiadvisor.commands.parsing import (
 )
 from multiadvisor.errors import BadInput
 from multiadvisor.extras import require
+from multiadvisor.interrupt import AtOnce, Terminated
+from multiadvisor.own import IMPORTED
 
 if TYPE_CHECKING:
     from multiadvisor.runs.logs import Log
@@ -102,39 +105,52 @@ def run(arguments: Sequence[str]) -> int:
         require("deep")
     if settings.deep is not None or task.continuous:
         refuse_numbers_for_names(task)
-    with nullcontext() if given.out is None else locked(given.out, LOCK):
-        training = begin(
-            task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
-        )  # fmt: skip
-        training.notices = True
-        say("" if training.epochs else task.note)  # once in the life of a run
-        total = schedule.epochs * schedule.transitions - training.agent.turns
-        logs = _logs(given, training)
-        try:
-            with _watched(given, training), LearningBar(total) as bar, _live(training) as live:
+    interrupted: KeyboardInterrupt | None = None
+    with closing(_Page()) as page:
+        with nullcontext() if given.out is None else locked(given.out, LOCK):
+            training = begin(
+                task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
+            )  # fmt: skip
+            training.notices = True
+            say("" if training.epochs else task.note)  # once in the life of a run
+            total = schedule.epochs * schedule.transitions - training.agent.turns
+            logs = _logs(given, training)
+            try:
+                if given.watch:
+                    page.open(given, training)
+                with LearningBar(total) as bar, _live(training) as live:
 
-                def tell(turns: int, epoch: dict[str, Any] | None) -> None:
-                    bar.advance(turns, epoch["score"] if epoch else None)
-                    if live is not None:
-                        live.advance() if epoch is None else live.epoch(epoch)
-                    for log in logs:
-                        if epoch is not None:
-                            log.epoch(epoch)
+                    def tell(turns: int, epoch: dict[str, Any] | None) -> None:
+                        bar.advance(turns, epoch["score"] if epoch else None)
+                        if live is not None:
+                            live.advance() if epoch is None else live.epoch(epoch)
+                        for log in logs:
+                            if epoch is not None:
+                                log.epoch(epoch)
 
-                training.run(tell)
-        except KeyboardInterrupt:
-            saved = "nothing was saved, as no --out was given"
-            kept = f"saved in {given.out}, go on with --resume" if given.out else saved
-            print(f"multiadvisor train: interrupted in epoch {len(training.epochs) + 1}; {kept}", file=sys.stderr)
-            return 130
-        finally:
-            for log in logs:
-                log.close()
+                    training.run(tell)
+            except KeyboardInterrupt as stop:
+                interrupted = stop
+                saved = "nothing was saved, as no --out was given"
+                kept = f"saved in {given.out}, go on with --resume" if given.out else saved
+                print(f"multiadvisor train: interrupted in epoch {len(training.epochs) + 1}; {kept}", file=sys.stderr)
+            finally:
+                for log in logs:
+                    log.close()
+        if interrupted is None:
+            _tell_result(given, training)
+        if not isinstance(interrupted, Terminated | AtOnce):
+            page.stay()
+    return 0 if interrupted is None else 130
+
+
+def _tell_result(given: Any, training: Training) -> None:
+    """The epochs, and what else there is to say of the run."""
     result = training.result()
     stuck = training.stuck_at_the_end()
     if stuck is not None:
         result["stuck"] = stuck
-    text = _table(task, training.epochs)
+    text = _table(training.agent.task, training.epochs)
     text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
     text += f"\nsaved in {given.out}" if given.out else ""
     if training.best is not None:
@@ -142,7 +158,6 @@ def run(arguments: Sequence[str]) -> int:
             **training.best, folder=given.out
         )
     show(result, given.json, text + _trouble(training.epochs, stuck))
-    return 0
 
 
 def _trouble(epochs: list[dict[str, Any]], stuck: dict[str, Any] | None) -> str:
@@ -164,29 +179,40 @@ def _live(training: Training) -> Any:
     return closing(LiveLog(training))
 
 
-@contextmanager
-def _watched(given: Any, training: Training) -> Iterator[None]:
-    """With --watch, a page on the run while it is trained: in a process of its own, which yields to the training."""
-    if not given.watch:
-        yield
-        return
-    training.save()  # so that there is something to look at
-    named = ["--task", given.task] if given.task.count(":") > 1 else []
-    page = subprocess.Popen(
-        [sys.executable, "-m", "multiadvisor", "explore", str(given.out), "--view", "learning", *named], stdout=2,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
+class _Page:
+    """With --watch, a page on the run: in a process of its own, which yields to the training."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def open(self, given: Any, training: Training) -> None:
+        """Show the run while it is trained."""
+        training.save()  # so that there is something to look at
+        named = ["--task", given.task] if given.task.count(":") > 1 else []
+        own = [word for name in IMPORTED for word in ("--import", name)]
+        # Ctrl-C is for the training alone: who watches should see that it was interrupted
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "multiadvisor", "explore", str(given.out), "--view", "learning", *named, *own],
+                stdout=2, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         with suppress(OSError, AttributeError):
-            os.setpriority(os.PRIO_PROCESS, page.pid, 10)
-        yield
-        if sys.stdin.isatty() and page.poll() is None:
-            print("trained; the page stays until Ctrl-C", file=sys.stderr)
+            os.setpriority(os.PRIO_PROCESS, self.process.pid, 10)
+
+    def stay(self) -> None:
+        """In a terminal, go on showing it until Ctrl-C: the training is over, or was interrupted, and its lock free."""
+        if self.process is not None and sys.stdin.isatty() and self.process.poll() is None:
+            print("the page stays until Ctrl-C", file=sys.stderr)
             with suppress(KeyboardInterrupt):
-                page.wait()
-    finally:
-        page.kill()  # it has nothing to save
-        page.wait()
+                self.process.wait()
+
+    def close(self) -> None:
+        """It has nothing to save."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 def _logs(given: Any, training: Training) -> list[Log]:

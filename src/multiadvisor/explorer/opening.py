@@ -13,6 +13,7 @@ from pathlib import Path
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
 from multiadvisor.extras import require
+from multiadvisor.runs.drawing import end_idle
 from multiadvisor.storage.files import check_writable, write_atomically
 
 _HEAD = 8 << 10  # bytes of a page in which its title stands
@@ -47,6 +48,7 @@ def serve(library: Library, port: int, browser: bool, as_json: bool = False, vie
             _open(address(taken, explorer.keys.ticket()) + where)
         while True:
             time.sleep(0.5)
+    end_idle()  # in a notebook nothing else would, before it ends
 
 
 def has_display() -> bool:

@@ -8,26 +8,21 @@ instance that goes another way is found out by its rewards.
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import hashlib
-import os
-import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput, short
+from multiadvisor.errors import BadInput
 from multiadvisor.filming import draw_wishes
+from multiadvisor.runs.drawing import Gone, Order, Scene, replayed
 from multiadvisor.runs.png import SIGNATURE, png, shrunk, size_of
 from multiadvisor.task import Task
-from multiadvisor.worlds.episode import games_of
 from multiadvisor.worlds.render import picture as board_picture
 
 if TYPE_CHECKING:
@@ -36,24 +31,7 @@ if TYPE_CHECKING:
 LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
 WIDEST, _NARROWEST = 640, 64  # pixels
-_LONGEST_TEXT = 20_000  # characters
 _LONG = 0.4  # seconds
-_NO_SCREEN = "offscreen"  # with the driver "dummy", which any SDL has, highway-env gives black pictures
-_MODES = ("rgb_array", "ansi")
-_drawing = threading.RLock()
-_artist = ThreadPoolExecutor(1, "drawing")
-_Made = TypeVar("_Made")
-
-
-def in_one_thread(draw: Callable[[], _Made]) -> _Made:
-    """Draw, always in the same thread: in another one OpenGL shows the same picture again and again, without a word.
-
-    On a Mac only the first thread may draw, and does so where it asks for it.
-    """
-    if sys.platform == "darwin" and threading.current_thread() is threading.main_thread():
-        with _drawing:
-            return draw()
-    return _artist.submit(draw).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,65 +77,6 @@ def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# ---- an environment that draws itself --------------------------------------------------------------------------------
-def _quiet() -> None:
-    """Without a screen, and without a loudspeaker: SDL would look for both, and MuJoCo for the first."""
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ.setdefault("SDL_VIDEODRIVER", _NO_SCREEN)
-        os.environ.setdefault("MUJOCO_GL", "egl")
-
-
-def _made(env: Any, mode: str) -> Any:
-    """Another instance of an environment, with a render mode."""
-    import gymnasium
-
-    if env.spec is not None:
-        return gymnasium.make(env.spec, render_mode=mode, disable_env_checker=True)
-    if getattr(env, "render_mode", None) != mode:
-        raise BadInput(f"register it with Gymnasium, or make it with render_mode={mode!r}")
-    return copy.deepcopy(env)
-
-
-def drawing_environment(task: Task) -> Any:
-    """An instance of the task's environment that draws itself, for this alone; or why there is none."""
-    assert task.adapter is not None
-    env, reason = task.adapter.env, "it has no render mode that gives a picture or a text"
-    offered = [mode for mode in _MODES if mode in (env.metadata.get("render_modes") or ())]
-    _quiet()
-    while offered:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found = _made(env, offered[0])
-                found.reset(seed=0)
-                looks(found.render())
-                return found
-            except Exception as error:  # whatever an environment, or a package it misses, may raise
-                reason = short(" ".join(str(error).split()) or type(error).__name__, 200)
-        if f"{_NO_SCREEN} not available" in reason and os.environ.get("SDL_VIDEODRIVER") == _NO_SCREEN:
-            os.environ["SDL_VIDEODRIVER"] = "dummy"
-        else:
-            offered = offered[1:]
-    raise BadInput(f"task {task.name!r} cannot be drawn: {reason}")
-
-
-def looks(drawn: Any) -> np.ndarray | str:
-    """What `render` gave: a picture [height, width, 3] of bytes, or a text."""
-    if isinstance(drawn, list) and drawn:
-        drawn = drawn[-1]
-    if isinstance(drawn, str) or hasattr(drawn, "getvalue"):
-        text = drawn if isinstance(drawn, str) else drawn.getvalue()
-        return text[:_LONGEST_TEXT]
-    image = np.asarray(drawn)
-    if image.ndim == 2:
-        image = np.repeat(image[..., None], 3, axis=2)
-    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (3, 4) or min(image.shape[:2]) < 1:
-        raise BadInput(f"render gave {type(drawn).__name__}, which is neither a picture of bytes nor a text")
-    return image[..., :3]
-
-
 # ---- the games of a trace, drawn -------------------------------------------------------------------------------------
 class Painting:
     """The pictures of one game of a trace, made in order, some at a time, within a limit of bytes."""
@@ -173,6 +92,7 @@ class Painting:
         self._seen: dict[bytes, int] = {}
         self._factor = 0
         self._steps: Any = None
+        self._owner, self._gone = object(), -1
         self._lock = threading.Lock()
 
     @property
@@ -182,75 +102,69 @@ class Painting:
 
     def advance(self, until: int, least: int | None = None) -> None:
         """Make pictures up to this turn; where it takes long, only up to the turn `least`, if that is given."""
-        with self._lock:
-            if len(self.of) < min(until + 1, self.count) and not self.reason:
-                in_one_thread(lambda: self._advance(until, until if least is None else least))
+        enough, since = min(until + 1, self.count), time.monotonic()
 
-    def _advance(self, until: int, least: int) -> None:
-        since = time.monotonic()
-        try:
-            if self._steps is None:
-                self._steps = self._states()
-            while len(self.of) < min(until + 1, self.count) and not self.reason:
-                if len(self.of) > least and time.monotonic() - since > _LONG:
-                    return
-                self._add(next(self._steps))
-        except BadInput as error:
-            self.reason = str(error)
-        if self.done:
-            self._steps.close()  # and the environment, in the thread that has drawn it
+        def late() -> bool:
+            return least is not None and len(self.of) > least and time.monotonic() - since > _LONG
+
+        with self._lock:
+            while len(self.of) < enough and not self.reason and not late():
+                try:
+                    with self._drawn(self._owner, len(self.of)) as (states, fresh):
+                        if fresh:
+                            self._steps = states
+                        while len(self.of) < enough and not late():
+                            self._add(next(self._steps))
+                except Gone as error:  # once is an accident: another process goes on from here
+                    if self._gone == len(self.of):
+                        self.reason = str(error)
+                    self._gone = len(self.of)
+                except BadInput as error:
+                    self.reason = str(error)
 
     def look_at(self, turn: int) -> bytes | None:
         """The picture of one turn, for itself: what lies before it is played, but not drawn."""
         if turn < len(self.of):
             return self.content[self.of[turn]]
-        return in_one_thread(lambda: self._alone(turn))
-
-    def _alone(self, turn: int) -> bytes | None:
-        with contextlib.suppress(BadInput), contextlib.closing(self._states(only=turn)) as states:
-            for at, drawn in enumerate(states):
-                if at == turn:
-                    return _coded(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
+        with contextlib.suppress(BadInput), self._drawn(object(), turn, turn) as (states, _):
+            if (drawn := next(states, None)) is None:
+                return None
+            return _coded(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
         return None
 
-    def _states(self, only: int | None = None) -> Any:
-        """What the game looks like before each turn, and at its end."""
+    @contextlib.contextmanager
+    def _drawn(self, owner: object, first: int, last: int | None = None) -> Iterator[tuple[Iterator[Any], bool]]:
+        """What the game looks like before each turn from `first` to `last`, and at its end.
+
+        And whether these are new, or whoever draws it goes on with those that the same owner has had.
+        """
         trace, task = self.trace, self.task
         if task.world is not None:
             if task.board is None:
                 raise BadInput(f"task {task.name!r} cannot be drawn: it has no board")
-            for x in trace.states(self.game):
-                yield board_picture(task, x)
+            yield (board_picture(task, x) for x in trace.states(self.game)[first:]), True
             return
-        env = drawing_environment(task)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                yield from self._replayed(env, only)
-        finally:
-            with contextlib.suppress(Exception):
-                env.close()
+        header, steps = trace.header, trace.steps(self.game)[:last]
+        order = Order(header["draws"], header["seed"], self.game, steps, trace.observed is not None, first)
+        with replayed(task, owner, order) as (scene, fresh):
+            yield self._checked(scene, first), fresh
 
-    def _replayed(self, env: Any, only: int | None) -> Any:
-        trace, header = self.trace, self.trace.header
-        source: Any = games_of(self.task, header["draws"], header["seed"], env=env)
-        state = source.deal(self.game)
-        paid, span = trace.rewards(self.game), trace.span(self.game)  # [turns, n]
+    def _checked(self, scene: Callable[[], Scene], first: int) -> Iterator[np.ndarray | str]:
+        """The pictures from a turn on, as long as the game goes the same way as before."""
+        trace, span = self.trace, self.trace.span(self.game)
+        paid = trace.rewards(self.game)  # [turns, n]
         # [turns + 1, d]
         seen = None if trace.observed is None else trace.observed[span.start + self.game : span.stop + self.game + 1]
-        for turn, action in enumerate(trace.steps(self.game)):
-            yield self._marked(_drawn(env), turn) if only in (None, turn) else ""
-            step = source.step(state, action)
-            state, reward = step.after, np.zeros(self.task.n)
-            reward[step.advisors] = step.reward
-            same = np.array_equal(reward, paid[turn]) and (
-                trace.gain is None or trace.gain[span.start + turn] == step.gain
-            )
-            if seen is not None:
-                same = same and np.array_equal(numbers_of(state), seen[turn + 1], equal_nan=True)
-            if not same:
-                raise BadInput(f"task {self.task.name!r} is not reproducible from turn {turn} on: run check_task")
-        yield _drawn(env)
+        for turn in range(self.count):
+            now, before = scene(), turn - 1
+            if turn and not (
+                np.array_equal(now.reward, paid[before])
+                and (trace.gain is None or trace.gain[span.start + before] == now.gain)
+                and (seen is None or np.array_equal(now.numbers, seen[turn], equal_nan=True))
+            ):
+                raise BadInput(f"task {self.task.name!r} is not reproducible from turn {before} on: run check_task")
+            if turn >= first:
+                yield self._marked(now.drawn, turn) if turn < self.count - 1 else now.drawn
 
     def _marked(self, drawn: np.ndarray | str, turn: int) -> np.ndarray | str:
         """With the strongest wishes and fears of a turn drawn in, where the advisors point at places."""
@@ -293,21 +207,6 @@ class Painting:
     def facts(self) -> dict[str, Any]:
         """How many there are, and how large."""
         return facts_of(self.content, len(self.of), self.repeated)
-
-
-def numbers_of(observation: Any) -> np.ndarray:
-    """An observation as a row of numbers."""
-    parts = list(observation.values()) if isinstance(observation, dict) else observation
-    return np.ravel(np.asarray(parts, float)).astype(np.float32)
-
-
-def _drawn(env: Any) -> np.ndarray | str:
-    try:
-        return looks(env.render())
-    except BadInput:
-        raise
-    except Exception as error:  # whatever its drawing may raise
-        raise BadInput(f"it stopped drawing itself: {short(' '.join(str(error).split()), 200)}") from None
 
 
 def _coded(drawn: np.ndarray | str, factor: int) -> bytes:

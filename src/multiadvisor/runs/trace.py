@@ -22,7 +22,7 @@ from multiadvisor.explain import explain, explain_advised
 from multiadvisor.explain_actor import ActorExplanation, explain_values
 from multiadvisor.insight.games import CELLS
 from multiadvisor.insight.stuck import ends_of_parts, resting
-from multiadvisor.runs.pictures import numbers_of
+from multiadvisor.runs.drawing import numbers_of
 from multiadvisor.runs.trace_file import FORMAT, Trace, Turn, _sealed, check_place, count, read_trace, write_trace
 from multiadvisor.settings import NETWORKS, Settings, whole_number
 from multiadvisor.task import Task

@@ -29,7 +29,7 @@ class Chart {
     this.body = el("div", { class: "chart" }, this.canvas);
     this.more = el("p", { class: "hint", hidden: true });
     this.rows = el("tbody");
-    const head = ["setting", "runs", "at the end", "95% interval"].map((text) => el("th", { scope: "col" }, text));
+    const head = ["setting", "runs", "last saved epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
     this.numbers = el("table", { class: "numbers settings" }, el("thead", {}, el("tr", {}, ...head)), this.rows);
     this.root = el("section", { class: "stack", "aria-label": task }, this.title, this.body, this.numbers, this.more);
   }

@@ -29,7 +29,7 @@ function ticksOf(low, high, most, least = 0) {
   return found;
 }
 
-// `lines`: [{ xs, ys, colour, dash, steps }]; `cursor` is marked. Returns how a place on the canvas becomes an x again.
+// `lines`: [{ xs, ys, colour, dash, steps, marks }], with a dot at each of the points `marks`, over the cursor. Returns how a place on the canvas becomes an x again.
 export function drawLines(canvas, { lines, width, height, palette, xs, xName, cursor = null, zero = true }) {
   const context = fitCanvas(canvas, width, height);
   context.clearRect(0, 0, width, height);
@@ -63,7 +63,15 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
     context.fillText(axisText(value), x(value), height - FOOT + 8);
   context.textAlign = "left";
   context.fillText(xName, 0, height - FOOT + 8);
-  for (const { xs: at, ys, colour, dash = [], steps = false } of lines) {
+  if (cursor !== null) {
+    context.strokeStyle = palette.accent;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x(cursor), 4);
+    context.lineTo(x(cursor), height - FOOT);
+    context.stroke();
+  }
+  for (const { xs: at, ys, colour, dash = [], steps = false, marks = [] } of lines) {
     context.strokeStyle = colour;
     context.fillStyle = colour;
     context.lineWidth = 2;
@@ -78,14 +86,11 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
     context.stroke();
     context.setLineDash([]);
     if (ys.length === 1) context.fillRect(x(at[0]) - 3, y(ys[0]) - 3, 6, 6);
-  }
-  if (cursor !== null) {
-    context.strokeStyle = palette.accent;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.moveTo(x(cursor), 4);
-    context.lineTo(x(cursor), height - FOOT);
-    context.stroke();
+    for (const k of marks) {
+      context.beginPath();
+      context.arc(x(at[k]), y(ys[k]), 4, 0, 2 * Math.PI);
+      context.fill();
+    }
   }
   return (clientX) => {
     const box = canvas.getBoundingClientRect();

@@ -92,7 +92,10 @@ export class Watch {
   }
 }
 
-const SHOWN = { score: "Score", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", rate: "Transitions a second" };
+const SHOWN = { score: "Score of greedy games", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", rate: "Transitions a second" };
+
+const HINT =
+  "The score is the mean of the greedy games after an epoch, without exploration. The curves below end with the last epoch that was saved, and the other views play games of their own: their scores may differ.";
 
 function seriesFrom(kind, log) {
   const pick = (lines, field) => {
@@ -126,6 +129,7 @@ export class Live {
     this.state = el("p", { class: "prose" });
     this.trouble = el("p", { class: "prose trouble", role: "status", hidden: true });
     this.facts = el("dl", { class: "facts-now" });
+    this.hint = el("p", { class: "hint" }, HINT);
     this.game = el("button", { type: "button", onclick: see }, "Latest game");
     this.root = el(
       "section",
@@ -136,6 +140,7 @@ export class Live {
       this.facts,
       this.legend.root,
       this.plot,
+      this.hint,
     );
   }
 
@@ -143,15 +148,17 @@ export class Live {
     const log = entry ? this.watch.log(entry.id) : null;
     this.root.hidden = !log || !log.head;
     if (this.root.hidden) return;
-    const busy = this.watch.training[entry.id];
-    setText(this.title, `${busy ? "Training" : "Trained"}: ${entry.name}`);
     const last = log.lines.at(-1) ?? { turns: log.head.turns };
     const total = log.head.epochs * log.head.transitions;
     const caveat = (this.kind.value === "influence" && log.influence.at(-1)?.caveat) || "";
+    const busy = this.watch.training[entry.id] ?? true; // nobody has told yet
+    const interrupted = !busy && last.turns < total;
+    const state = interrupted ? "Interrupted" : busy ? "Training" : "Trained";
+    setText(this.title, `${state}: ${entry.name}`);
     const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
       this.state,
-      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${broken}${caveat && ` Influence: ${caveat}.`}`,
+      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${interrupted ? " Go on with --resume." : ""}${broken}${caveat && ` Influence: ${caveat}.`}`,
     );
     const trouble = troubleOf(log);
     this.trouble.hidden = !trouble;
@@ -186,7 +193,7 @@ export class Live {
     const latest = (field) => log.lines.findLast((line) => line[field] !== undefined)?.[field];
     const facts = [
       ["Epoch", latest("epoch") === undefined ? "first" : `${latest("epoch")} of ${log.head.epochs}`],
-      ["Score", latest("score") === undefined ? "" : axisText(latest("score"))],
+      [`Score after epoch ${latest("epoch")}`, latest("score") === undefined ? "" : axisText(latest("score"))],
       ["Transitions a second", latest("rate") === undefined ? "" : axisText(Math.round(latest("rate")))],
       ["Exploration", latest("epsilon") === undefined ? "" : axisText(latest("epsilon"))],
       ["Checkpoints seen", plural(log.influence.length, "time")],

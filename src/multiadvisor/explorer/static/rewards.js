@@ -20,6 +20,12 @@ export function rewardsOf(game) {
   return { terms, rewards, returns };
 }
 
+// What a line alone would hide: where it ends, or a reward that stands alone, above all that of the last turn.
+function marksOf(ys, own) {
+  if (!own) return [ys.length - 1];
+  return [...ys.keys()].filter((k) => ys[k] !== 0 && !ys[k - 1] && !ys[k + 1]);
+}
+
 export class Rewards {
   constructor(store, redraw) {
     this.store = store;
@@ -78,7 +84,7 @@ export class Rewards {
       this.drawn = key;
       const xs = Array.from({ length: game.turns + 1 }, (_, t) => t);
       const lines = values.flatMap((ys, k) =>
-        this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, ...termStyle(k) }] : [],
+        this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, marks: marksOf(ys, own), ...termStyle(k) }] : [],
       );
       this.where = drawLines(this.canvas, {
         lines,

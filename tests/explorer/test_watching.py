@@ -1,0 +1,53 @@
+"""`multiadvisor train --watch` as it is typed in a terminal: Ctrl-C stops the training, and the page tells."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from explorer.typed import Server
+from patience import PATIENCE
+
+
+@pytest.mark.slow
+def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -> None:
+    command = ["train", "two-goal", "--epochs", "250000", "--transitions", "1000", "--games", "2"]
+    mine, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "multiadvisor", *command, "--out", str(tmp_path / "run"), "--watch"],
+        stdin=terminal, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0, text=True,
+        env={**os.environ, "BROWSER": "true"},
+    ) as training:  # fmt: skip
+        assert training.stderr is not None
+
+        def until(text: str) -> str:
+            """The first line in which this stands; what is typed here reaches every process of the terminal."""
+            return next(line for line in training.stderr if re.search(text, line))  # type: ignore[union-attr]
+
+        try:
+            server = Server(training, until("#ticket="))
+            deadline = time.monotonic() + PATIENCE
+            while not json.loads(server.ask(f"more/live/{server.runs[0]}/0"))["lines"]:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            os.killpg(training.pid, signal.SIGINT)
+            assert "go on with --resume" in until("interrupted in epoch")
+            until("the page stays until Ctrl-C")
+            assert json.loads(server.ask("more/live"))["runs"][0]["training"] is False
+            os.killpg(training.pid, signal.SIGINT)
+            assert training.wait(PATIENCE) == 130
+            with pytest.raises(OSError, match="refused"):
+                server.ask("more/live")
+        finally:
+            training.kill()
+            os.close(mine)
+            os.close(terminal)
