@@ -368,7 +368,8 @@ class Adapter:
         """
         action = action + self.first_action if self._counted else self.played(action)
         if result is None:
-            result = self.env.step(action)
+            given = action if self._plain or self._counted else action.copy()  # the environment may change it in place
+            result = self.env.step(given)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
             result = five(result)
         observation, reward, terminated, truncated, info = result
