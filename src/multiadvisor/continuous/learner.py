@@ -458,8 +458,8 @@ class ContinuousLearner(Staged):
                 try:
                     return [play_vector(source, seed, games, self._player(source, 0))]
                 finally:  # the training games are gone in any case
-                    self.source.open()
-                    self._tally[:, 0] = 0.0
+                    self._begin_others()
+                    stage.user = self
             parts = []
             for run, own in enumerate(self.seeds):
                 source = PythonSource(self.task, [adapter.env], [(own, 0)], False)
@@ -494,7 +494,7 @@ class ContinuousLearner(Staged):
         self.state, self.beside = networks_of(given, (self.state, self.beside))
         self.exploration.restore(tensors, self.steps)
         if not self._take_up(part_of(tensors, "games"), self._clock):
-            self._tally[:, 0] = 0.0
+            self._begin()
 
 
 def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:

@@ -183,6 +183,8 @@ class AdapterLearner(Tables):
                     action = following
         except BaseException:
             self._stage.user = None  # nobody knows where the environment is
+            if not self.clock[kernel.GAME_TURN]:  # the game was only begun: it is begun once more
+                self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
             raise
         self._refuse_infinite()
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import REST, Focus, Transition
+from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import begin_game, five
 
 PREFIX = "info:"
@@ -153,10 +154,12 @@ def first_info(env: Any) -> dict[str, Any]:
 
     Whoever plays afterwards begins a game of his own.
     """
-    begin_game(env, 0)
     actions = copy.deepcopy(env.action_space)  # whoever draws from the environment's own space goes on undisturbed
     actions.seed(0)
-    info = five(env.step(actions.sample()))[4]
+    with stage_of(env) as stage:
+        stage.user = None  # whoever plays in it already has to find its way back
+        begin_game(env, 0)
+        info = five(env.step(actions.sample()))[4]
     return game_info(info, 0) if hasattr(env, "single_action_space") else info
 
 
