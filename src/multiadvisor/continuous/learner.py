@@ -134,6 +134,8 @@ class ContinuousLearner(Staged):
 
     def _weigh(self, task: Task) -> Weighed:
         gamma = self.settings.gamma
+        if self.critics == "one" and task.n == 1 and not task.weights[0]:
+            raise BadInput(f"focus {task.names[0]!r} is the only one, and its weight is 0: give it another weight")
         parts = (task.weights, task.gammas(gamma), gamma)
         return Weighed(*(jnp.asarray(part, jnp.float32) for part in parts))  # at hand, as they seldom change
 
@@ -237,8 +239,8 @@ class ContinuousLearner(Staged):
         slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]
         control = sums.min(axis=0).astype(np.float64)
         if len(values) == 1:
-            name = (_SUM,) if self._alone_valued else task.names
-            return Judged(name, np.ones(1), values, np.zeros(len(actions)), control, slope)
+            name, weights = ((_SUM,), np.ones(1)) if self._alone_valued else (task.names, task.weights)
+            return Judged(name, weights, values / weights[:, None], np.zeros(len(actions)), control, slope)
         keep, weights = np.flatnonzero(active), task.weights[active]
         return Judged(tuple(task.names[j] for j in keep), weights, values[keep], values[-1], control,
                       weights[:, None] * slope[keep])  # fmt: skip
@@ -268,8 +270,8 @@ class ContinuousLearner(Staged):
         `anew`: where a critic beside values the advisors, the one that the actor follows begins again as their weighted
         sum; its twins are the critic and its slower target, lest they stay the same for ever.
         """
-        self.task = self.source.task = task
         self.weighed = self._weigh(task)
+        self.task = self.source.task = task
         if not anew or self.beside is None:
             return
         mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]

@@ -322,4 +322,5 @@ class AdapterLearner(Tables):
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
         own.clock[:], own.tally[:] = clock, tally
         self.table, self.stretch.seeded_at, self.stretch.trail = np.array(table), int(seeded_at[0]), trail.tolist()
+        self._refuse_infinite()
         self.exploration.restore(tensors, self.turns)

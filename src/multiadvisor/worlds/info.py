@@ -6,6 +6,7 @@ a list or array: `info:rewards.collision`, `info:vector_reward.0`. `REST` is wha
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,17 +41,20 @@ def check_named(focus: Focus) -> None:
 
 def _found(info: Any, key: str) -> Any:
     """The entry of a step's info; LookupError or ValueError where there is none."""
-    if isinstance(info, Mapping) and key in info:
-        return info[key]
-    value = info
-    for part in key.split("."):
-        if isinstance(value, Mapping):
-            value = value[part]
-        elif isinstance(value, list | tuple | np.ndarray):
-            value = value[int(part)]
-        else:
-            raise LookupError(part)
-    return value
+    if isinstance(info, Mapping):
+        if key in info:
+            return info[key]
+        for name, value in info.items():  # which may be a number, or have dots in it
+            if str(name) == key:
+                return value
+            if key.startswith(f"{name}."):
+                with contextlib.suppress(LookupError, ValueError):
+                    return _found(value, key[len(str(name)) + 1 :])
+        raise LookupError(key)
+    if not isinstance(info, list | tuple | np.ndarray):
+        raise LookupError(key)
+    part, dot, rest = key.partition(".")
+    return _found(info[int(part)], rest) if dot else info[int(part)]
 
 
 def term(focus: Focus, key: str, info: Any) -> float:
@@ -108,7 +112,8 @@ class Terms:
             )
         self._rest = int(source[rest[0]]) if rest else -1
         self._others = np.delete(source, rest)
-        self._tops = frozenset(top for _, key, _ in self._named for top in (key, key.partition(".")[0]))
+        ways = [key.split(".") for _, key, _ in self._named]
+        self._tops = frozenset(".".join(way[: k + 1]) for way in ways for k in range(len(way)))
         self.any = bool(self._named or rest)
 
     def fill(self, signals: np.ndarray, info: Any) -> None:
@@ -124,7 +129,8 @@ class Terms:
 
     def of_game(self, infos: dict[str, Any], game: int) -> dict[str, Any]:
         """What is looked at, of one game, in the info of a vector environment."""
-        return game_info({key: value for key, value in infos.items() if key.removeprefix("_") in self._tops}, game)
+        looked = {key: part for key, part in infos.items() if self._tops & {str(key), str(key).removeprefix("_")}}
+        return game_info(looked, game)
 
 
 def game_info(infos: Mapping[str, Any], game: int) -> dict[str, Any]:
@@ -136,9 +142,10 @@ def game_info(infos: Mapping[str, Any], game: int) -> dict[str, Any]:
     {}
     """
     own: dict[str, Any] = {}
+    names = {str(key) for key in infos}  # a mask is named after its entry, which may be a number
     for key, value in infos.items():
         mask = infos.get(f"_{key}")
-        is_mask = key.startswith("_") and key[1:] in infos
+        is_mask = isinstance(key, str) and key.startswith("_") and key[1:] in names
         if is_mask or (mask is not None and not mask[game]):
             continue
         if isinstance(value, Mapping):
