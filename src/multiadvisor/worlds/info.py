@@ -44,12 +44,13 @@ def _found(info: Any, key: str) -> Any:
     if isinstance(info, Mapping):
         if key in info:
             return info[key]
-        for name, value in info.items():  # which may be a number, or have dots in it
+        first = key.partition(".")[0]
+        for name in (first, *info) if first in info else info:  # names may be numbers, or have dots in them
             if str(name) == key:
-                return value
+                return info[name]
             if key.startswith(f"{name}."):
                 with contextlib.suppress(LookupError, ValueError):
-                    return _found(value, key[len(str(name)) + 1 :])
+                    return _found(info[name], key[len(str(name)) + 1 :])
         raise LookupError(key)
     if not isinstance(info, list | tuple | np.ndarray):
         raise LookupError(key)
