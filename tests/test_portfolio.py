@@ -170,9 +170,11 @@ def test_who_plays_is_what_a_plain_loop_of_ucb_chooses(arms, means, spread, leng
     ("how", "message"),
     [
         ({"low": 1.0, "high": 1.0}, "smaller one"),
+        ({"low": -1e308, "high": 1e308}, "the range finite"),
+        ({"confidence": 1e308}, "confidence is 1e.308: give a number between 0 and"),
         ({"passes": 0}, "passes is 0"),
         ({"gamma": 2}, "gamma is 2: give a number between 0 and 1"),
-        ({"confidence": -1}, "confidence is -1: give a number of at least 0"),
+        ({"confidence": -1}, "confidence is -1: give a number between 0 and"),
         ({"exploration": lambda epoch: 5}, "exploration is 5: give a number between 0 and 1"),
         ({"exploration": never}, r"member 'one' gave the action 7: let it be in Discrete\(2\)"),
     ],
@@ -211,6 +213,74 @@ def test_a_council_explores_as_its_seed_has_it():
     actions = [[council.act(0, explore=True) for _ in range(20)] for council in (first, second)]
     assert actions[0] == actions[1]
     assert len(set(actions[0])) == 3
+
+
+class Slider(gymnasium.Env):
+    """One turn: the action is paid what it is."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+    def __init__(self, high=4.0):
+        self.action_space = gymnasium.spaces.Box(-2.0, high, (2,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), float(action[0]), True, False, {}
+
+
+def actor(high=4.0, **how):
+    return mad.MultiAdvisor(mad.Task.from_gymnasium(Slider(high)), continuous={"hidden": (8,), "starts": 5}, **how)
+
+
+def test_a_council_of_actors_plays_the_mean_of_their_actions():
+    members, twins = ([actor(seed=seed) for seed in (1, 2)] for _ in range(2))
+    council = Council(dict(zip("ab", members, strict=True)), weights={"a": 3.0})
+    for seen in (np.zeros(1), np.ones(1)):
+        first, second = (twin.act(seen) for twin in twins)
+        assert not np.allclose(first, 1.0), "the middle of the box"
+        assert council.act(seen) == pytest.approx((3 * first + second) / 4)
+        assert council.act(seen) in members[0].task.adapter.env.action_space
+        assert np.array_equal(council.advice(seen)[1], [first, second])
+        first, second = (twin.act(seen, explore=True) for twin in twins)
+        assert council.act(seen, explore=True) == pytest.approx((3 * first + second) / 4)
+    council.observe(np.zeros(1), council.act(np.zeros(1)), 1.0, np.zeros(1), terminated=True)
+    assert [member.turns for member in members] == [1, 1]
+    with pytest.raises(BadInput, match="prefers none: ask for act"):
+        council.preferences(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"aggregation": "max"}, "takes their mean: leave aggregation"),
+        ({"epsilon": 0.1}, "leave aggregation and epsilon out"),
+        ({"weights": {"a": 0.0, "b": 0.0}}, "a weight above 0"),
+        ({"weights": {"a": -1.0}}, "the weight of 'a' is -1.0: give a number between 0 and"),
+    ],
+)
+def test_councils_of_actors_that_cannot_be(how, message):
+    with pytest.raises(BadInput, match=message):
+        Council({"a": actor(), "b": actor()}, **how)
+    with pytest.raises(BadInput, match="other actions"):
+        Council({"a": actor(), "b": actor(high=9.0)})
+
+
+@pytest.mark.parametrize("epsilon", [5, -3, np.nan])
+def test_epsilon_of_a_council_is_a_probability(epsilon):
+    with pytest.raises(BadInput, match=r"epsilon is \S+: give a number between 0 and 1"):
+        Council({"goal 1": alone(0)}, epsilon=epsilon)
+
+
+def test_weights_of_a_council_whose_sum_overflows_are_refused():
+    with pytest.raises(BadInput, match=r"the weight of 'goal 1' is 1e.308: give a number between"):
+        Council({"goal 1": alone(0)}, weights={"goal 1": 1e308})
+    council = Council({"goal 1": alone(0), "goal 2": alone(1)}, weights={"goal 1": 1e30, "goal 2": -1e30})
+    council.observe(0, 1, np.array([1e300, 1e300]), 0, terminated=True)
+    with np.errstate(all="ignore"), pytest.raises(BadInput, match="too large for a number: lower the weights"):
+        council.act(0)
 
 
 def test_councils_that_cannot_be():

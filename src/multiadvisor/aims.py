@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.settings import number_between, whole_number
+from multiadvisor.settings import LARGEST_WEIGHT, number_between, whole_number
 
 
 class Aims(NamedTuple):
@@ -127,8 +127,10 @@ class Goals:
                 f"Goals.aim gave the places {short(repr(place))}: let each be -1, FRONTIER, REFUGE, or from 0 to "
                 f"{self.place.max()}"
             )
-        if not np.isfinite(voice).all():
-            raise BadInput(f"Goals.aim gave the voices {short(repr(voice))}: let them be finite")
+        if not (np.abs(voice) <= LARGEST_WEIGHT).all():
+            raise BadInput(
+                f"Goals.aim gave the voices {short(repr(voice))}: let them be finite, at most {LARGEST_WEIGHT:g}"
+            )
         return Aims(place, voice)
 
     def earned(self, before: Any, after: Any, reward: float, n: int) -> np.ndarray:

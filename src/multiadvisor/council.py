@@ -16,7 +16,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.aggregations import epsilon_greedy, greedy
 from multiadvisor.committee import Team, voices_of
 from multiadvisor.errors import BadInput
-from multiadvisor.settings import finite_number, whole_number
+from multiadvisor.settings import LARGEST_WEIGHT, number_between, whole_number
 from multiadvisor.task import Focus
 
 
@@ -24,6 +24,7 @@ class Council:
     """Agents that are heard together: `act` and `observe` are those of a MultiAdvisor.
 
     A member that plans egocentrically learns as if it were in control; with sarsa, from what the council does next.
+    Continuous actions are the mean of the members' own, by weight; so is what they would do while learning.
 
     >>> import gymnasium
     >>> import multiadvisor as mad
@@ -40,42 +41,61 @@ class Council:
 
     def __init__(
         self, members: Mapping[str, MultiAdvisor], *, aggregation: str = "sum",
-        weights: Mapping[str, float] | None = None, epsilon: float = 0.05, seed: int = 0,
+        weights: Mapping[str, float] | None = None, epsilon: float | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
+        """`epsilon`, by default 0.05, is the probability of a random action where `act` explores a finite choice."""
         if not members:
             raise BadInput("a council needs members: give at least one")
         self.names, self.members = tuple(members), tuple(members.values())
         for name, member in members.items():
-            if member.task.actions != self.members[0].task.actions:
+            if _actions(member) != _actions(self.members[0]):
                 raise BadInput(f"member {name!r} has other actions than {self.names[0]!r}: give both one environment")
         given = dict(weights or {})
         for name in given:
             if name not in members:
                 raise BadInput(f"no member of the council is called {name!r}: its members are {', '.join(members)}")
-        self.weights = np.array([finite_number(f"the weight of {name!r}", given.get(name, 1.0)) for name in members])
+        self.continuous = self.members[0].task.continuous
+        low = 0.0 if self.continuous else -LARGEST_WEIGHT
+        self.weights = np.array([
+            number_between(f"the weight of {name!r}", given.get(name, 1.0), low, LARGEST_WEIGHT) for name in members
+        ])  # fmt: skip
+        if self.continuous and (aggregation != "sum" or epsilon is not None or not self.weights.any()):
+            raise BadInput(
+                "the members' actions are real numbers, and a council takes their mean: leave aggregation and epsilon "
+                "out, and give one of them a weight above 0"
+            )
         self.aggregation = aggregation
         self.voices = voices_of(Team("council", tuple(Focus(name) for name in self.names)), aggregation)
-        self.epsilon = finite_number("epsilon", epsilon)
+        self.epsilon = number_between("epsilon", 0.05 if epsilon is None else epsilon, 0.0, 1.0)
         self._generator = np.random.default_rng(whole_number("seed", seed))
 
     def advice(self, state: Any) -> tuple[tuple[str, ...], np.ndarray]:
-        """The members' names [m], and what each of them prefers [m, A]."""
+        """The members' names [m], and what each of them prefers [m, A]; of real numbers, its own action [m, ...]."""
+        if self.continuous:
+            return self.names, np.stack([member.act(state) for member in self.members])
         return self.names, np.stack([np.asarray(member.preferences(state), float) for member in self.members])
 
     def preferences(self, state: Any) -> np.ndarray:
         """What comes of it [A]."""
+        if self.continuous:
+            raise BadInput("a council of agents whose actions are real numbers prefers none: ask for act, or advice")
         found: np.ndarray = self.voices.prefer(self.advice(state)[1], self.weights)
+        if not np.isfinite(found).all():
+            raise BadInput("the members' preferences times their weights are too large for a number: lower the weights")
         return found
 
     def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> Any:
         """The greedy action, as the environment has it; with `explore`, with probability epsilon any other."""
+        if self.continuous:
+            actions = np.stack([member.act(state, explore=explore) for member in self.members])
+            return np.average(actions, axis=0, weights=self.weights).astype(actions.dtype)
         preferences, played = self.preferences(state), self.members[0].task.played
         if explore:
             return played(int(epsilon_greedy(preferences, self.epsilon, *self._generator.random(2))))
         return played(int(greedy(preferences, draw)))
 
     def observe(
-        self, observation: Any, action: int, reward: Any, next_observation: Any, terminated: bool,
+        self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool,
         truncated: bool = False, info: dict[str, Any] | None = None, *, next_action: int | None = None,
     ) -> None:  # fmt: skip
         """All of them learn from the transition, each for its own reward."""
@@ -83,3 +103,10 @@ class Council:
             member.observe(
                 observation, action, reward, next_observation, terminated, truncated, info, next_action=next_action
             )
+
+
+def _actions(member: MultiAdvisor) -> tuple[Any, ...]:
+    """What two members must have in common: the actions' names, and the environment's own space of them."""
+    adapter = member.task.adapter
+    env = None if adapter is None else adapter.env
+    return member.task.actions, getattr(env, "single_action_space", getattr(env, "action_space", None))

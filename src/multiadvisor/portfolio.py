@@ -103,9 +103,9 @@ class Portfolio:
         self.names, self.members = tuple(members), tuple(members.values())
         self.seed, self.gamma = whole_number("seed", seed), number_between("gamma", gamma, 0, 1)
         self.low, self.high = finite_number("low", low), finite_number("high", high)
-        if not self.low < self.high:
-            raise BadInput(f"games return from {low} to {high}: let the first be the smaller one")
-        self.confidence = number_between("confidence", confidence, 0, math.inf)
+        if not (self.low < self.high and math.isfinite(self.high - self.low)):
+            raise BadInput(f"games return from {low} to {high}: let the first be the smaller one, and the range finite")
+        self.confidence = number_between("confidence", confidence, 0, 1e100)
         self.exploration, self.passes = exploration, whole_number("passes", passes, 1)
         self.epoch = self.turns = 0
         self._cautioned = False
@@ -151,7 +151,7 @@ class Portfolio:
         steps = list(one_game(env, int(generator.integers(1 << 31)), act))
         value, discount = 0.0, 1.0
         for step in steps:
-            value, discount = value + discount * finite_reward(step.reward), discount * self.gamma
+            value, discount = finite_reward(value + discount * finite_reward(step.reward)), discount * self.gamma
         if not (self._cautioned or self.low <= value <= self.high):
             self._cautioned = True
             warnings.warn(

@@ -31,6 +31,8 @@ LOSSES = ("huber", "squared")
 _SIDE_BY_SIDE = 100_000  # games
 _MOST = {"replay": 100_000_000, "target_every": (1 << 31) - 1}
 _MOST_AT_ONCE = 1 << 17  # transitions in one compiled call, which holds them all
+LARGEST_WEIGHT = 1e30
+"""What a network's values, which have 32 bits, may be multiplied with: no sum of such products is too large."""
 MOST_EPOCHS = 250_000  # each of which is remembered; a checkpoint's JSON has room for them
 MOST_GAMES = 10_000_000  # in one evaluation, each of which is remembered
 

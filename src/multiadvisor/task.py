@@ -24,6 +24,7 @@ from multiadvisor.errors import BadInput, short
 from multiadvisor.grid import Grid
 from multiadvisor.plannings import planning_named
 from multiadvisor.restored import require
+from multiadvisor.settings import LARGEST_WEIGHT
 
 if TYPE_CHECKING:
     import gymnasium
@@ -519,6 +520,11 @@ def check_foci(foci: Sequence[Focus]) -> None:
     for focus in foci:
         if not isinstance(focus.weight, numbers.Real) or not math.isfinite(focus.weight):
             raise BadInput(f"the weight of focus {focus.name!r} is {focus.weight}: give a finite number")
+        if abs(focus.weight) > LARGEST_WEIGHT:
+            raise BadInput(
+                f"the weight of focus {focus.name!r} is {focus.weight}: weighted sums would overflow, choose it "
+                f"between {-LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+            )
         if focus.gamma is not None:
             check_gamma(focus.gamma, f"of focus {focus.name!r}")
         if focus.alpha is not None and not (isinstance(focus.alpha, int | float) and 0.0 < focus.alpha <= 1.0):

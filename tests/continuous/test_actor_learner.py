@@ -13,6 +13,7 @@ from multiadvisor.cli import main
 from multiadvisor.continuous.learner import ContinuousLearner
 from multiadvisor.continuous.networks import forward
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.trace import record
 
 SMALL = {"hidden": (32, 32), "batch": 64, "starts": 100, "replay": 4_000, "learning_rate": 3e-3, "updates_at_once": 4}
 PLAYS = {**SMALL, "starts": 10_000}  # and updates nothing
@@ -70,6 +71,41 @@ def test_advisors_value_what_is_paid_to_them(trained, critics):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("critics", ["beside", "shared", "one"])
+@pytest.mark.parametrize("weight", [-3.0, 2.0])
+def test_the_advice_of_a_single_advisor_is_before_its_weight(critics, weight):
+    given = task(foci=[mad.Focus("near", reward="info:reward_near", weight=weight)])
+    mine = agent(given, critics, own={"learning_rate": 1e-3})
+    learner, action = mine._learner, np.array([[1.0]])
+    names, advice = mine.advice(SEEN, action)
+    weighted = learner.judge(SEEN, learner.actions.from_environment(action[0], "")[None])
+    assert names == ("near",)
+    if critics != "shared":  # where the critic says it of the entropy, too
+        assert weight * advice[0, 0] == pytest.approx(weighted.control[0], rel=1e-5)
+    assert weighted.weights.tolist() == [weight]
+    told = mine.explain(SEEN, action[0])
+    assert told.values["near"] == pytest.approx(weight * advice[0, 0])
+    assert record(mine, 1).voice is None, "it is heard with its own weight"
+
+
+@pytest.mark.slow
+def test_a_single_advisor_with_a_negative_weight_values_its_own_reward():
+    """Far from x is best: -(2 + x)^2 at x > 0, and never above 0 whatever the weight."""
+    given = task(foci=[mad.Focus("near", reward="info:reward_near", weight=-3.0)])
+    mine = mad.MultiAdvisor(given, gamma=0.0, continuous=SMALL).learn(1_200, progress=False)
+    assert mine.advice(SEEN, [[-2.0], [0.5]])[1][0] == pytest.approx([-6.25, 0.0], abs=0.5)
+
+
+def test_the_only_advisor_needs_a_weight():
+    given = task(foci=[mad.Focus("near", reward="info:reward_near")])
+    with pytest.raises(BadInput, match="focus 'near' is the only one, and its weight is 0"):
+        agent(given.with_weights(near=0.0))
+    mine = agent(given)
+    with pytest.raises(BadInput, match="its weight is 0: give it another weight"):
+        mine.reweight(near=0.0)
+    assert mine.task.weights.tolist() == mine._learner.task.weights.tolist() == [1.0]
+
+
 def test_an_explanation_adds_up_and_says_it_in_words(trained):
     told = trained["shared"].explain(SEEN, against=[2.0])
     assert sum(told.differences.values()) + told.entropy_difference == pytest.approx(told.advantage)
@@ -210,6 +246,7 @@ class Odd(Point):
     ("space", "line"),
     [
         (spaces.Box(-np.inf, np.inf, (1,)), "has no bounds"),
+        (spaces.Box(-1.7e308, 1.7e308, (1,), np.float64), "has no bounds"),
         (spaces.Box(np.zeros(2), np.array([1.0, 0.0])), "nothing to choose"),
         (spaces.Box(0, 9, (1,), np.int64), "no real numbers"),
         (spaces.Tuple([spaces.Discrete(2), spaces.Box(-1, 1)]), "need Discrete or Box ones"),

@@ -12,7 +12,7 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.deep.replay import LAST, TURN
 from multiadvisor.errors import BadInput
-from multiadvisor.worlds.info import found_foci
+from multiadvisor.worlds.info import found_foci, key_of, term
 
 LENGTH = 4
 
@@ -164,6 +164,50 @@ def test_dictionaries_and_tuples_are_seen_flat():
 def test_what_info_does_not_have_is_refused_before_anything_is_learned(foci, line):
     with pytest.raises(BadInput, match=line):
         mad.make("gymnasium:tests/Corridor-v0", foci=foci)
+
+
+@pytest.mark.parametrize(
+    ("foci", "by"),
+    [
+        ("info:reward_*,info:*_east", "info:reward_. and by info:._east"),
+        (["info:reward_east", mad.Focus("mine", reward="info:reward_east")], "info:reward_east and by focus 'mine'"),
+        ([mad.Focus("mine", reward="info:pair.0"), "info:pair"], "focus 'mine' and by info:pair"),
+    ],
+)
+def test_a_term_that_two_patterns_take_is_not_paid_twice(foci, by):
+    with pytest.raises(BadInput, match=rf"the term info:\S+ would be paid twice, by {by}: let one of them take it"):
+        mad.Task.from_gymnasium(Corridor(), foci)
+    own = [mad.Focus(name, reward="info:reward_east", weight=0.5) for name in ("mine", "yours")]
+    assert mad.Task.from_gymnasium(Corridor(), own).n == 2, "whoever names the foci himself has said what he wants"
+
+
+INFO = {
+    "rewards": {0: 1.0, 1: 2.0, "a.b": 3.0, "deep": {(1, 2): 4.0}, "pair": np.array([5.0, 6.0])},
+    7: 8.0, "x.y": {"z": 9.0}, "_hidden": 10.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paid"),
+    [("info:rewards.*", [1, 2, 5, 6]), ("info:rewards.*.*", [3, 4]), ("info:7", [8]), ("info:x.y.*", [9]),
+     ("info:_hid*", [10])],
+)  # fmt: skip
+@pytest.mark.parametrize("vector", [False, True])
+def test_whatever_a_pattern_finds_is_paid(pattern, paid, vector):
+    class Odd(Corridor):
+        def step(self, action):
+            return *super().step(action)[:4], INFO
+
+    assert [term(focus, key_of(focus.reward), INFO) for focus in found_foci(pattern, INFO)] == paid
+    env = SyncVectorEnv([Odd]) if vector else Odd()
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, pattern), deep=PLAYS).learn(5, progress=False)
+    assert agent._learner.replay.reward[0, 0].tolist() == paid
+
+
+def test_keys_that_lead_nowhere_are_lacking():
+    for key in ("rewards.2", "rewards.0.1", "rewards.pair.x", "rewards.pair.0.1", "7.1", "rewards."):
+        with pytest.raises(BadInput, match="lacks"):
+            term(mad.Focus("a", reward=f"info:{key}"), key, INFO)
 
 
 def test_rest_needs_foci_and_a_reward_of_one_number():

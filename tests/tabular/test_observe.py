@@ -259,6 +259,19 @@ def test_values_that_grow_beyond_all_bounds_are_told():
         agent.observe(0, 7, 1.7e308, 1, False)
 
 
+def test_values_whose_weighted_sum_would_overflow_are_told():
+    """Of two advisors with large values and weights NaN was preferred, and an action taken."""
+    foci = [mad.Focus("a", weight=1e30), mad.Focus("b", weight=-1e30)]
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered(), foci), alpha=1.0)
+    agent.observe(0, 7, 1e270, 1, True)
+    assert np.isfinite(agent.preferences(0)).all()
+    kept = {**agent._learner.tensors(), "table": np.full_like(agent._learner.tensors()["table"], 1e300)}
+    with pytest.raises(mad.BadInput, match="or not so times the weights"):
+        mad.MultiAdvisor(agent.task, alpha=1.0)._learner.restore(kept)
+    with pytest.raises(mad.BadInput, match=r"no longer finite \(table row 0\), or not so times the weights"):
+        agent.observe(0, 7, 1e290, 1, True)
+
+
 def test_a_compiled_world_is_refused_in_one_line():
     agent = mad.MultiAdvisor(mad.make("two-goal"))
     x = agent.task.deal()

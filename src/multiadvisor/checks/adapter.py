@@ -129,7 +129,7 @@ class EnvironmentSubject(Subject):
         """One step, and what every focus makes of it."""
         self.turns += 1
         played = self.adapter.played(action)
-        result = self._demand("step-raises", lambda: self.env.step(played))
+        result = self._demand("step-raises", lambda: self.env.step(copied(played)))
         good = isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)
         wanted = "return (observation, reward, terminated, truncated, a dict of info)"
         self._insist("step-protocol", good, f"step gave {_form(result)}: {wanted}")

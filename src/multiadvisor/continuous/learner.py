@@ -134,6 +134,8 @@ class ContinuousLearner(Staged):
 
     def _weigh(self, task: Task) -> Weighed:
         gamma = self.settings.gamma
+        if self.critics == "one" and task.n == 1 and not task.weights[0]:
+            raise BadInput(f"focus {task.names[0]!r} is the only one, and its weight is 0: give it another weight")
         parts = (task.weights, task.gammas(gamma), gamma)
         return Weighed(*(jnp.asarray(part, jnp.float32) for part in parts))  # at hand, as they seldom change
 
@@ -237,8 +239,8 @@ class ContinuousLearner(Staged):
         slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]
         control = sums.min(axis=0).astype(np.float64)
         if len(values) == 1:
-            name = (_SUM,) if self._alone_valued else task.names
-            return Judged(name, np.ones(1), values, np.zeros(len(actions)), control, slope)
+            name, weights = ((_SUM,), np.ones(1)) if self._alone_valued else (task.names, task.weights)
+            return Judged(name, weights, values / weights[:, None], np.zeros(len(actions)), control, slope)
         keep, weights = np.flatnonzero(active), task.weights[active]
         return Judged(tuple(task.names[j] for j in keep), weights, values[keep], values[-1], control,
                       weights[:, None] * slope[keep])  # fmt: skip
@@ -268,8 +270,8 @@ class ContinuousLearner(Staged):
         `anew`: where a critic beside values the advisors, the one that the actor follows begins again as their weighted
         sum; its twins are the critic and its slower target, lest they stay the same for ever.
         """
-        self.task = self.source.task = task
         self.weighed = self._weigh(task)
+        self.task = self.source.task = task
         if not anew or self.beside is None:
             return
         mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]
@@ -458,8 +460,8 @@ class ContinuousLearner(Staged):
                 try:
                     return [play_vector(source, seed, games, self._player(source, 0))]
                 finally:  # the training games are gone in any case
-                    self.source.open()
-                    self._tally[:, 0] = 0.0
+                    self._begin_others()
+                    stage.user = self
             parts = []
             for run, own in enumerate(self.seeds):
                 source = PythonSource(self.task, [adapter.env], [(own, 0)], False)
@@ -494,7 +496,7 @@ class ContinuousLearner(Staged):
         self.state, self.beside = networks_of(given, (self.state, self.beside))
         self.exploration.restore(tensors, self.steps)
         if not self._take_up(part_of(tensors, "games"), self._clock):
-            self._tally[:, 0] = 0.0
+            self._begin()
 
 
 def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:

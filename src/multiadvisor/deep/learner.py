@@ -235,7 +235,7 @@ class DeepLearner(Staged):
         return self.replay.clock[:, TURNS]
 
     def _begin(self) -> None:
-        begin = self.replay.begin_again if self._watching else self.replay.open
+        begin = self.replay.begin_again if self.replay.clock[0, FILLED] else self.replay.open
         begin(self.source.current, self._active(self.source.active, self._nothing))
 
     def epsilon_now(self) -> float:
@@ -399,8 +399,8 @@ class DeepLearner(Staged):
         try:
             return play_vector(source, seed, games, self._player(source, np.array(keys, np.uint64), None))
         finally:  # the training games are gone in any case
-            self.source.open()
-            self._begin_again()
+            self._begin_others()
+            self.task.adapter.stage.user = self
 
     def _player(self, source: Any, keys: np.ndarray, adviser: Adviser | None) -> Callable[[], np.ndarray]:
         """Greedy actions where the games of a source stand, turn by turn."""
@@ -412,10 +412,6 @@ class DeepLearner(Staged):
             return actions
 
         return act
-
-    def _begin_again(self) -> None:
-        """The vector environment's games were begun anew."""
-        self.replay.begin_again(self.source.current, self._active(self.source.active, self._nothing))
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def tensors(self) -> dict[str, np.ndarray]:
@@ -443,4 +439,4 @@ class DeepLearner(Staged):
         self.state = networks_of(given, self.state)
         self.exploration.restore(tensors, self.turns)
         if not self._take_up(part_of(tensors, "games"), self.replay.clock[:, TURNS]):
-            self._begin_again()
+            self._begin()

@@ -36,8 +36,7 @@ class Staged(ABC):
     def _open(self) -> None:
         if self._opened:
             return
-        if self._watching:
-            self.source.forget(self._times())
+        self.source.forget(self._times())
         with self._stage() as stage:
             stage.user = self
             self.source.open()
@@ -77,7 +76,12 @@ class Staged(ABC):
         self._open()
         with self._stage():
             self._find_back()
-            self._run(turns)
+            try:
+                self._run(turns)
+            except BaseException:
+                if (self.source.turns != self._times()).any():  # the games have gone on and the memory has not:
+                    self._opened = False  # others are begun, lest a transition lead from one place to another
+                raise
 
     @abstractmethod
     def _run(self, turns: int) -> None:
@@ -95,14 +99,24 @@ class Staged(ABC):
         return adapter.stage if adapter is not None and (self._alone or adapter.vector) else Stage()
 
     def _find_back(self) -> None:
-        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again."""
+        """Where somebody else has played in the only environment, or a turn failed, play the current stretch again.
+
+        In a vector environment other games are begun.
+        """
         if getattr(self.source, "torn", False):
             self.source.find_back()
-        if self._alone:
-            stage = self._stage()
-            if stage.user is not self:
+        stage = self._stage()
+        if stage.user is not self:
+            if self._alone:
                 self.source.find_back()
+            elif self.task.adapter is not None and self.task.adapter.vector:
+                self._begin_others()
             stage.user = self
+
+    def _begin_others(self) -> None:
+        """New games instead of those that were going on, to which there is no way back."""
+        self.source.open()
+        self._begin()
 
 
 class Tracked:

@@ -265,6 +265,15 @@ class WorldSource:
             self.current, self.active = self._look(games.x), self._now_active()
         return Turn(arrived, paid, ended, terminated, over, np.zeros(count, bool), active)
 
+    @property
+    def turns(self) -> np.ndarray:
+        """[N] how many each game has seen."""
+        return self.games.turn[:, 0]
+
+    def forget(self, turns: np.ndarray) -> None:
+        """The games are given up, after `turns` [N]: new ones can be begun."""
+        self.games.turn[:, 0], self.games.turn[:, 1] = turns, 0
+
     def tensors(self) -> dict[str, np.ndarray]:
         """Where the games stand."""
         return {"x": self.games.x, "game_turn": self.games.turn}
@@ -442,6 +451,7 @@ class VectorSource:
                 "of the transition needs an environment of single games"
             )
         self.opened = 0
+        self.turns, self.over = np.zeros(env.num_envs, np.int64), np.zeros(env.num_envs, bool)
 
     def _each(self, observations: Any) -> list[Any]:
         """The observations of the single games, also where they are dictionaries or tuples of arrays."""
@@ -464,8 +474,9 @@ class VectorSource:
     def step(self, actions: np.ndarray) -> Turn:
         """A turn of every game; where one had ended, a new one is dealt."""
         count, n = self.env.num_envs, self.task.n
-        seen, rewards, terminated, truncated, infos = five(self.env.step(self.reader.played(actions)))
         dealt = self.over if self.waits else np.zeros(count, bool)
+        self.turns += ~dealt  # first: where the step fails, nobody knows where the games are
+        seen, rewards, terminated, truncated, infos = five(self.env.step(self.reader.played(actions)))
         over = np.asarray(terminated | truncated)
         self.reader.check_reward(rewards[0])
         paid = self._paid(np.asarray(rewards, float).reshape(count, -1), infos, over, dealt)
@@ -498,6 +509,10 @@ class VectorSource:
         """Who has a say in one state, [n]."""
         return self.reader.active_in(state)
 
+    def forget(self, turns: np.ndarray) -> None:
+        """The games are given up, after `turns` [N]: new ones can be begun."""
+        self.turns[...] = turns
+
     def tensors(self) -> dict[str, np.ndarray]:
         """How often the games were begun."""
         return {"opened": np.array([self.opened], np.int64)}
@@ -505,6 +520,7 @@ class VectorSource:
     def restore(self, tensors: Arrays, turns: np.ndarray) -> bool:
         """Begin new games, and say so."""
         self.opened = int(whole(tensors, "opened", (1,))[0])
+        self.forget(turns)
         self.open()
         return False
 

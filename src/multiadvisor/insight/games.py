@@ -115,11 +115,12 @@ def state_label(task: Task, state: Any) -> str:
 
 
 def _flat(state: Any) -> np.ndarray:
-    """The numbers of an observation in one row, those of its parts one behind the other."""
+    """The numbers of an observation in one row, those of its parts one behind the other; texts stay what they are."""
     if isinstance(state, dict | tuple):
         parts = list(state.values()) if isinstance(state, dict) else list(state)
         return np.concatenate([_flat(part) for part in parts]) if parts else np.zeros(0)
-    return np.ravel(np.asarray(state))
+    row = np.ravel(np.asarray(state))
+    return row.astype(object) if row.dtype.kind == "U" else row
 
 
 def play(agent: MultiAdvisor, games: int = 20, seed: int = 0) -> Games:
@@ -294,13 +295,17 @@ def _cells(task: Task, states: list[Any]) -> np.ndarray:
     """Real-valued observations as numbers of cells [T + G, 1]."""
     assert task.adapter is not None
     space = getattr(task.adapter.env, "single_observation_space", task.adapter.env.observation_space)
-    flat = np.array([_flat(state) for state in states], float)  # [T + G, d]
+    flat = np.array([_flat(state) for state in states])  # [T + G, d]
+    texts = np.array([isinstance(part, str) for part in flat[0]])
+    words = [np.unique(column.astype(str), return_inverse=True)[1] for column in flat[:, texts].T]
+    flat = np.where(texts, 0.0, flat).astype(float)
     whole = np.shape(states[0]) if hasattr(space, "low") else flat.shape[1:]
     low, high = (np.ravel(np.broadcast_to(getattr(space, name, 0.0), whole)) for name in ("low", "high"))
     bounded = np.isfinite(low) & np.isfinite(high) & (np.abs(low) < 1e6) & (np.abs(high) < 1e6) & (high > low)
     low = np.where(bounded, low, flat.min(axis=0))
     width = np.where(bounded, high - low, np.maximum(flat.max(axis=0) - flat.min(axis=0), 1e-9))
-    return alike((flat - low) / width).reshape(-1, 1)
+    cells = alike((flat - low) / width)
+    return np.unique(np.column_stack([cells, *words]), axis=0, return_inverse=True)[1].reshape(-1, 1)
 
 
 def alike(shares: np.ndarray) -> np.ndarray:

@@ -183,6 +183,8 @@ class AdapterLearner(Tables):
                     action = following
         except BaseException:
             self._stage.user = None  # nobody knows where the environment is
+            if not self.clock[kernel.GAME_TURN]:  # the game was only begun: it is begun once more
+                self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
             raise
         self._refuse_infinite()
 
@@ -320,4 +322,5 @@ class AdapterLearner(Tables):
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
         own.clock[:], own.tally[:] = clock, tally
         self.table, self.stretch.seeded_at, self.stretch.trail = np.array(table), int(seeded_at[0]), trail.tolist()
+        self._refuse_infinite()
         self.exploration.restore(tensors, self.turns)

@@ -224,6 +224,8 @@ class BankLearner:
                     self._turn()
             except BaseException:
                 stage.user = None  # nobody knows where the environment is
+                if not self.clock[GAME_TURN]:  # the game was only begun: it is begun once more
+                    self.clock[FRESH] = 1
                 raise
 
     def _reset(self, seed: int | None) -> None:
@@ -250,8 +252,8 @@ class BankLearner:
         action, greedy = self._choose(before, self._word(self.key, turn), self.settings.exploring(turn), True)
         terminated, truncated = self._step(action)
         reward = finite_reward(self._reader.signals[0])
-        self.stretch.trail.append(action)
         self._learn(before, action, greedy, reward, self._observation, terminated)
+        self.stretch.trail.append(action)  # only now: a turn that failed on the way is no part of the run
         clock[TURN] += 1
         clock[GAME_TURN] += 1
         self.tally[0] += reward
@@ -270,9 +272,9 @@ class BankLearner:
         """What the last action of a game among several brought."""
         before, action = seat.observation, seat.sent
         after, reward, terminated, truncated = seat.remote.receive()
+        self._learn(before, action, seat.greedy, reward, after, terminated)
         seat.observation, seat.sent = after, NOTHING
         seat.stretch.trail.append(action)
-        self._learn(before, action, seat.greedy, reward, after, terminated)
         self.clock[TURN] += 1
         seat.score += reward
         if terminated or truncated:
@@ -281,8 +283,11 @@ class BankLearner:
 
     def _learn(self, before: Any, action: int, greedy: int, reward: float, after: Any, terminated: bool) -> None:
         goals = self.goals
-        paid = goals.earned(before, after, reward, self.task.n)
+        paid = goals.earned(before, after, reward, self.task.n)  # all that may fail comes first
         number, room, state = self._enter(before)
+        elsewhere, local = -1, 0
+        if not terminated and not goals.cut(before, after):
+            elsewhere, local = goals.at(after)
         self._touched.add(number)
         room.turns += 1
         room.paid |= paid > 0
@@ -290,9 +295,6 @@ class BankLearner:
         for (planning, _), table in zip(self.kinds, room.tables, strict=True):
             if KINDS[planning] == GREEDY:
                 table.policy[state] = room.chosen[state] / room.chosen[state].sum()
-        if terminated or goals.cut(before, after):
-            return
-        elsewhere, local = goals.at(after)
         if elsewhere != number:
             return
         following = room.state(local)

@@ -75,13 +75,15 @@ class Tables(ABC):
         """The active advisors [m] and their rows [m] in a state."""
 
     def _refuse_infinite(self, rows: np.ndarray | None = None) -> None:
-        """Of all values, or of those in these rows [m]."""
-        wrong = ~np.isfinite(self.table if rows is None else self.table[rows])
+        """Of all values, or of those in these rows [m]; neither may their weighted sum be too large for a number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = max(1.0, float(np.abs(self.weights).sum()))
+            wrong = ~np.isfinite((self.table if rows is None else self.table[rows]) * reach)
         if wrong.any():
             row = np.argwhere(wrong)[0, 0] if rows is None else rows[np.argwhere(wrong)[0, 0]]
             raise BadInput(
-                f"a value of task {self.task.name!r} is no longer finite (table row {row}): look "
-                "for a reward that is not, or is very large, or choose a gamma below 1"
+                f"a value of task {self.task.name!r} is no longer finite (table row {row}), or not so times the "
+                "weights: look for a reward that is not, or is very large, or choose a gamma below 1"
             )
 
     @abstractmethod
@@ -322,6 +324,7 @@ class CompiledLearner(Tables):
         check_clock(tensors["clock"], self._limit, self.table.shape[1])
         for name, mine in own.items():
             mine[...] = tensors[name]
+        self._refuse_infinite()
         self.exploration.restore(tensors, self.turns)
         if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
             self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0

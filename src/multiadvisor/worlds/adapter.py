@@ -46,7 +46,7 @@ class Bins:
         if not len(self.low) == len(self.high) == len(self.counts) > 0:
             raise BadInput("low, high and counts of Bins must have one entry for each component")
         for k, (a, b, count) in enumerate(zip(self.low, self.high, self.counts, strict=True)):
-            if not (math.isfinite(a) and math.isfinite(b) and a < b and count >= 1):
+            if not (math.isfinite(b - a) and a < b and count >= 1):
                 raise BadInput(f"component {k} of Bins goes from {a} to {b} in {count} bins: give a finite range")
         self._scale = [count / (b - a) for a, b, count in zip(self.low, self.high, self.counts, strict=True)]
         self.states = math.prod(self.counts)
@@ -89,6 +89,8 @@ class Bins:
             for value, low, scale, count in zip(observation, self.low, self._scale, self.counts, strict=True):
                 state = state * count + min(max(int((value - low) * scale), 0), count - 1)
         except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(observation, int | float) or getattr(observation, "shape", None) == ():
+                return self((observation,))
             raise BadInput(
                 f"the observation {short(repr(observation))} does not fit into bins of {len(self.counts)} components: "
                 f"{error}"
@@ -369,7 +371,8 @@ class Adapter:
         """
         action = action + self.first_action if self._counted else self.played(action)
         if result is None:
-            result = self.env.step(action)
+            given = action if self._plain or self._counted else action.copy()  # the environment may change it in place
+            result = self.env.step(given)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
             result = five(result)
         observation, reward, terminated, truncated, info = result

@@ -24,7 +24,9 @@ class BoxActions:
         low, high = space.low.astype(np.float64), space.high.astype(np.float64)
         if not np.issubdtype(space.dtype, np.floating) or space.low.size < 1:
             raise BadInput(f"the actions are {space}, which are no real numbers: wrap the environment")
-        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        with np.errstate(over="ignore"):
+            width = high - low
+        if not np.isfinite(width).all():
             raise BadInput(
                 f"the actions are {short(str(space), 120)}, which has no bounds: wrap the environment so that it has, "
                 "for example in gymnasium.wrappers.TransformAction"
@@ -50,7 +52,7 @@ class BoxActions:
     def to_environment(self, action: np.ndarray) -> np.ndarray:
         """The environment's actions [..., *shape] of the learner's [..., size]."""
         given = np.clip(self._middle + self._half * action, self._low, self._high)
-        return given.astype(self.dtype).reshape(*given.shape[:-1], *self.shape)
+        return given.astype(self.dtype).reshape(given.shape[:-1] + self.shape)
 
     def from_environment(self, action: Any, name: str) -> np.ndarray:
         """The learner's action [size] of one of the environment's, or an error."""

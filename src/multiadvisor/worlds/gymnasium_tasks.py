@@ -341,13 +341,20 @@ def _given_foci(env: Any, given: Any, rest: bool) -> list[Focus] | None:
     parts = [part if isinstance(part, Focus | str) else _focus_from(part, space) for part in parts]
     info = first_info(env) if any(isinstance(part, str) or key_of(part.reward) for part in parts) else {}
     foci: list[Focus] = []
+    taken: dict[Any, Focus | str] = {}  # terms, and the first pattern or focus that takes each
     for part in parts:
-        if isinstance(part, str):
-            foci += found_foci(part.strip(), info)
-            continue
-        if key := key_of(part.reward):
-            term(part, key, info)
-        foci.append(part)
+        found = found_foci(part.strip(), info) if isinstance(part, str) else [part]
+        for focus in found:
+            if key := key_of(focus.reward):
+                term(focus, key, info)
+                first = taken.setdefault(focus.reward, part)
+                if first is not part and (isinstance(first, str) or isinstance(part, str)):
+                    both = [one.strip() if isinstance(one, str) else f"focus {one.name!r}" for one in (first, part)]
+                    raise BadInput(
+                        f"the term {focus.reward} would be paid twice, by {both[0]} and by {both[1]}: let one of them "
+                        "take it"
+                    )
+        foci += found
     return [*foci, Focus("rest", reward=REST)] if rest else foci
 
 

@@ -6,6 +6,7 @@ a list or array: `info:rewards.collision`, `info:vector_reward.0`. `REST` is wha
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import REST, Focus, Transition
+from multiadvisor.worlds.stage import stage_of
 from multiadvisor.worlds.stepping import begin_game, five
 
 PREFIX = "info:"
@@ -39,17 +41,21 @@ def check_named(focus: Focus) -> None:
 
 def _found(info: Any, key: str) -> Any:
     """The entry of a step's info; LookupError or ValueError where there is none."""
-    if isinstance(info, Mapping) and key in info:
-        return info[key]
-    value = info
-    for part in key.split("."):
-        if isinstance(value, Mapping):
-            value = value[part]
-        elif isinstance(value, list | tuple | np.ndarray):
-            value = value[int(part)]
-        else:
-            raise LookupError(part)
-    return value
+    if isinstance(info, Mapping):
+        if key in info:
+            return info[key]
+        first = key.partition(".")[0]
+        for name in (first, *info) if first in info else info:  # names may be numbers, or have dots in them
+            if str(name) == key:
+                return info[name]
+            if key.startswith(f"{name}."):
+                with contextlib.suppress(LookupError, ValueError):
+                    return _found(info[name], key[len(str(name)) + 1 :])
+        raise LookupError(key)
+    if not isinstance(info, list | tuple | np.ndarray):
+        raise LookupError(key)
+    part, dot, rest = key.partition(".")
+    return _found(info[int(part)], rest) if dot else info[int(part)]
 
 
 def term(focus: Focus, key: str, info: Any) -> float:
@@ -107,7 +113,8 @@ class Terms:
             )
         self._rest = int(source[rest[0]]) if rest else -1
         self._others = np.delete(source, rest)
-        self._tops = frozenset(top for _, key, _ in self._named for top in (key, key.partition(".")[0]))
+        ways = [key.split(".") for _, key, _ in self._named]
+        self._tops = frozenset(".".join(way[: k + 1]) for way in ways for k in range(len(way)))
         self.any = bool(self._named or rest)
 
     def fill(self, signals: np.ndarray, info: Any) -> None:
@@ -123,7 +130,8 @@ class Terms:
 
     def of_game(self, infos: dict[str, Any], game: int) -> dict[str, Any]:
         """What is looked at, of one game, in the info of a vector environment."""
-        return game_info({key: value for key, value in infos.items() if key.removeprefix("_") in self._tops}, game)
+        looked = {key: part for key, part in infos.items() if self._tops & {str(key), str(key).removeprefix("_")}}
+        return game_info(looked, game)
 
 
 def game_info(infos: Mapping[str, Any], game: int) -> dict[str, Any]:
@@ -135,9 +143,10 @@ def game_info(infos: Mapping[str, Any], game: int) -> dict[str, Any]:
     {}
     """
     own: dict[str, Any] = {}
+    names = {str(key) for key in infos}  # a mask is named after its entry, which may be a number
     for key, value in infos.items():
         mask = infos.get(f"_{key}")
-        is_mask = key.startswith("_") and key[1:] in infos
+        is_mask = isinstance(key, str) and key.startswith("_") and key[1:] in names
         if is_mask or (mask is not None and not mask[game]):
             continue
         if isinstance(value, Mapping):
@@ -153,10 +162,12 @@ def first_info(env: Any) -> dict[str, Any]:
 
     Whoever plays afterwards begins a game of his own.
     """
-    begin_game(env, 0)
     actions = copy.deepcopy(env.action_space)  # whoever draws from the environment's own space goes on undisturbed
     actions.seed(0)
-    info = five(env.step(actions.sample()))[4]
+    with stage_of(env) as stage:
+        stage.user = None  # whoever plays in it already has to find its way back
+        begin_game(env, 0)
+        info = five(env.step(actions.sample()))[4]
     return game_info(info, 0) if hasattr(env, "single_action_space") else info
 
 

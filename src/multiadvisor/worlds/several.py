@@ -44,7 +44,7 @@ class SeveralActions:
     def to_environment(self, numbers: Any) -> np.ndarray:
         """The environment's actions [..., *shape] of combinations [...]."""
         rows = self._rows(numbers)
-        return rows.astype(self.space.dtype).reshape(*rows.shape[:-1], *self.space.shape)
+        return rows.astype(self.space.dtype).reshape(rows.shape[:-1] + self.space.shape)
 
     def number(self, action: Any) -> int:
         """The number of one of the environment's actions, or -1."""

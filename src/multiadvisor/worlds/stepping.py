@@ -69,14 +69,16 @@ def _form(result: Any) -> str:
     return f"a value of type {type(result).__name__}"
 
 
-def copied(observation: Any) -> Any:
-    """An observation that the environment cannot change any more; itself, where it cannot be copied."""
-    if type(observation) is np.ndarray and not observation.dtype.hasobject:
-        return observation.copy()
+def copied(given: Any) -> Any:
+    """A part of a step that the environment cannot change any more; itself, where it cannot be copied."""
+    if type(given) is np.ndarray and not given.dtype.hasobject:
+        return given.copy()
     try:
-        return copy.deepcopy(observation)
+        return copy.deepcopy(given)
     except Exception:  # whatever a class of others may raise
-        return observation
+        if isinstance(given, dict):  # one entry that cannot be copied is no reason to keep the others as they are
+            return {name: copied(part) for name, part in given.items()}
+        return given
 
 
 # ---- rewards ---------------------------------------------------------------------------------------------------------
@@ -109,9 +111,9 @@ def one_game(env: Any, seed: int | None, act: Callable[[Any], Any]) -> Iterator[
     seen = copied(begin_game(env, seed))
     for _ in range(LONGEST_GAME):
         action = act(seen)
-        after, reward, terminated, truncated, info = five(env.step(action))
-        after = copied(after)
-        yield Transition(seen, action, reward, after, bool(terminated), bool(truncated), info)
+        done = copied(action)  # whoever plays may keep the step, and the environment may change all of it in place
+        after, reward, terminated, truncated, info = map(copied, five(env.step(action)))
+        yield Transition(seen, done, reward, after, bool(terminated), bool(truncated), info)
         if terminated or truncated:
             return
         seen = after
