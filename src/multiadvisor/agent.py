@@ -15,6 +15,7 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
+from multiadvisor.identity import difference, same
 from multiadvisor.interrupt import deferred_interrupt
 from multiadvisor.learner import Learner, Played
 from multiadvisor.progress import LearningBar
@@ -475,11 +476,11 @@ def load_with_record(
     try:
         saved, settings, record = header["task"], header["settings"], header["record"]
         known = settings_of(folder, settings)
-        texts = [saved[name] for name in ("name", "maker", "by_hand", "fingerprint", "without_weights")]
-        options = saved["options"]
+        texts = [saved[name] for name in ("name", "maker", "by_hand")]
+        options, identity = saved["options"], saved["identity"]
     except (KeyError, TypeError) as error:
         raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(str(error), 200)}") from None
-    if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(d, dict) for d in (options, identity)):
         raise BadInput(f"the checkpoint {str(folder)!r} names no task: restore it from a copy")
     if not isinstance(task, Task):
         task = _made_again(folder, saved, task)
@@ -539,13 +540,14 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
 
 def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Settings, reweight: bool | None) -> None:
     """Refuse another task than the one in the checkpoint; other weights only where values depend on them."""
-    if task.fingerprint() == saved["fingerprint"]:
+    was, now = saved["identity"], task.identity
+    if same(was, now):
         return
-    if task.fingerprint(weights=False) != saved["without_weights"] or reweight is False:
+    if reweight is False or not same({**was, "weights": None}, {**now, "weights": None}):
+        told = difference(saved["options"], task.options) or difference(was, now)
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {saved['name']!r} with other advisors, weights or "
-            f"options than the given {task.name!r}{_difference(saved['options'], task.options)}: load it with the task "
-            "it was made for"
+            f"the checkpoint {str(folder)!r} was made for task {short(saved['name'])!r} with other advisors, weights "
+            f"or options than the given {short(task.name)!r} ({told}): load it with the task it was made for"
         )
     if not reweight and (why := depends_on_weights(task, settings)):
         raise BadInput(
@@ -561,12 +563,3 @@ def depends_on_weights(task: Task, settings: Settings) -> str:
         return "weights are in the values it learned"
     asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
     return f"{settings.planning} values depend on the weights" if asks else ""
-
-
-def _difference(saved: dict[str, Any], given: dict[str, Any]) -> str:
-    """The first option in which two tasks differ, in words."""
-    for name in sorted({*saved, *given}):
-        if saved.get(name) != given.get(name):
-            shown = [short(repr(part[name]), 40) if name in part else "not given" for part in (saved, given)]
-            return f" ({name} was {shown[0]}, and is {shown[1]})"
-    return ""

@@ -7,8 +7,6 @@ its own part ends. This module only describes; `worlds` has the problems and `ta
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -22,6 +20,7 @@ from multiadvisor.aggregations import aggregation_named
 from multiadvisor.aims import Goals
 from multiadvisor.errors import BadInput, short
 from multiadvisor.grid import Grid
+from multiadvisor.identity import identity
 from multiadvisor.plannings import planning_named
 from multiadvisor.restored import require
 
@@ -412,55 +411,16 @@ class Task:
             rows += states * width
         return Layout(offset, stride, rows)
 
-    def fingerprint(self, weights: bool = True) -> str:
-        """A digest of what a checkpoint must agree with: all that can be known of the task, or that but its weights.
-
-        What functions do inside cannot be known.
-        """
-        parts = [
-            [f.name, f.states, f.table, repr(float(f.weight)) if weights else None,
-             None if f.gamma is None else repr(float(f.gamma)), None if f.alpha is None else repr(float(f.alpha)),
-             f.planning, f.state if isinstance(f.state, str) else None]
-            for f in self.foci
-        ]  # fmt: skip
-        # what an environment's actions are called is for people, and changes nothing of what was learned
-        first = self.first_action
-        actions = self.actions if self.world is not None else [f"action {first + a}" for a in range(len(self.actions))]
-        whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
-        if any(f.mapping is not None for f in self.foci):
-            whole.append([[f.mapping, repr(float(f.mapped_alpha))] for f in self.foci])
-        if any(f.aggregation is not None for f in self.foci):
-            whole.append([f.aggregation for f in self.foci])
-        if self.correction is not None:
-            whole.append([self.correction.states, repr(self.correction.alpha)])
-        if self.arbitrator is not None:
-            whole.append(["arbitrator", self.arbitrator.states, repr(self.arbitrator.alpha)])
-        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
-
     @cached_property
-    def _world_digest(self) -> str:
-        """Of the constants of a compiled world: two mazes, or two tables of rewards, are two tasks."""
-        digest = hashlib.sha256()
-
-        def take(part: Any) -> None:
-            if isinstance(part, tuple):
-                digest.update(f"tuple of {len(part)} ".encode())
-                for inner in part:
-                    take(inner)
-                return
-            array = np.ascontiguousarray(part)
-            digest.update(f"{array.dtype} {array.shape} ".encode())
-            if not array.dtype.hasobject:  # of other objects nothing is known but that they are there
-                digest.update(array.tobytes())
-
-        take(None if self.world is None else self.world.constants)
-        return digest.hexdigest()
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must agree with: all that can be known of the task, as plain data."""
+        return identity(self)
 
     def as_data(self) -> dict[str, Any]:
         """What a checkpoint or a trace keeps of its task, so that it can be made again, or another one refused."""
         return {
             "name": self.name, "maker": self.maker, "by_hand": self.by_hand, "options": self.options,
-            "fingerprint": self.fingerprint(), "without_weights": self.fingerprint(weights=False),
+            "identity": self.identity,
         }  # fmt: skip
 
     @classmethod

@@ -135,8 +135,8 @@ def forge_header(header: dict, generator: random.Random) -> None:
         header["settings"]["deep"][name] = generator.choice(GREEDY[name])
     elif what == "options":
         header["task"]["options"].update(generator.choice(OPTIONS))
-        with contextlib.suppress(Exception):  # as far as anybody gets who makes the fingerprint right as well
-            header["task"]["fingerprint"] = _fingerprint(header["task"])
+        with contextlib.suppress(Exception):  # as far as anybody gets who makes the identity right as well
+            header["task"]["identity"] = _identity(header["task"])
     elif what in ("settings", "task", "record"):
         header[what] = forge_data(header[what], generator)
     else:
@@ -144,10 +144,10 @@ def forge_header(header: dict, generator: random.Random) -> None:
         header[key] = forge_data(header[key], generator)
 
 
-def _fingerprint(task: dict) -> str:
+def _identity(task: dict) -> dict:
     from multiadvisor.worlds.builtin import make
 
-    return make(task["name"], **task["options"]).fingerprint()
+    return make(task["name"], **task["options"]).identity
 
 
 def forge_counted(content: bytes, generator: random.Random) -> bytes:

@@ -404,7 +404,7 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
     limits = ((trace.choice, len(header["actions"])), (trace.reward_turn, total), (trace.reward_advisor, n))
     if any(array.size and (array.min() < 0 or array.max() >= limit) for array, limit in limits):
         raise ValueError("range")
-    if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):
+    if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "identity"} - set(header["task"]):
         raise ValueError("order")
     if {"draws", "seed", "version", "trained"} - set(header) or "seed" not in header["settings"]:
         raise ValueError("header")

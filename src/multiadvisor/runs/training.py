@@ -18,6 +18,7 @@ import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
 from multiadvisor.errors import BadInput, Diverged, short, unknown
+from multiadvisor.identity import same
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.runs.noticing import allowance, is_look, look
@@ -238,7 +239,7 @@ def begin(
         return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
-    changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
+    changed = reweight and not same(read_header(out).get("task", {}).get("identity"), task.identity)
     agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
     if changed:
         agent.begin_reweighted()

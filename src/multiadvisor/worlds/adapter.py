@@ -78,9 +78,12 @@ class Bins:
                 raise BadInput(f"number {k} of the observation has no range of its own: give LOW:HIGH:COUNT in bins")
         return cls(*zip(*ranges, strict=True))
 
-    def __str__(self) -> str:
+    def as_bins(self) -> str:
+        """What `parse` makes it again from."""
         parts = zip(self.low, self.high, self.counts, strict=True)
         return ",".join(f"{float(low)!r}:{float(high)!r}:{int(count)}" for low, high, count in parts)
+
+    __str__ = as_bins
 
     def __call__(self, observation: Any) -> int:
         """The number of the bin."""
