@@ -375,9 +375,9 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
-def _settings(task: Task, settings: Settings | None, changes: dict[str, Any]) -> Settings:
+def _settings(task: Task | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
-    if settings is None:
+    if settings is None and task is not None:
         changes = {**{name: value for name, value in task.usual.items() if name in known}, **changes}
     for name in changes:
         if name not in known:
@@ -473,38 +473,52 @@ def load_with_record(
     """`load`, with the record that was saved beside the agent."""
     folder = Path(path)
     header, tensors = read_checkpoint(folder)
-    try:
-        saved, settings, record = header["task"], header["settings"], header["record"]
-        known = settings_of(folder, settings)
-        texts = [saved[name] for name in ("name", "maker", "by_hand")]
-        options, identity = saved["options"], saved["identity"]
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(str(error), 200)}") from None
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(d, dict) for d in (options, identity)):
-        raise BadInput(f"the checkpoint {str(folder)!r} names no task: restore it from a copy")
+    for part, names in ((header, _FIELDS), (header.get("task"), _TASK_FIELDS)):
+        if not isinstance(part, dict) or {*part} != {*names}:
+            odd = sorted({*part} ^ {*names})[0] if isinstance(part, dict) else "task"
+            raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(odd)!r}")
+    saved, record, turns = header["task"], header["record"], header["turns"]
+    known = settings_of(folder, header["settings"])
+    for name, kind in (*_TASK_FIELDS.items(), ("record", dict)):
+        if not isinstance(record if name == "record" else saved[name], kind):
+            raise BadInput(f"the checkpoint {str(folder)!r} holds no valid {name}: restore it from a copy")
     if not isinstance(task, Task):
         task = _made_again(folder, saved, task)
-    if not isinstance(record, dict):
-        raise BadInput(f"the record in the checkpoint {str(folder)!r} is not valid: restore it from a copy")
     _check_same(folder, saved, task, known, reweight)
     agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
     agent._learner.restore(tensors)
-    if header.get("turns") != agent.turns:
+    if unasked := sorted({*tensors} ^ {*agent._learner.tensors()}):
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} holds {short(unasked[0])!r}, which is nothing of such an agent's"
+        )
+    if type(turns) is not int or turns != agent.turns:
         raise BadInput(
             f"the checkpoint {str(folder)!r} does not say how many turns it has learned: restore it from a copy"
         )
     return agent, record
 
 
-def settings_of(folder: Path, settings: dict[str, Any]) -> Settings:
-    """The settings in a checkpoint; what is not registered here is named, with the way out."""
+_FIELDS = ("format", "kind", "version", "task", "settings", "turns", "record", "values")
+_TASK_FIELDS = {"name": str, "maker": str, "by_hand": str, "options": dict, "identity": dict}
+
+
+def settings_of(folder: Path, settings: Any) -> Settings:
+    """The settings in a checkpoint, in full; what is not registered here is named, with the way out."""
+    if not isinstance(settings, dict):
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are no table: restore it from a copy")
     try:
-        lacking = unregistered(settings) if isinstance(settings, dict) else None
+        lacking = unregistered(settings)
         if lacking is None:
-            return Settings(**settings)
+            found = _settings(None, None, settings)
     except BadInput as error:
         raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not those of an agent: {error}") from None
-    raise BadInput(f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}")
+    if lacking is not None:
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}"
+        )
+    if told := difference(settings, dataclasses.asdict(found)):
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not as an agent has them: {told}")
+    return found
 
 
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
@@ -514,11 +528,12 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
 
     name, maker = saved["name"], saved["maker"]
     if named is not None and named not in (name, maker):
-        raise BadInput(f"the checkpoint {str(folder)!r} is of task {maker or name!r} and not of {named!r}")
+        raise BadInput(f"the checkpoint {str(folder)!r} is of task {short(maker or name)!r} and not of {named!r}")
     if not maker:
         reason = short(saved["by_hand"], 200)
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {name!r}, which cannot be recreated from data, as "
+            f"the checkpoint {str(folder)!r} was made for task {short(name)!r}, which cannot be recreated from data, "
+            "as "
             f"{reason}: give task="
         )
     options = dict(saved["options"])
@@ -534,7 +549,10 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     except BadInput as error:
         raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be recreated: {error}") from None
     except TypeError as error:
-        raise BadInput(f"the task {maker!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None
+        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made: {short(str(error), 200)}") from None
+    if not same(saved["options"], task.options) or saved["by_hand"]:
+        told = difference(saved["options"], task.options) or "it says that it cannot be made from them"
+        raise BadInput(f"the options in the checkpoint {str(folder)!r} are not as its task has them: {told}")
     return dataclasses.replace(task, name=name)
 
 

@@ -23,7 +23,7 @@ class BoxActions:
     def __init__(self, space: Any) -> None:
         low, high = space.low.astype(np.float64), space.high.astype(np.float64)
         if not np.issubdtype(space.dtype, np.floating) or space.low.size < 1:
-            raise BadInput(f"the actions are {space}, which are no real numbers: wrap the environment")
+            raise BadInput(f"the actions are {short(str(space), 120)}, which are no real numbers: wrap the environment")
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise BadInput(
                 f"the actions are {short(str(space), 120)}, which has no bounds: wrap the environment so that it has, "

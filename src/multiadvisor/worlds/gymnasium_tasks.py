@@ -42,7 +42,7 @@ _WITHOUT_EFFECT = ("render_mode",)
 def plain_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
     """Options from a file, or an error that names the one that is no plain data."""
     try:
-        return {name: plain(value, f"option {name} of {task!r}") for name, value in given.items()}
+        return {name: plain(value, f"option {short(name)} of {short(task)!r}") for name, value in given.items()}
     except NotPlain as reason:
         raise BadInput(f"{reason}: give numbers, strings or booleans") from None
 
@@ -169,7 +169,7 @@ def _focus_from(data: Any, space: Any) -> Focus:
         raise BadInput(f"a focus is {short(repr(data))}: give a table with its name")
     for name in data:
         if name not in names:
-            raise unknown(f"field of the focus {data['name']!r}", name, names)
+            raise unknown(f"field of the focus {short(data['name'])!r}", name, names)
     kinds: dict[str, tuple[type, ...]] = {
         "reward": (int, str), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
         "planning": (str,), "table": (str,),
@@ -177,15 +177,17 @@ def _focus_from(data: Any, space: Any) -> Focus:
     }  # fmt: skip
     for name, value in data.items():
         if isinstance(value, bool) or not isinstance(value, kinds.get(name, ())):
-            raise BadInput(f"the {name} of focus {data['name']!r} is {short(repr(value))}: that cannot be")
+            raise BadInput(f"the {name} of focus {short(data['name'])!r} is {short(repr(value))}: that cannot be")
     state = data.get("state")
     if isinstance(state, dict):
         if list(state) != ["bins"] or not isinstance(state["bins"], str):
-            raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: that cannot be")
+            raise BadInput(f"the state of focus {short(data['name'])!r} is {short(repr(state))}: that cannot be")
         state = Bins.parse(state["bins"], space)
     if isinstance(state, list) and not all(type(k) is int for k in state):
-        raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: give integers")
-    return Focus(**{**data, "state": tuple(state) if isinstance(state, list) else state})
+        raise BadInput(f"the state of focus {short(data['name'])!r} is {short(repr(state))}: give integers")
+    focus = Focus(**{**data, "state": tuple(state) if isinstance(state, list) else state})
+    check_foci([focus])
+    return focus
 
 
 def _task_options(
@@ -215,8 +217,8 @@ def _not_made(identifier: str, error: Exception) -> BadInput:
     """Why there is no such environment; where MO-Gymnasium is missing it may be one of those."""
     import gymnasium
 
-    why = f"no environment {identifier!r} can be made"
-    said = str(error).splitlines()[0]
+    why = f"no environment {short(identifier)!r} can be made"
+    said = short(str(error).partition("\n")[0], 200)
     absent = missing("mo")
     if "mo_gymnasium" in absent and isinstance(error, gymnasium.error.UnregisteredEnv):
         said = "" if identifier.startswith("mo-") else f"{said.rstrip('.')}; and "
@@ -258,10 +260,11 @@ def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
     except gymnasium.error.Error as error:
         raise _not_made(identifier, error) from None
     except TypeError as error:
-        raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
+        words = short(str(error), 200)
+        raise BadInput(f"environment {short(identifier)!r} does not take these options: {words}") from None
     except Exception as error:  # whatever its own code, or a package it misses, may raise
         words = f"{type(error).__name__}: {short(str(error), 200)}"
-        raise BadInput(f"environment {identifier!r} cannot be made: {words}") from None
+        raise BadInput(f"environment {short(identifier)!r} cannot be made: {words}") from None
     for wrapper in wrappers:
         env = _wrapped(env, wrapper)
     return env, note
@@ -343,7 +346,8 @@ def task_from_gymnasium(
         if bins is not None:
             discretise = _bins(bins, env)
     elif options:
-        raise BadInput(f"option {next(iter(options))!r} is for an environment given by its name: make this one with it")
+        option = short(next(iter(options)))
+        raise BadInput(f"option {option!r} is for an environment given by its name: make this one with it")
     told = _given_foci(env, given, rest)
     if told is None:
         names = component_names(env)
