@@ -15,7 +15,7 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
-from multiadvisor.identity import difference, same
+from multiadvisor.identity import difference, only_in_weights, other_task, same
 from multiadvisor.interrupt import deferred_interrupt
 from multiadvisor.learner import Learner, Played
 from multiadvisor.progress import LearningBar
@@ -483,7 +483,7 @@ def load_with_record(
         if not isinstance(record if name == "record" else saved[name], kind):
             raise BadInput(f"the checkpoint {str(folder)!r} holds no valid {name}: restore it from a copy")
     if not isinstance(task, Task):
-        task = _made_again(folder, saved, task)
+        task, reweight = _made_again(folder, saved, task), False  # its weights come from the same file
     _check_same(folder, saved, task, known, reweight)
     agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
     agent._learner.restore(tensors)
@@ -558,16 +558,14 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
 
 def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Settings, reweight: bool | None) -> None:
     """Refuse another task than the one in the checkpoint; other weights only where values depend on them."""
-    was, now = saved["identity"], task.identity
-    if same(was, now):
-        return
-    if reweight is False or not same({**was, "weights": None}, {**now, "weights": None}):
-        told = difference(saved["options"], task.options) or difference(was, now)
+    reweighted = reweight is not False and only_in_weights(saved["identity"], task.identity)
+    told = other_task(saved, task, reweighted)
+    if told:
         raise BadInput(
             f"the checkpoint {str(folder)!r} was made for task {short(saved['name'])!r} with other advisors, weights "
             f"or options than the given {short(task.name)!r} ({told}): load it with the task it was made for"
         )
-    if not reweight and (why := depends_on_weights(task, settings)):
+    if reweighted and not reweight and (why := depends_on_weights(task, settings)):
         raise BadInput(
             f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
             "reweight=True to use it anyway, or train again"

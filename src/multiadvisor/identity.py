@@ -200,3 +200,26 @@ _ABSENT = object()
 def _told(where: str, saved: Any, given: Any) -> str:
     shown = ["not given" if value is _ABSENT else short(repr(value), 40) for value in (saved, given)]
     return f"{short(where, 120)} was {shown[0]}, and is {shown[1]}"
+
+
+def only_in_weights(was: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether two identities differ, and in their weights alone."""
+    given = was.get("weights")
+    if not isinstance(given, dict) or not all(type(weight) is float for weight in given.values()):
+        return False
+    names = [sorted(weights) for weights in (given, now["weights"])]
+    return not same(was, now) and same({**was, "weights": names[0]}, {**now, "weights": names[1]})
+
+
+def other_task(saved: dict[str, Any], task: Task, reweighted: bool) -> str:
+    """In what a task differs from what `Task.as_data` gave, in words; empty where it is the same, or `reweighted`."""
+    if not reweighted and not same(saved["identity"], task.identity):
+        return difference(saved["options"], task.options) or difference(saved["identity"], task.identity)
+    if saved["maker"] or task.maker:
+        return ""  # the options may say the same in other words
+    return difference(_by_hand(saved["by_hand"], saved["options"]), _by_hand(task.by_hand, task.options))
+
+
+def _by_hand(why: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Without the numbers of advisors, which are in the identity."""
+    return {"why": why, "options": {k: v for k, v in options.items() if k not in ("weights", "gammas", "alphas")}}
