@@ -16,7 +16,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each layer may import itself and what stands before it.
 LAYERS = [
     {"errors", "version", "statistics", "extras"},
-    {"compiling", "grid", "interrupt", "own", "progress", "restored"},
+    {"compiling", "grid", "identity", "interrupt", "own", "progress", "restored"},
     {"draws"},
     {"plannings", "aggregations", "mappings", "schedules"},
     {"committee", "settings"},

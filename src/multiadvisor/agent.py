@@ -15,6 +15,7 @@ import numpy as np
 from multiadvisor.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
 from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
 from multiadvisor.errors import BadInput, Caution, short, unknown
+from multiadvisor.identity import difference, only_in_weights, other_task, same
 from multiadvisor.interrupt import deferred_interrupt
 from multiadvisor.learner import Learner, Played
 from multiadvisor.progress import LearningBar
@@ -374,9 +375,9 @@ class MultiAdvisor:
         write_checkpoint(Path(path), header, self._learner.tensors())
 
 
-def _settings(task: Task, settings: Settings | None, changes: dict[str, Any]) -> Settings:
+def _settings(task: Task | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
-    if settings is None:
+    if settings is None and task is not None:
         changes = {**{name: value for name, value in task.usual.items() if name in known}, **changes}
     for name in changes:
         if name not in known:
@@ -472,38 +473,52 @@ def load_with_record(
     """`load`, with the record that was saved beside the agent."""
     folder = Path(path)
     header, tensors = read_checkpoint(folder)
-    try:
-        saved, settings, record = header["task"], header["settings"], header["record"]
-        known = settings_of(folder, settings)
-        texts = [saved[name] for name in ("name", "maker", "by_hand", "fingerprint", "without_weights")]
-        options = saved["options"]
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(str(error), 200)}") from None
-    if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
-        raise BadInput(f"the checkpoint {str(folder)!r} names no task: restore it from a copy")
+    for part, names in ((header, _FIELDS), (header.get("task"), _TASK_FIELDS)):
+        if not isinstance(part, dict) or {*part} != {*names}:
+            odd = sorted({*part} ^ {*names})[0] if isinstance(part, dict) else "task"
+            raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(odd)!r}")
+    saved, record, turns = header["task"], header["record"], header["turns"]
+    known = settings_of(folder, header["settings"])
+    for name, kind in (*_TASK_FIELDS.items(), ("record", dict)):
+        if not isinstance(record if name == "record" else saved[name], kind):
+            raise BadInput(f"the checkpoint {str(folder)!r} holds no valid {name}: restore it from a copy")
     if not isinstance(task, Task):
-        task = _made_again(folder, saved, task)
-    if not isinstance(record, dict):
-        raise BadInput(f"the record in the checkpoint {str(folder)!r} is not valid: restore it from a copy")
+        task, reweight = _made_again(folder, saved, task), False  # its weights come from the same file
     _check_same(folder, saved, task, known, reweight)
     agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
     agent._learner.restore(tensors)
-    if header.get("turns") != agent.turns:
+    if unasked := sorted({*tensors} ^ {*agent._learner.tensors()}):
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} holds {short(unasked[0])!r}, which is nothing of such an agent's"
+        )
+    if type(turns) is not int or turns != agent.turns:
         raise BadInput(
             f"the checkpoint {str(folder)!r} does not say how many turns it has learned: restore it from a copy"
         )
     return agent, record
 
 
-def settings_of(folder: Path, settings: dict[str, Any]) -> Settings:
-    """The settings in a checkpoint; what is not registered here is named, with the way out."""
+_FIELDS = ("format", "kind", "version", "task", "settings", "turns", "record", "values")
+_TASK_FIELDS = {"name": str, "maker": str, "by_hand": str, "options": dict, "identity": dict}
+
+
+def settings_of(folder: Path, settings: Any) -> Settings:
+    """The settings in a checkpoint, in full; what is not registered here is named, with the way out."""
+    if not isinstance(settings, dict):
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are no table: restore it from a copy")
     try:
-        lacking = unregistered(settings) if isinstance(settings, dict) else None
+        lacking = unregistered(settings)
         if lacking is None:
-            return Settings(**settings)
+            found = _settings(None, None, settings)
     except BadInput as error:
         raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not those of an agent: {error}") from None
-    raise BadInput(f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}")
+    if lacking is not None:
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}"
+        )
+    if told := difference(settings, dataclasses.asdict(found)):
+        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not as an agent has them: {told}")
+    return found
 
 
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
@@ -513,11 +528,12 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
 
     name, maker = saved["name"], saved["maker"]
     if named is not None and named not in (name, maker):
-        raise BadInput(f"the checkpoint {str(folder)!r} is of task {maker or name!r} and not of {named!r}")
+        raise BadInput(f"the checkpoint {str(folder)!r} is of task {short(maker or name)!r} and not of {named!r}")
     if not maker:
         reason = short(saved["by_hand"], 200)
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {name!r}, which cannot be recreated from data, as "
+            f"the checkpoint {str(folder)!r} was made for task {short(name)!r}, which cannot be recreated from data, "
+            "as "
             f"{reason}: give task="
         )
     options = dict(saved["options"])
@@ -533,21 +549,23 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     except BadInput as error:
         raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be recreated: {error}") from None
     except TypeError as error:
-        raise BadInput(f"the task {maker!r} of the checkpoint {str(folder)!r} cannot be made: {error}") from None
+        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made: {short(str(error), 200)}") from None
+    if not same(saved["options"], task.options) or saved["by_hand"]:
+        told = difference(saved["options"], task.options) or "it says that it cannot be made from them"
+        raise BadInput(f"the options in the checkpoint {str(folder)!r} are not as its task has them: {told}")
     return dataclasses.replace(task, name=name)
 
 
 def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Settings, reweight: bool | None) -> None:
     """Refuse another task than the one in the checkpoint; other weights only where values depend on them."""
-    if task.fingerprint() == saved["fingerprint"]:
-        return
-    if task.fingerprint(weights=False) != saved["without_weights"] or reweight is False:
+    reweighted = reweight is not False and only_in_weights(saved["identity"], task.identity)
+    told = other_task(saved, task, reweighted)
+    if told:
         raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {saved['name']!r} with other advisors, weights or "
-            f"options than the given {task.name!r}{_difference(saved['options'], task.options)}: load it with the task "
-            "it was made for"
+            f"the checkpoint {str(folder)!r} was made for task {short(saved['name'])!r} with other advisors, weights "
+            f"or options than the given {short(task.name)!r} ({told}): load it with the task it was made for"
         )
-    if not reweight and (why := depends_on_weights(task, settings)):
+    if reweighted and not reweight and (why := depends_on_weights(task, settings)):
         raise BadInput(
             f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
             "reweight=True to use it anyway, or train again"
@@ -561,12 +579,3 @@ def depends_on_weights(task: Task, settings: Settings) -> str:
         return "weights are in the values it learned"
     asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
     return f"{settings.planning} values depend on the weights" if asks else ""
-
-
-def _difference(saved: dict[str, Any], given: dict[str, Any]) -> str:
-    """The first option in which two tasks differ, in words."""
-    for name in sorted({*saved, *given}):
-        if saved.get(name) != given.get(name):
-            shown = [short(repr(part[name]), 40) if name in part else "not given" for part in (saved, given)]
-            return f" ({name} was {shown[0]}, and is {shown[1]})"
-    return ""

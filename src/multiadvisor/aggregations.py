@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.plannings import OR_IMPORT, check_name
 
 Array = Any  # a NumPy or JAX array
@@ -106,14 +106,14 @@ def aggregation_named(text: str) -> tuple[Aggregation, float]:
     if not colon:
         return found, found.parameter
     if not found.takes:
-        raise BadInput(f"the aggregation {name!r} takes no parameter: leave {':' + given!r} out")
+        raise BadInput(f"the aggregation {name!r} takes no parameter: leave {short(':' + given)!r} out")
     try:
         number = float(given)
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= found.least):
         raise BadInput(
-            f"the {found.takes} of {name!r} is {given!r}: give a number of at least {found.least:g}, as in "
+            f"the {found.takes} of {name!r} is {short(given)!r}: give a number of at least {found.least:g}, as in "
             f"{name}:{found.parameter:g}"
         )
     return found, number

@@ -31,14 +31,18 @@ def by_name(what: str, text: Any) -> dict[str, str]:
     if isinstance(text, Mapping):
         return {str(name): str(value) for name, value in text.items()}
     if not isinstance(text, str):
-        raise BadInput(f"{what} is {text!r}: give its name, or names by advisor or group")
+        raise BadInput(f"{what} is {short(repr(text))}: give its name, or names by advisor or group")
     values: dict[str, str] = {}
     for part in COMMAS.split(text):
         name, equals, value = (piece.strip() for piece in part.rpartition("="))
         if not value or (equals and not name):
-            raise BadInput(f"{what} is {text!r}: write a value, or name=value for each advisor or group, with commas")
+            raise BadInput(
+                f"{what} is {short(text)!r}: write a value, or name=value for each advisor or group, with commas"
+            )
         if name in values:
-            raise BadInput(f"{what} {text!r} names {repr(name) if name else 'a value for all'} twice: keep one")
+            raise BadInput(
+                f"{what} {short(text)!r} names {repr(short(name)) if name else 'a value for all'} twice: keep one"
+            )
         values[name] = value
     return values
 
@@ -78,8 +82,10 @@ def spread(what: str, values: Mapping[str, str], task: Task | Team) -> list[str 
     for name in values:
         if name and name not in known:
             groups = sorted(known - set(task.names))
-            way_out = f"its groups are {', '.join(groups)}" if groups else "name its advisors"
-            raise BadInput(f"{what} names {name!r}, and task {task.name!r} has no such advisor or group: {way_out}")
+            way_out = f"its groups are {short(', '.join(groups), 200)}" if groups else "name its advisors"
+            raise BadInput(
+                f"{what} names {short(name)!r}, and task {task.name!r} has no such advisor or group: {way_out}"
+            )
     return [values.get(f.name, values.get(f.group) if f.group else None) or values.get("") for f in task.foci]
 
 
@@ -152,7 +158,9 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     for name, focus in zip(named, task.foci, strict=True):
         own = name or focus.planning or (TARGET if focus.target is not None else values.get(""))
         if own is None:
-            raise BadInput(f"planning {planning!r} leaves advisor {focus.name!r} out: name one for all the others")
+            raise BadInput(
+                f"planning {short(planning)!r} leaves advisor {focus.name!r} out: name one for all the others"
+            )
         if TARGET in planning_named(own).needs and focus.target is None:
             raise BadInput(f"planning {own!r} values a given policy: give focus {focus.name!r} one with target=...")
         found.append(planning_named(own))

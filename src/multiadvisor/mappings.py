@@ -15,7 +15,7 @@ import math
 from typing import Any, NamedTuple
 
 from multiadvisor.compiling import inside
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 
 IDENTITY, LOG = range(2)
 NAMES = {"log": LOG}
@@ -69,7 +69,8 @@ def mapping_named(text: str, gamma: float, alpha: float) -> Mapping:
         power = math.nan
     if not (power > 0 and gamma > 0.0 and gamma**power > 1e-290):
         raise BadInput(
-            f"the mapping {text!r} at gamma {gamma:g}: give a gamma above 0 and a power k, as in log:50, with gamma^k "
+            f"the mapping {short(text)!r} at gamma {gamma:g}: give a gamma above 0 and a power k, as in log:50, with "
+            "gamma^k "
             "above 1e-290"
         )
     return Mapping(NAMES[name], gamma**power, alpha)

@@ -62,7 +62,7 @@ def exponential(value: float, other: float, way: float) -> float:
 
 def schedule_named(what: str, name: str) -> Schedule:
     """The schedule of that name, or an error that lists them."""
-    if name not in SCHEDULES:
+    if not isinstance(name, str) or name not in SCHEDULES:
         raise unknown(what, name, SCHEDULES)
     return SCHEDULES[name]
 

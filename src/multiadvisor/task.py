@@ -7,8 +7,6 @@ its own part ends. This module only describes; `worlds` has the problems and `ta
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -22,6 +20,7 @@ from multiadvisor.aggregations import aggregation_named
 from multiadvisor.aims import Goals
 from multiadvisor.errors import BadInput, short
 from multiadvisor.grid import Grid
+from multiadvisor.identity import identity
 from multiadvisor.plannings import planning_named
 from multiadvisor.restored import require
 from multiadvisor.settings import LARGEST_WEIGHT
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 BY_ADVISOR = {"weights": "weight", "gammas": "gamma", "alphas": "alpha"}
 """What every task takes as an option, numbers by the name of an advisor or group, and the field of a focus it sets."""
+
+
+LONGEST_NAME = 200  # characters of whatever has a name in a task
 
 
 class Transition(NamedTuple):
@@ -275,6 +277,9 @@ class Task:
     environment also its `reward`; None: what the advisors are paid, times their weights."""
 
     def __post_init__(self) -> None:
+        _check_length("the name of a task", self.name)
+        for name in self.actions:
+            _check_length(f"the name of an action of task {self.name!r}", name)
         check_foci(self.foci)
         for learned in (self.correction, self.arbitrator):
             if learned is not None:
@@ -355,9 +360,9 @@ class Task:
         groups = {focus.group for focus in self.foci if focus.group} | set(self.names)
         for name, number in by_name.items():
             if name not in groups:
-                raise BadInput(f"no advisor or group is called {name!r} in task {self.name!r}")
+                raise BadInput(f"no advisor or group is called {short(name)!r} in task {self.name!r}")
             if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
-                raise BadInput(f"the {field} of {name!r} is {number!r}: give a number")
+                raise BadInput(f"the {field} of {name!r} is {short(repr(number))}: give a number")
         given = {name: float(number) for name, number in by_name.items()}
         foci = [replace(f, **{field: given.get(f.name, given.get(f.group, getattr(f, field)))}) for f in self.foci]
         options = {**self.options, what: {**self.options.get(what, {}), **given}}
@@ -413,55 +418,16 @@ class Task:
             rows += states * width
         return Layout(offset, stride, rows)
 
-    def fingerprint(self, weights: bool = True) -> str:
-        """A digest of what a checkpoint must agree with: all that can be known of the task, or that but its weights.
-
-        What functions do inside cannot be known.
-        """
-        parts = [
-            [f.name, f.states, f.table, repr(float(f.weight)) if weights else None,
-             None if f.gamma is None else repr(float(f.gamma)), None if f.alpha is None else repr(float(f.alpha)),
-             f.planning, f.state if isinstance(f.state, str) else None]
-            for f in self.foci
-        ]  # fmt: skip
-        # what an environment's actions are called is for people, and changes nothing of what was learned
-        first = self.first_action
-        actions = self.actions if self.world is not None else [f"action {first + a}" for a in range(len(self.actions))]
-        whole: list[Any] = [self.name, actions, parts, self.limit, self.known or self._world_digest]
-        if any(f.mapping is not None for f in self.foci):
-            whole.append([[f.mapping, repr(float(f.mapped_alpha))] for f in self.foci])
-        if any(f.aggregation is not None for f in self.foci):
-            whole.append([f.aggregation for f in self.foci])
-        if self.correction is not None:
-            whole.append([self.correction.states, repr(self.correction.alpha)])
-        if self.arbitrator is not None:
-            whole.append(["arbitrator", self.arbitrator.states, repr(self.arbitrator.alpha)])
-        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
-
     @cached_property
-    def _world_digest(self) -> str:
-        """Of the constants of a compiled world: two mazes, or two tables of rewards, are two tasks."""
-        digest = hashlib.sha256()
-
-        def take(part: Any) -> None:
-            if isinstance(part, tuple):
-                digest.update(f"tuple of {len(part)} ".encode())
-                for inner in part:
-                    take(inner)
-                return
-            array = np.ascontiguousarray(part)
-            digest.update(f"{array.dtype} {array.shape} ".encode())
-            if not array.dtype.hasobject:  # of other objects nothing is known but that they are there
-                digest.update(array.tobytes())
-
-        take(None if self.world is None else self.world.constants)
-        return digest.hexdigest()
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must agree with: all that can be known of the task, as plain data."""
+        return identity(self)
 
     def as_data(self) -> dict[str, Any]:
         """What a checkpoint or a trace keeps of its task, so that it can be made again, or another one refused."""
         return {
             "name": self.name, "maker": self.maker, "by_hand": self.by_hand, "options": self.options,
-            "fingerprint": self.fingerprint(), "without_weights": self.fingerprint(weights=False),
+            "identity": self.identity,
         }  # fmt: skip
 
     @classmethod
@@ -499,6 +465,12 @@ class Task:
         return replace(with_action_names(made, action_names), correction=correction, arbitrator=arbitrator)
 
 
+def _check_length(what: str, text: Any) -> None:
+    """Names may come from a file, and are quoted in many messages."""
+    if isinstance(text, str) and len(text) > LONGEST_NAME:
+        raise BadInput(f"{what} is {short(text)!r}, of {len(text)} characters: choose one of at most {LONGEST_NAME}")
+
+
 def check_foci(foci: Sequence[Focus]) -> None:
     """Refuse foci that contradict each other or themselves."""
     if not foci:
@@ -508,6 +480,8 @@ def check_foci(foci: Sequence[Focus]) -> None:
         for what in ("name", "table", "group"):
             if not isinstance(text := getattr(focus, what), str) and not (what == "table" and text is None):
                 raise BadInput(f"the {what} of focus {focus.name!r} is {short(repr(text))}: give a text")
+        for what in ("name", "table", "group", "reward", "state"):
+            _check_length(f"the {what} of focus {short(focus.name)!r}", getattr(focus, what))
         for what in ("active", "speaks", "ended", "target"):
             if (function := getattr(focus, what)) is not None and not callable(function):
                 raise BadInput(f"`{what}` of focus {focus.name!r} is {short(repr(function))}: give a function")
@@ -519,7 +493,7 @@ def check_foci(foci: Sequence[Focus]) -> None:
     tables: dict[str, Focus] = {}
     for focus in foci:
         if not isinstance(focus.weight, numbers.Real) or not math.isfinite(focus.weight):
-            raise BadInput(f"the weight of focus {focus.name!r} is {focus.weight}: give a finite number")
+            raise BadInput(f"the weight of focus {focus.name!r} is {short(repr(focus.weight))}: give a finite number")
         if abs(focus.weight) > LARGEST_WEIGHT:
             raise BadInput(
                 f"the weight of focus {focus.name!r} is {focus.weight}: weighted sums would overflow, choose it "
@@ -528,15 +502,21 @@ def check_foci(foci: Sequence[Focus]) -> None:
         if focus.gamma is not None:
             check_gamma(focus.gamma, f"of focus {focus.name!r}")
         if focus.alpha is not None and not (isinstance(focus.alpha, int | float) and 0.0 < focus.alpha <= 1.0):
-            raise BadInput(f"alpha of focus {focus.name!r} is {focus.alpha}: choose it above 0 and at most 1")
+            raise BadInput(
+                f"alpha of focus {focus.name!r} is {short(repr(focus.alpha))}: choose it above 0 and at most 1"
+            )
         if not (isinstance(focus.mapped_alpha, int | float) and 0.0 < focus.mapped_alpha <= 1.0):
-            raise BadInput(f"mapped_alpha of focus {focus.name!r} is {focus.mapped_alpha}: choose above 0, at most 1")
+            raise BadInput(
+                f"mapped_alpha of focus {focus.name!r} is {short(repr(focus.mapped_alpha))}: choose above 0, at most 1"
+            )
         if focus.planning is not None:
             planning_named(focus.planning)
         if focus.aggregation is not None:
             aggregation_named(focus.aggregation)
         if focus.states is not None and not (isinstance(focus.states, numbers.Integral) and focus.states >= 1):
-            raise BadInput(f"focus {focus.name!r} has {focus.states} local states: give at least 1, or None to count")
+            raise BadInput(
+                f"focus {focus.name!r} has {short(repr(focus.states))} local states: give at least 1, or None to count"
+            )
         if focus.table is not None:
             first = tables.setdefault(focus.table, focus)
             if first.states != focus.states:
@@ -549,4 +529,4 @@ def check_foci(foci: Sequence[Focus]) -> None:
 def check_gamma(gamma: float, whose: str = "") -> None:
     """Refuse a discount factor outside [0, 1]."""
     if not (isinstance(gamma, int | float | np.floating) and 0.0 <= gamma <= 1.0):
-        raise BadInput(f"gamma {whose + ' ' if whose else ''}is {gamma}: choose it between 0 and 1")
+        raise BadInput(f"gamma {whose + ' ' if whose else ''}is {short(repr(gamma))}: choose it between 0 and 1")

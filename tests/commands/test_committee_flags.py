@@ -40,7 +40,7 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
     assert set(agent.task.alphas(0.1)[~ghosts]) == {0.2}
     assert set(agent.task.weights[ghosts]) == {2.0}
     same = mad.make("pac-boy", gammas={"ghosts": 0.5}, alphas={"fruits": 0.2}, weights={"ghosts": 2})
-    assert agent.task.fingerprint() == same.fingerprint()
+    assert agent.task.identity == same.identity
     assert agent.task.options["gammas"] == {"ghosts": 0.5}
     ran(capsys, "evaluate", run, "--games", "2", "--json")
 

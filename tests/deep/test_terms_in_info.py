@@ -75,7 +75,7 @@ def test_a_task_of_terms_is_made_again_from_a_checkpoint(tmp_path):
     agent.save(tmp_path / "a")
     again = mad.load(tmp_path / "a")
     assert again.task.foci == task.foci
-    assert again.task.fingerprint() == task.fingerprint()
+    assert again.task.identity == task.identity
     other = mad.make("gymnasium:tests/Corridor-v0", foci="info:reward_east", rest=True)
     with pytest.raises(BadInput, match="other advisors"):
         mad.load(tmp_path / "a", other)

@@ -110,7 +110,7 @@ def test_an_agent_of_a_task_that_is_not_installed_gets_one_line(
 
     header, tensors = read_checkpoint(run)
     for name in ("gymnasium:NoSuchGame-v7", "somebody's own"):
-        header["task"] |= {"name": name, "maker": name, "options": {}, "fingerprint": "x"}
+        header["task"] |= {"name": name, "maker": name, "options": {}, "identity": {}}
         kept = {key: value for key, value in header.items() if key not in ("values", "format", "kind")}
         write_checkpoint(tmp_path / "foreign", kept, tensors)
         assert name.removeprefix("gymnasium:") in refused(capsys, str(tmp_path / "foreign"))

@@ -228,8 +228,12 @@ def test_a_world_that_gives_no_sizes_begins_a_new_game(tmp_path):
     reseal(tmp_path / "a", put("x", 0, 10**15))
     agent = mad.load(tmp_path / "a", ring(None)).learn(100, progress=False)
     assert agent.turns == 130
-    with pytest.raises(mad.BadInput, match="it must be below 5"):
+    with pytest.raises(mad.BadInput, match=r"world, sizes was None, and is \[5\]"):
         mad.load(tmp_path / "a", ring((5,)))
+    mad.MultiAdvisor(ring((5,))).learn(30, progress=False).save(tmp_path / "b")
+    reseal(tmp_path / "b", put("x", 0, 10**15))
+    with pytest.raises(mad.BadInput, match="it must be below 5"):
+        mad.load(tmp_path / "b", ring((5,)))
 
 
 @pytest.mark.slow
@@ -238,6 +242,50 @@ def test_a_world_that_gives_sizes_goes_on_bit_for_bit(tmp_path):
     again = mad.load(tmp_path / "a", ring((5,))).learn(67, progress=False)
     whole = mad.MultiAdvisor(ring((5,)), seed=1).learn(100, progress=False)
     assert again.values(0).tobytes() == whole.values(0).tobytes()
+
+
+# ---- what is quoted --------------------------------------------------------------------------------------------------
+LONG = ("x" * 5000, "x\n" * 3000, ["x" * 300] * 300, {"x" * 5000: 1}, [1] * 3000)
+
+
+def changed_everywhere(data, value):
+    """The same data with each of its parts replaced by a value, or renamed to it, in turn."""
+    yield value
+    parts = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for name, part in list(parts)[:20]:
+        for other in changed_everywhere(part, value):
+            yield {**data, name: other} if isinstance(data, dict) else [*data[:name], other, *data[name + 1 :]]
+        if isinstance(data, dict):
+            yield {**{k: v for k, v in data.items() if k != name}, str(value): part}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "settings"),
+    [
+        (lambda: mad.make("three-fruits").with_weights(fruits=2.0), {"planning": "fruits=egocentric,empathic"}),
+        (lambda: mad.make("two-goal"), {"learner": "linear"}),
+        (lambda: mad.Task.from_gymnasium("MountainCar-v0", [mad.Focus("t", state=mad.Bins([-1, -1], [1, 1], [2, 2]))],
+                                         max_episode_steps=30, action_names=["a", "b", "c"]), {}),
+        (lambda: mad.make("gymnasium:FrozenLake-v1", foci=[{"name": "goal", "group": "g"}], is_slippery=False), {}),
+        (lambda: mad.make("random-mdp", states=4), {"deep": QUICK}),
+    ],
+)  # fmt: skip
+def test_no_answer_quotes_at_length(tmp_path, task, settings):
+    """Whatever text stands wherever in the header: one line, and a short one, or nothing is amiss."""
+    mad.MultiAdvisor(task(), **settings).learn(20, progress=False).save(tmp_path / "a", {"epochs": []})
+    whole = json.loads((tmp_path / "a/agent.json").read_text())
+    whole.pop("sha256")
+    said = []
+    for header in (each for value in LONG for each in changed_everywhere(whole, value) if isinstance(each, dict)):
+        sealed = {**header, "sha256": checkpoint._digest(checkpoint._canonical(header))}
+        (tmp_path / "a/agent.json").write_bytes(checkpoint._canonical(sealed))
+        try:
+            mad.load(tmp_path / "a")
+        except mad.BadInput as error:
+            said.append(str(error))
+    assert len(said) > 100
+    assert [each for each in said if "\n" in each or len(each) > 600] == []
 
 
 # ---- tasks and files that are no end ---------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """A checkpoint is of one task: made again from data it is the same one, and another one is refused."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium import wrappers
+from gymnasium import spaces, wrappers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,7 +96,7 @@ def test_wrappers_of_plain_data_are_put_on_again(tmp_path):
     assert str(again.task.adapter.env) == "<TimeLimit<ClipReward<OrderEnforcing<CliffWalkingEnv<CliffWalking-v1>>>>>"
     assert again.task.name == "clipped"
     other = wrappers.TimeLimit(wrappers.ClipReward(gymnasium.make("CliffWalking-v1"), -1, 2), 30)
-    refused(tmp_path / "a", "wrappers was", mad.Task.from_gymnasium(other, name="clipped"))
+    refused(tmp_path / "a", "wrappers 0 1, max_reward was 1, and is 2", mad.Task.from_gymnasium(other, name="clipped"))
 
 
 class Unregistered(gymnasium.Env):
@@ -165,7 +166,7 @@ def test_data_makes_the_same_task_again(foci, limit, concave, weight):
     if weight is not None:
         task = task.with_weights(**{task.names[-1]: weight})
     again = make(task.maker, **json.loads(json.dumps(task.options)))
-    assert again.fingerprint() == task.fingerprint()
+    assert again.identity == task.identity
     assert again.foci == task.foci
     assert again.options == task.options
 
@@ -306,3 +307,117 @@ def test_a_run_goes_on_with_other_weights_only_where_it_can_and_where_it_is_told
     ]
     assert cli.main([*own, "--resume"]) == 2
     assert "with other advisors, weights or options" in capsys.readouterr().err
+
+
+# ---- spaces ----------------------------------------------------------------------------------------------------------
+class Spaces(gymnasium.Env):
+    """Whatever is done, the first observation of its space is seen."""
+
+    def __init__(self, actions, observations):
+        self.action_space, self.observation_space = actions, observations
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.observation_space.seed(0)
+        return self.observation_space.sample(), 1.0, bool(self.np_random.random() < 0.1), False, {}
+
+
+TWO = spaces.Discrete(2)
+PAIR_OF_PARTS = spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(3)})
+
+
+@pytest.mark.parametrize(
+    ("actions", "others", "named"),
+    [
+        (spaces.MultiDiscrete([2, 3]), spaces.MultiDiscrete([3, 2]), "action space, nvec 0 was 2, and is 3"),
+        (spaces.MultiDiscrete([2, 2]), spaces.MultiBinary(2), "action space, kind was 'MultiDiscrete', and is 'Multi"),
+        (spaces.MultiDiscrete([2]), spaces.MultiDiscrete([2], start=[1]), "action space, start 0 was 0, and is 1"),
+        (spaces.Discrete(3), spaces.Discrete(3, start=1), "action space, start was 0, and is 1"),
+    ],
+)
+def test_another_action_space_is_refused_by_name(tmp_path, actions, others, named):
+    saved(mad.Task.from_gymnasium(Spaces(actions, TWO)), tmp_path / "a", 20)
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(actions, TWO))).turns == 20
+    refused(tmp_path / "a", named, mad.Task.from_gymnasium(Spaces(others, TWO)))
+
+
+@pytest.mark.parametrize(
+    ("observations", "others", "named"),
+    [
+        (TWO, spaces.Discrete(2, start=1), "observation space, start was 0, and is 1"),
+        (PAIR_OF_PARTS, spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Discrete(2)}),
+         "observation space, parts 0 1, n was 2, and is 3"),
+        (PAIR_OF_PARTS, spaces.Dict({"a": spaces.Discrete(2), "c": spaces.Discrete(3)}),
+         "observation space, parts 1 0 was 'b', and is 'c'"),
+        (spaces.Tuple([TWO, TWO]), spaces.Tuple([TWO, spaces.MultiBinary(1)]), "parts 1, kind was 'Discrete'"),
+        (spaces.Box(0, 3, (2,), np.int64), spaces.Box(0, 4, (2,), np.int64), "observation space, high was '3'"),
+        (spaces.Box(0, 3, (2,), np.int64), spaces.Box(0, 3, (2,), np.int32), "observation space, dtype was 'int64'"),
+        (spaces.Text(2, charset="ab"), spaces.Text(2, charset="ac"), "observation space, characters was 'ab'"),
+    ],
+)  # fmt: skip
+def test_another_observation_space_is_refused_by_name(tmp_path, observations, others, named):
+    saved(mad.Task.from_gymnasium(Spaces(TWO, observations)), tmp_path / "a", 20)
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(TWO, observations))).turns == 20
+    refused(tmp_path / "a", named, mad.Task.from_gymnasium(Spaces(TWO, others)))
+
+
+@pytest.mark.slow
+def test_another_box_is_refused_by_name(tmp_path):
+    def task(low, high, seen=1.0):
+        env = Spaces(spaces.Box(low, high, (2,)), spaces.Box(-seen, seen, (3,)))
+        return mad.Task.from_gymnasium(env, name="box")
+
+    saved(task(-1.0, 1.0), tmp_path / "a", 0)
+    assert mad.load(tmp_path / "a", task(-1.0, 1.0)).turns == 0
+    refused(tmp_path / "a", "action space, high was '1.0', and is '5.0'", task(-2.0, 5.0))
+    refused(tmp_path / "a", "observation space, high was '1.0', and is '2.0'", task(-1.0, 1.0, 2.0))
+
+
+def test_spaces_are_kept_in_full(tmp_path):
+    saved(mad.Task.from_gymnasium(Spaces(spaces.MultiDiscrete([2, 3]), PAIR_OF_PARTS)), tmp_path / "a", 0)
+    kept = json.loads((tmp_path / "a/agent.json").read_text())["task"]["identity"]
+    assert kept["action space"] == {
+        "kind": "MultiDiscrete", "nvec": [2, 3], "start": [0, 0], "shape": [2], "dtype": "int64"
+    }  # fmt: skip
+    assert [name for name, _ in kept["observation space"]["parts"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("what", ["arbitrator", "correction"])
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("gamma", 0.0, "gamma was 0.9, and is 0.0"),
+        ("alpha", 0.5, "alpha was 0.1, and is 0.5"),
+        ("states", 17, "states was not given, and is 17"),
+        ("reward", lambda t: 1.0, "reward was not given, and is {'kind': 'function'}"),
+        ("state", lambda o: 0, "state was not given, and is {'kind': 'function'}"),
+    ],
+)
+def test_whoever_learns_beside_the_advisors_is_part_of_the_task(tmp_path, what, field, value, named):
+    def task(**more):
+        focus = mad.Focus(what, **{"gamma": 0.9, "alpha": 0.1, **more})
+        return mad.Task.from_gymnasium(LAKE, **{what: focus})
+
+    aggregation = "arbi_q" if what == "arbitrator" else "correction"
+    saved(task(), tmp_path / "a", 20, aggregation=aggregation)
+    assert mad.load(tmp_path / "a", task()).turns == 20
+    refused(tmp_path / "a", rf"{what}, {named}", task(**{field: value}))
+
+
+def test_groups_targets_and_functions_of_a_compiled_world_count(tmp_path):
+    def task(**more):
+        world = coin(1.0)
+        foci = tuple(dataclasses.replace(focus, **more) for focus in world.foci)
+        return dataclasses.replace(world, foci=foci)
+
+    saved(task(planning="target", target=lambda state: 0), tmp_path / "a", 20)
+    assert mad.load(tmp_path / "a", task(planning="target", target=lambda state: 0)).turns == 20
+    refused(tmp_path / "a", "targets was", task(planning="target", target=lambda state: 1))
+    saved(task(), tmp_path / "b", 20)
+    refused(tmp_path / "b", "group was not given, and is 'x'", task(group="x"))
+    other = dataclasses.replace(coin(1.0), world=dataclasses.replace(coin(1.0).world, sizes=None))
+    refused(tmp_path / "b", "world, sizes was", other)

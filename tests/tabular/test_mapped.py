@@ -70,4 +70,4 @@ def test_where_it_cannot_be():
     with pytest.raises(mad.BadInput, match="mapped_alpha"):
         mad.make("tile-chain", mapped_alpha=0.0)
     assert not mad.check_task(mad.make("tile-chain")).defects
-    assert two.fingerprint() != channels(["log:50", None, None], 1).fingerprint()
+    assert two.identity != channels(["log:50", None, None], 1).identity

@@ -85,7 +85,7 @@ def test_names_of_ones_own_are_saved_and_change_nothing_else(tmp_path):
     lake = "FrozenLake-v1"
     task = mad.Task.from_gymnasium(lake, action_names=("W", "S", "O", "N"))
     assert task.actions == ("W", "S", "O", "N")
-    assert task.fingerprint() == mad.Task.from_gymnasium(lake).fingerprint()
+    assert task.identity == mad.Task.from_gymnasium(lake).identity
     agent = mad.MultiAdvisor(task, seed=0).learn(500, progress=False)
     agent.save(tmp_path / "run")
     again = mad.load(tmp_path / "run")

@@ -211,7 +211,7 @@ def shown(value: Any) -> Any:
 
 
 def _words(labels: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in labels.items())
+    return ", ".join(f"{short(name)} {short(str(value))}" for name, value in labels.items())
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------

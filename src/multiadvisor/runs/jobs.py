@@ -22,7 +22,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.storage.sealed import canonical, strict_json
 
 FORMAT = 1
@@ -85,9 +85,11 @@ class Job:
         try:
             plain = strict_json(canonical(self.config))
         except (TypeError, ValueError, RecursionError) as error:
-            raise BadInput(f"the configuration of a {self.kind!r} job is no JSON data: {error}") from None
+            raise BadInput(
+                f"the configuration of a {self.kind!r} job is no JSON data: {short(str(error), 200)}"
+            ) from None
         if not isinstance(plain, dict):
-            raise BadInput(f"the configuration of a {self.kind!r} job is {plain!r}: give names and values")
+            raise BadInput(f"the configuration of a {self.kind!r} job is {short(repr(plain))}: give names and values")
         object.__setattr__(self, "config", plain)
 
     @cached_property

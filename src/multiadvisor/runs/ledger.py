@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import check_writable
 from multiadvisor.storage.lock import holder_of, locked
@@ -254,7 +254,8 @@ def driver_of(folder: Path) -> str | None:
 def _refuse(folder: Path, why: object) -> BadInput:
     path = folder / "jobs.sqlite"
     return BadInput(
-        f"the ledger {str(path)!r} is damaged ({why}): move it away and run again, finished jobs are taken from results"
+        f"the ledger {str(path)!r} is damaged ({short(str(why), 200)}): move it away and run again, finished jobs are "
+        "taken from results"
     )
 
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.explain import explain, explain_advised
 from multiadvisor.explain_actor import ActorExplanation, explain_values
+from multiadvisor.identity import difference, same
 from multiadvisor.insight.games import CELLS
 from multiadvisor.insight.stuck import ends_of_parts, resting
 from multiadvisor.runs.drawing import numbers_of
@@ -190,9 +191,11 @@ def _as_kept(trace: Trace, game: int) -> Callable[[Any, int], Any]:
 
 def replay(trace: Trace, task: Task) -> None:
     """Play the games again: the world, with its draws and the actions kept, must bring the same states and rewards."""
-    name, mine = trace.header["task"]["name"], trace.header["task"]["fingerprint"]
-    if task.fingerprint() != mine:
-        raise BadInput(f"the trace is of task {name!r} with other advisors or options than the given {task.name!r}")
+    name = short(trace.header["task"]["name"])
+    if told := difference(trace.header["task"]["identity"], task.identity):
+        raise BadInput(
+            f"the trace is of task {name!r} with other advisors or options than the given {task.name!r} ({told})"
+        )
     source = games_of(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
     for game, length in enumerate(trace.turns.tolist()):
         for turn, now in enumerate(episode(source, game, _as_kept(trace, game))):
@@ -213,9 +216,10 @@ def explain_turn(agent: MultiAdvisor, trace: Trace, game: int, turn: int, agains
     As `agent.explain` does it: of continuous actions an `ActorExplanation`, against the middle of all.
     """
     task, kept = agent.task, trace.header
-    own = (task.fingerprint(), _kept(agent.settings), getattr(agent, "turns", 0))
-    if own != (kept["task"]["fingerprint"], kept["settings"], kept["trained"]):
-        raise BadInput(f"the trace is of another agent, of task {kept['task']['name']!r}: record this one's own games")
+    own = [task.identity, _kept(agent.settings), getattr(agent, "turns", 0)]
+    if not same(own, [kept["task"]["identity"], kept["settings"], kept["trained"]]):
+        name = short(kept["task"]["name"])
+        raise BadInput(f"the trace is of another agent, of task {name!r}: record this one's own games")
     seen = trace.turn(game, turn)
     if seen.action is None:
         raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {count(turn, 'turn')}, counted from 0")

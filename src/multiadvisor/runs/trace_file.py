@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.learner import Played
 from multiadvisor.runs.pictures import Pictures
 from multiadvisor.storage.files import check_writable, write_atomically
@@ -147,7 +147,7 @@ class Trace:
         """All states x [turns + 1, size] of one game of a compiled world."""
         span = self.span(game)
         if self.x is None:
-            raise BadInput(f"the trace of task {self.header['task']['name']!r} has advice instead of states")
+            raise BadInput(f"the trace of task {short(self.header['task']['name'])!r} has advice instead of states")
         return self.x[span.start + game : span.stop + game + 1]
 
     def rewards(self, game: int) -> np.ndarray:
@@ -346,7 +346,9 @@ def read_trace(path: str | Path) -> Trace:
     line, header, rest = _parts(Path(path), damaged)
     made_by = header.get("format")
     if isinstance(made_by, int) and made_by > FORMAT:
-        raise BadInput(f"the trace {str(path)!r} was made by multiadvisor {header.get('version')}: upgrade to read it")
+        raise BadInput(
+            f"the trace {str(path)!r} was made by multiadvisor {short(str(header.get('version')))}: upgrade to read it"
+        )
     header.pop("sha256", None)
     try:
         whole = _sealed(header)
@@ -404,7 +406,7 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
     limits = ((trace.choice, len(header["actions"])), (trace.reward_turn, total), (trace.reward_advisor, n))
     if any(array.size and (array.min() < 0 or array.max() >= limit) for array, limit in limits):
         raise ValueError("range")
-    if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "fingerprint"} - set(header["task"]):
+    if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "identity"} - set(header["task"]):
         raise ValueError("order")
     if {"draws", "seed", "version", "trained"} - set(header) or "seed" not in header["settings"]:
         raise ValueError("header")

@@ -19,6 +19,7 @@ import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
 from multiadvisor.errors import BadInput, Diverged, short, unknown
+from multiadvisor.identity import same
 from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.runs.noticing import allowance, is_look, look
@@ -211,6 +212,18 @@ def _is_epoch(given: Any, number: int) -> bool:
     )
 
 
+def _is_change(given: Any, task: Task) -> bool:
+    """Whether an entry of a record tells when the weights were changed, and to what."""
+    return (
+        isinstance(given, dict)
+        and {*given} == {"turns", "weights"}
+        and type(given["turns"]) is int
+        and isinstance(given["weights"], dict)
+        and {*given["weights"]} == {*task.names}
+        and all(map(_is_number, given["weights"].values()))
+    )
+
+
 def _best_of(out: Path) -> dict[str, Any] | None:
     """The best epoch that a run has kept, as its own record tells, which may be ahead of a run that was killed."""
     if not (out / BEST / "agent.json").exists():
@@ -242,7 +255,7 @@ def begin(
         return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
-    changed = reweight and read_header(out).get("task", {}).get("fingerprint") != task.fingerprint()
+    changed = reweight and not same(read_header(out).get("task", {}).get("identity"), task.identity)
     agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
     if changed:
         agent.begin_reweighted()
@@ -252,10 +265,14 @@ def begin(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
         )
     epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
-    if not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict):
+    fields = {item.name for item in dataclasses.fields(Schedule)}
+    if (
+        not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict)
+        or {*saved} != fields or type(saved["epochs"]) is not int or saved["epochs"] < len(epochs)
+    ):  # fmt: skip
         raise BadInput(f"the run in {str(out)!r} has no record of its epochs: it cannot be resumed")
     for name in ("transitions", "games"):
-        if saved.get(name) != getattr(schedule, name):
+        if not same(saved.get(name), getattr(schedule, name)):
             raise BadInput(
                 f"the run in {str(out)!r} has another number of {name}: resume it with the flags it started with"
             )
@@ -271,7 +288,7 @@ def begin(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
     changes = record.get("reweighted", [])
-    if not isinstance(changes, list):
+    if not isinstance(changes, list) or not all(_is_change(change, task) for change in changes):
         raise BadInput(f"the record of the run in {str(out)!r} names no weights: restore it from a copy")
     if changed:
         changes = [
@@ -279,6 +296,9 @@ def begin(
             {"turns": agent.turns, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
         ]
     best = _best_of(out)
+    named = record.get("best", {"epoch": 1, "score": 0.0})  # killed in between, the folder is ahead of it
+    if not isinstance(named, dict) or {*named} != {"epoch", "score"} or not all(map(_is_number, named.values())):
+        raise BadInput(f"the record of the run in {str(out)!r} names no best epoch: restore it from a copy")
     return Training(
         agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes,
         keep_best=keep_best or best is not None, best=None if changed else best,  # other weights, other scores
@@ -316,7 +336,9 @@ class RunConfig:
             if key not in _KEYS:
                 raise unknown("key of a run", key, _KEYS)
             if not isinstance(value, _KEYS[key]):
-                raise BadInput(f"{key} of a run is {value!r}: give a {'name' if _KEYS[key] is str else 'table'}")
+                raise BadInput(
+                    f"{key} of a run is {short(repr(value))}: give a {'name' if _KEYS[key] is str else 'table'}"
+                )
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
         usual = USUAL.get(config["task"], {})
@@ -353,7 +375,8 @@ def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
         if name not in known:
             raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
-        raise BadInput(f"planning and learner are names, not {given.get('planning')!r} and {given.get('learner')!r}")
+        shown = [short(repr(given.get(name))) for name in ("planning", "learner")]
+        raise BadInput(f"planning and learner are names, not {shown[0]} and {shown[1]}")
     return kind(**{**{name: value for name, value in usual.items() if name in known}, **given})
 
 

@@ -96,6 +96,8 @@ def read_header(folder: Path) -> dict[str, Any]:
     if isinstance(made_by, int) and made_by > FORMAT:
         version = short(str(header.get("version")))
         raise BadInput(f"{str(path)!r} was made by multiadvisor {version}: upgrade to read it")
+    if type(made_by) is not int or made_by != FORMAT or not isinstance(header.get("version"), str):
+        raise BadInput(f"{str(path)!r} does not say what made it: restore it from a copy")
     if not _sealed(content, header.pop("sha256", None)):
         raise BadInput(f"{str(path)!r} was changed after it was saved: its checksum differs, restore it from a copy")
     return header
@@ -128,7 +130,7 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], Path, bytes]:
     for _ in range(_TRIES):
         header = read_header(folder)
         entry = header.get("values")
-        name = entry.get("file") if isinstance(entry, dict) else None
+        name = entry.get("file") if isinstance(entry, dict) and {*entry} == {"file", "sha256"} else None
         if not isinstance(name, str) or Path(name).name != name or "\0" in name:
             raise BadInput(f"{str(folder / 'agent.json')!r} names no values file: restore it from a copy")
         path = folder / name

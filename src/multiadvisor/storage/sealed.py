@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, short
 from multiadvisor.version import VERSION
 
 _LARGEST = 256 << 20
@@ -73,7 +73,7 @@ def unseal(content: bytes, kind: str, form: int, path: Path, remedy: str) -> dic
     if not isinstance(whole, dict) or whole.get("kind") != kind:
         raise BadInput(f"{str(path)!r} is no {kind.removeprefix('multiadvisor ')} of multiadvisor: {remedy}")
     if isinstance(whole.get("format"), int) and whole["format"] > form:
-        raise BadInput(f"{str(path)!r} was made by multiadvisor {whole.get('version')}: upgrade to read it")
+        raise BadInput(f"{str(path)!r} was made by multiadvisor {short(str(whole.get('version')))}: upgrade to read it")
     given = whole.pop("sha256", None)
     if given != digest(canonical(whole)) or canonical({**whole, "sha256": given}) != content:
         raise BadInput(f"{str(path)!r} was changed after it was written: its checksum differs, {remedy}")

@@ -47,7 +47,10 @@ class Bins:
             raise BadInput("low, high and counts of Bins must have one entry for each component")
         for k, (a, b, count) in enumerate(zip(self.low, self.high, self.counts, strict=True)):
             if not (math.isfinite(b - a) and a < b and count >= 1):
-                raise BadInput(f"component {k} of Bins goes from {a} to {b} in {count} bins: give a finite range")
+                raise BadInput(
+                    f"component {k} of Bins goes from {short(repr(a))} to {short(repr(b))} in {short(repr(count))} "
+                    "bins: give a finite range"
+                )
         self._scale = [count / (b - a) for a, b, count in zip(self.low, self.high, self.counts, strict=True)]
         self.states = math.prod(self.counts)
 
@@ -63,7 +66,8 @@ class Bins:
         low, high = (np.ravel(getattr(space, name, ())).tolist() for name in ("low", "high"))
         if len(low) != len(parts):
             raise BadInput(
-                f"bins {text!r} are for {len(parts)} numbers, but the observation is {short(str(space))}: give one for "
+                f"bins {short(text)!r} are for {len(parts)} numbers, but the observation is {short(str(space))}: give "
+                "one for "
                 "each of its numbers, separated by commas"
             )
         ranges = []
@@ -73,14 +77,17 @@ class Bins:
                 first, last = (float(word) for word in words[:-1]) if len(words) > 1 else (low[k], high[k])
                 ranges.append((first, last, int(words[-1])))
             except ValueError:
-                raise BadInput(f"bins have {part!r}: give COUNT or LOW:HIGH:COUNT for each number") from None
+                raise BadInput(f"bins have {short(part)!r}: give COUNT or LOW:HIGH:COUNT for each number") from None
             if not math.isfinite(first) or not math.isfinite(last):
                 raise BadInput(f"number {k} of the observation has no range of its own: give LOW:HIGH:COUNT in bins")
         return cls(*zip(*ranges, strict=True))
 
-    def __str__(self) -> str:
+    def as_bins(self) -> str:
+        """What `parse` makes it again from."""
         parts = zip(self.low, self.high, self.counts, strict=True)
         return ",".join(f"{float(low)!r}:{float(high)!r}:{int(count)}" for low, high, count in parts)
+
+    __str__ = as_bins
 
     def __call__(self, observation: Any) -> int:
         """The number of the bin."""
@@ -234,26 +241,29 @@ class Adapter:
         if focus.state is None:
             if self._whole is None:
                 raise _NoTable(
-                    f"focus {focus.name!r} looks at the whole observation, which is {self.env.observation_space}: "
+                    f"focus {focus.name!r} looks at the whole observation, which is "
+                    f"{short(str(self.env.observation_space), 120)}: "
                     "pass discretise= (for example Bins), give the focus a state function, or learn with a network "
                     "(deep=, on the command line --deep)"
                 )
             phi, states = self._whole
             return phi, states if focus.states is None else focus.states
         if isinstance(focus.state, str):
-            raise BadInput(f"the state of focus {focus.name!r} is the name {focus.state!r}: give a function")
+            raise BadInput(f"the state of focus {focus.name!r} is the name {short(focus.state)!r}: give a function")
         if callable(focus.state):
             return focus.state, focus.states if focus.states is not None else getattr(focus.state, "states", None)
         shape = getattr(self.env.observation_space, "shape", None)
         if not shape or len(shape) != 1 or not np.issubdtype(self.env.observation_space.dtype, np.integer):
             refuse = _NoTable if shape and len(shape) in (1, 3) else BadInput
             raise refuse(
-                f"focus {focus.name!r} picks components {focus.state} of an observation that is not a list of "
-                "integers: give it a state function"
+                f"focus {focus.name!r} picks components {short(repr(focus.state))} of an observation that is not a "
+                "list of integers: give it a state function"
             )
         picked = _Components(focus.state)
         if not all(-shape[0] <= k < shape[0] for k in picked.picked):
-            raise BadInput(f"focus {focus.name!r} picks components {focus.state} of an observation of {shape[0]}")
+            raise BadInput(
+                f"focus {focus.name!r} picks components {short(repr(focus.state))} of an observation of {shape[0]}"
+            )
         return picked, focus.states
 
     def _lay_out(self) -> None:
@@ -338,8 +348,8 @@ class Adapter:
             if count == 1:
                 return [self.env]
             raise BadInput(
-                f"the environment cannot be made {count} times ({error}): register it with Gymnasium, or leave envs "
-                "at 1"
+                f"the environment cannot be made {count} times ({short(str(error), 200)}): register it with "
+                "Gymnasium, or leave envs at 1"
             ) from None
 
     # ---- stepping ----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class BoxActions:
     def __init__(self, space: Any) -> None:
         low, high = space.low.astype(np.float64), space.high.astype(np.float64)
         if not np.issubdtype(space.dtype, np.floating) or space.low.size < 1:
-            raise BadInput(f"the actions are {space}, which are no real numbers: wrap the environment")
+            raise BadInput(f"the actions are {short(str(space), 120)}, which are no real numbers: wrap the environment")
         with np.errstate(over="ignore"):
             width = high - low
         if not np.isfinite(width).all():

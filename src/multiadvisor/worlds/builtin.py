@@ -50,7 +50,7 @@ def make(name: str, /, **options: Any) -> Task:
             raise (
                 unknown(f"option of task {name!r}", option, known)
                 if known
-                else BadInput(f"task {name!r} takes no option, and so no {option!r}")
+                else BadInput(f"task {name!r} takes no option, and so no {short(option)!r}")
             )
     return replace(TASKS[name](**options), maker=name, by_hand="")
 
@@ -64,7 +64,8 @@ def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> 
     if task.startswith("gymnasium:"):
         if ":" in task.removeprefix("gymnasium:") and not modules:
             raise BadInput(
-                f"task {task!r} names a module to import, which no file may do: name it yourself, with --task or as "
+                f"task {short(task)!r} names a module to import, which no file may do: name it yourself, with --task "
+                "or as "
                 "load(folder, name)"
             )
         from multiadvisor.worlds.gymnasium_tasks import plain_options
@@ -79,14 +80,14 @@ def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> 
             raise (
                 unknown(f"option of task {task!r}", name, parameters)
                 if parameters
-                else BadInput(f"task {task!r} takes no option, and so no {name!r}")
+                else BadInput(f"task {task!r} takes no option, and so no {short(name)!r}")
             )
         kinds = typing.get_args(hints[name]) or (hints[name],)
         if float in kinds and isinstance(value, int) and not isinstance(value, bool):
             value = finite_number(f"option {name} of task {task!r}", value)
         if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
             words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
-            raise BadInput(f"option {name} of task {task!r} is {value!r}: give a value of the kind {words}")
+            raise BadInput(f"option {name} of task {task!r} is {short(repr(value))}: give a value of the kind {words}")
         if name in FILES and isinstance(value, str) and "\n" not in value:
             raise BadInput(f"option {name} of task {task!r} is {short(value)!r}, the name of a file: give its text")
         options[name] = value

@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from multiadvisor.draws import ENVIRONMENT, stream_key
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.grid import Grid
 from multiadvisor.task import Task
 from multiadvisor.worlds import render
@@ -109,7 +109,7 @@ def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task
     """The task with its options; `own` are the environment's, for the hint."""
     if isinstance(task, Task):
         if options:
-            raise BadInput(f"a task that is given whole takes no option, and so no {next(iter(options))!r}")
+            raise BadInput(f"a task that is given whole takes no option, and so no {short(next(iter(options)))!r}")
     else:
         known = inspect.signature(TASKS[task]).parameters if task in TASKS else options
         for option in options:

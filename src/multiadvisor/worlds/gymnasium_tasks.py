@@ -10,15 +10,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.extras import lacking, missing
+from multiadvisor.identity import NotPlain, focus_data, known, plain
 from multiadvisor.settings import whole_number
 from multiadvisor.task import REST, Focus, Task, check_foci
 from multiadvisor.worlds.adapter import CONTINUOUS, Adapter, Bins
@@ -41,43 +39,12 @@ _IDLE = ("PassiveEnvChecker", "OrderEnforcing")  # these change nothing of the t
 _WITHOUT_EFFECT = ("render_mode",)
 
 
-class _NotPlain(Exception):
-    """Why something is no plain data."""
-
-
-def plain(value: Any, what: str) -> Any:
-    """A value as JSON has it, tuples as lists; or _NotPlain."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, list | tuple):
-        return [plain(part, what) for part in value]
-    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        return {name: plain(part, what) for name, part in value.items()}
-    raise _NotPlain(f"{what} is a {type(value).__name__}, which is no plain data")
-
-
 def plain_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
     """Options from a file, or an error that names the one that is no plain data."""
     try:
-        return {name: plain(value, f"option {name} of {task!r}") for name, value in given.items()}
-    except _NotPlain as reason:
+        return {name: plain(value, f"option {short(name)} of {short(task)!r}") for name, value in given.items()}
+    except NotPlain as reason:
         raise BadInput(f"{reason}: give numbers, strings or booleans") from None
-
-
-def _known(value: Any) -> Any:
-    """What can be known of a value: itself, or of which kind it is."""
-    try:
-        return plain(value, "")
-    except _NotPlain:
-        if isinstance(value, np.ndarray) and value.dtype != object:
-            return {"array": value.tolist()}
-        return {"bins": str(value)} if isinstance(value, Bins) else {"kind": _kind(value)}
-
-
-def _kind(value: Any) -> str:
-    return "function" if callable(value) else type(value).__name__
 
 
 # ---- an environment as data ------------------------------------------------------------------------------------------
@@ -139,33 +106,33 @@ def described(env: Any) -> dict[str, Any]:
     return {
         "id": None if spec is None else spec.id,
         "class": type(layers.base).__name__,
-        "arguments": {name: _known(value) for name, value in layers.arguments.items()},
+        "arguments": {name: known(value) for name, value in layers.arguments.items()},
         "wrappers": [
-            [type(wrapper).__name__, None if given is None else {name: _known(value) for name, value in given.items()}]
+            [type(wrapper).__name__, None if given is None else {name: known(value) for name, value in given.items()}]
             for wrapper, given in layers.wrappers
         ],
     }
 
 
 def _environment_options(env: Any) -> dict[str, Any]:
-    """The options that make this environment again; _NotPlain where there are none."""
+    """The options that make this environment again; NotPlain where there are none."""
     import gymnasium
 
     if hasattr(env, "single_action_space"):
-        raise _NotPlain("it is a vector environment")
+        raise NotPlain("it is a vector environment")
     layers = _layers(env)
     spec = getattr(layers.base, "spec", None)
     if spec is None:
-        raise _NotPlain("its environment is not registered with Gymnasium")
+        raise NotPlain("its environment is not registered with Gymnasium")
     registered = gymnasium.registry.get(spec.id)
     if registered is None:
-        raise _NotPlain(f"its environment {spec.id!r} is no longer registered")
+        raise NotPlain(f"its environment {spec.id!r} is no longer registered")
     options = {}
     for name, value in layers.arguments.items():
-        if name in layers.usual and _known(value) == _known(layers.usual[name]):
+        if name in layers.usual and known(value) == known(layers.usual[name]):
             continue
         if name in OPTIONS or isinstance(value, tuple):
-            raise _NotPlain(f"the argument {name!r} of its environment cannot be given as an option")
+            raise NotPlain(f"the argument {name!r} of its environment cannot be given as an option")
         options[name] = plain(value, f"the argument {name!r} of its environment")
     wrappers = [(type(wrapper).__name__, type(wrapper), given) for wrapper, given in layers.wrappers]
     limit = -1
@@ -178,25 +145,21 @@ def _environment_options(env: Any) -> dict[str, Any]:
         wrappers = wrappers[len(before) :]
     for name, kind, given in wrappers:
         if given is None or name not in WRAPPERS or kind is not getattr(gymnasium.wrappers, name, None):
-            raise _NotPlain(f"its environment is wrapped in {name}")
+            raise NotPlain(f"its environment is wrapped in {name}")
         arguments = {k: plain(v, f"the argument {k!r} of its wrapper {name}") for k, v in given.items()}
         options.setdefault("wrappers", []).append([name, arguments])
     return options
 
 
-def _focus_data(focus: Focus, known: bool = False) -> dict[str, Any]:
-    """A focus as data, without what is as usual; functions are refused, or with `known` stand as such."""
-    data: dict[str, Any] = {}
-    for item in dataclasses.fields(Focus):
-        value = getattr(focus, item.name)
-        if item.name == "name" or _known(value) != item.default:
-            if known or isinstance(value, Bins):
-                data[item.name] = _known(value)
-            elif callable(value):
-                raise _NotPlain(f"the {item.name} of its focus {focus.name!r} is a function")
-            else:
-                data[item.name] = plain(value, f"the {item.name} of its focus {focus.name!r}")
-    return data
+def _focus_options(focus: Focus) -> dict[str, Any]:
+    """A focus as data, without what is as usual; functions are refused."""
+    data = focus_data(focus)
+    for name, value in data.items():
+        if isinstance(value, dict) and "bins" not in value:
+            kind = value.get("kind", "array")
+            more = "" if kind == "function" else ", which is no plain data"
+            raise NotPlain(f"the {name} of its focus {focus.name!r} is a {kind}{more}")
+    return data if focus.weight == 1.0 else {**data, "weight": float(focus.weight)}
 
 
 def _focus_from(data: Any, space: Any) -> Focus:
@@ -206,7 +169,7 @@ def _focus_from(data: Any, space: Any) -> Focus:
         raise BadInput(f"a focus is {short(repr(data))}: give a table with its name")
     for name in data:
         if name not in names:
-            raise unknown(f"field of the focus {data['name']!r}", name, names)
+            raise unknown(f"field of the focus {short(data['name'])!r}", name, names)
     kinds: dict[str, tuple[type, ...]] = {
         "reward": (int, str), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
         "planning": (str,), "table": (str,),
@@ -214,15 +177,17 @@ def _focus_from(data: Any, space: Any) -> Focus:
     }  # fmt: skip
     for name, value in data.items():
         if isinstance(value, bool) or not isinstance(value, kinds.get(name, ())):
-            raise BadInput(f"the {name} of focus {data['name']!r} is {short(repr(value))}: that cannot be")
+            raise BadInput(f"the {name} of focus {short(data['name'])!r} is {short(repr(value))}: that cannot be")
     state = data.get("state")
     if isinstance(state, dict):
         if list(state) != ["bins"] or not isinstance(state["bins"], str):
-            raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: that cannot be")
+            raise BadInput(f"the state of focus {short(data['name'])!r} is {short(repr(state))}: that cannot be")
         state = Bins.parse(state["bins"], space)
     if isinstance(state, list) and not all(type(k) is int for k in state):
-        raise BadInput(f"the state of focus {data['name']!r} is {short(repr(state))}: give integers")
-    return Focus(**{**data, "state": tuple(state) if isinstance(state, list) else state})
+        raise BadInput(f"the state of focus {short(data['name'])!r} is {short(repr(state))}: give integers")
+    focus = Focus(**{**data, "state": tuple(state) if isinstance(state, list) else state})
+    check_foci([focus])
+    return focus
 
 
 def _task_options(
@@ -234,9 +199,9 @@ def _task_options(
         if isinstance(discretise, Bins):
             options["bins"] = str(discretise)
         elif discretise is not None:
-            raise _NotPlain("its discretise= is a function")
-        data = [_focus_data(focus) for focus in foci]
-    except _NotPlain as reason:
+            raise NotPlain("its discretise= is a function")
+        data = [_focus_options(focus) for focus in foci]
+    except NotPlain as reason:
         return {}, str(reason)
     usual = component_names(env)
     if data == [{"name": focus.name, "reward": k} for k, focus in enumerate(foci)] and len(data) == len(usual):
@@ -252,8 +217,8 @@ def _not_made(identifier: str, error: Exception) -> BadInput:
     """Why there is no such environment; where MO-Gymnasium is missing it may be one of those."""
     import gymnasium
 
-    why = f"no environment {identifier!r} can be made"
-    said = str(error).splitlines()[0]
+    why = f"no environment {short(identifier)!r} can be made"
+    said = short(str(error).partition("\n")[0], 200)
     absent = missing("mo")
     if "mo_gymnasium" in absent and isinstance(error, gymnasium.error.UnregisteredEnv):
         said = "" if identifier.startswith("mo-") else f"{said.rstrip('.')}; and "
@@ -295,10 +260,11 @@ def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
     except gymnasium.error.Error as error:
         raise _not_made(identifier, error) from None
     except TypeError as error:
-        raise BadInput(f"environment {identifier!r} does not take these options: {error}") from None
+        words = short(str(error), 200)
+        raise BadInput(f"environment {short(identifier)!r} does not take these options: {words}") from None
     except Exception as error:  # whatever its own code, or a package it misses, may raise
         words = f"{type(error).__name__}: {short(str(error), 200)}"
-        raise BadInput(f"environment {identifier!r} cannot be made: {words}") from None
+        raise BadInput(f"environment {short(identifier)!r} cannot be made: {words}") from None
     for wrapper in wrappers:
         env = _wrapped(env, wrapper)
     return env, note
@@ -387,7 +353,8 @@ def task_from_gymnasium(
         if bins is not None:
             discretise = _bins(bins, env)
     elif options:
-        raise BadInput(f"option {next(iter(options))!r} is for an environment given by its name: make this one with it")
+        option = short(next(iter(options)))
+        raise BadInput(f"option {option!r} is for an environment given by its name: make this one with it")
     told = _given_foci(env, given, rest)
     if told is None:
         names = component_names(env)
@@ -398,7 +365,7 @@ def task_from_gymnasium(
         raise adapter.refusal
     adapter.made_here = by_name is not None
     spec = env.spec or getattr(env.unwrapped, "spec", None)
-    known, by_hand = _task_options(env, told, discretise)
+    data, by_hand = _task_options(env, told, discretise)
     named = by_name or (None if spec is None else spec.id)
     if name is None and named is None:
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
@@ -406,11 +373,8 @@ def task_from_gymnasium(
         name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
         actions=_names(env, adapter),
         observation_names=observation_names(env),
-        foci=tuple(told), adapter=adapter, options=known,
-        known={
-            "environment": described(env), "discretise": _known(discretise),
-            "foci": [{**_focus_data(focus, known=True), "weight": None} for focus in told],
-        },
+        foci=tuple(told), adapter=adapter, options=data,
+        known={"environment": described(env), "discretise": known(discretise)},
     )  # fmt: skip
 
 
