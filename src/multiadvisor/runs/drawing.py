@@ -31,6 +31,7 @@ import numpy as np
 
 from multiadvisor import own
 from multiadvisor.errors import BadInput, fault_of_environment, short
+from multiadvisor.identity import same
 from multiadvisor.task import Task
 from multiadvisor.worlds.episode import Source, Turn, games_of
 
@@ -449,10 +450,10 @@ def _serve(names: Sequence[str]) -> None:
 
 def _known(task: Task) -> list[Any]:
     """What a task is made again from, and known again by; no picture depends on its weights."""
-    return [task.name, task.maker, task.options, task.fingerprint(weights=False)]
+    return [task.name, task.maker, task.options, {**task.identity, "weights": None}]
 
 
-def _again(name: str, maker: str, options: dict[str, Any], fingerprint: str) -> Task | None:
+def _again(name: str, maker: str, options: dict[str, Any], identity: dict[str, Any]) -> Task | None:
     """The task, where it is the same one: who registers something in a program of his own does so there alone."""
     from multiadvisor.worlds.builtin import make
 
@@ -460,7 +461,7 @@ def _again(name: str, maker: str, options: dict[str, Any], fingerprint: str) -> 
         task = dataclasses.replace(make(maker, **options), name=name)
     except Exception:  # whatever a maker of the user's may raise
         return None
-    return task if _known(task)[3] == fingerprint else None
+    return task if same(_known(task)[3], identity) else None
 
 
 if __name__ == "__main__":
