@@ -19,7 +19,7 @@ STATES = {  # each with something that is seen there when all of it has come
     "compare": ("view=compare&turn=13", "They diverge in turn"),
     "gallery": ("view=gallery", "attractor"),
     "bridge": ("view=gallery&exhibit=bridge", "never ends"),
-    "learning": ("view=learning", "at the end"),
+    "learning": ("view=learning", "last saved epoch"),
     "no-board": ("run=2&turn=1", "This task has no board"),
 }
 
