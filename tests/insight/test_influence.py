@@ -148,8 +148,8 @@ def test_the_games_are_those_of_an_evaluation():
 
 def test_decisive_moments_are_far_apart_and_no_two_alike():
     score, first = np.array([5.0, 4.9, 1.0, 0.5, 4.8, 0.1]), np.array([0, 4, 6])
-    assert pick(score, first, np.arange(6), 3, apart=2) == [0, 4, 2]
-    assert pick(score, first, np.array([0, 1, 2, 3, 0, 4]), 9, apart=1) == [0, 1, 2, 3, 5]
+    assert pick(score, first, lambda one, other: False, 3, apart=2) == [0, 4, 2]
+    assert pick(score, first, lambda one, other: {one, other} == {0, 4}, 9, apart=1) == [0, 1, 2, 3, 5]
     agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=0).learn(100_000, progress=False)
     games = play(agent, 4)
     found = moments(games, 5)

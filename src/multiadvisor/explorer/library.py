@@ -133,8 +133,9 @@ class Library:
         """What there is."""
         runs = [
             {
-                "id": entry.id, "name": entry.name, "task": entry.task["name"], "label": label(entry.settings),
-                "games": [f"game {k + 1} of a trace" for k in range(len(entry.traces))]
+                "id": entry.id, "name": entry.name, "task": entry.task["name"],
+                "label": label(entry.settings, entry.task["options"]),
+                "games": [f"trace {k + 1}" for k in range(len(entry.traces))]
                 + [f"seed {self.seed + k}" for k in range(self.games)],
             }
             for entry in self.entries.values()

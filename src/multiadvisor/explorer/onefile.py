@@ -92,6 +92,7 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         if entry.agent.task.board is None:
             packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, game, 0, until=1 << 30))
         more[f"insight/{number}"] = _insight(library, beside, name, game)
+        more[f"stuck/{number}/0"] = beside.stuck(name, game)
     shown = library.curves(names)  # what else is open is nobody's business either
     found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs}
     return {**found, "layers": layers, "more": more}
