@@ -103,6 +103,11 @@ class Library:
             self.skipped += damaged
             if below or found:
                 return
+        if any(
+            known.folder is not None and known.folder.resolve() == folder.resolve() for known in self.entries.values()
+        ):
+            self.skipped.append(f"{str(folder)!r} is named twice, and shown once")
+            return
         entry = _entry(folder, name or str(folder), self.named)
         if name is None:
             entry.load()  # what was named must be whole; what lies in a folder is loaded when looked at

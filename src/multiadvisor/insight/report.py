@@ -76,7 +76,10 @@ class Report:
             "note": self.note,
             "advisors": advisors,
             "entropy": self.entropy,
-            "groups": {name: {"influence": self.of_groups.of(k)} for k, name in enumerate(self.groups)},
+            "groups": {
+                name: {"return": _together(advisors, name), "influence": self.of_groups.of(k)}
+                for k, name in enumerate(self.groups)
+            },
             "games": [
                 {"game": game, "turns": int(games.turns[game]), "finished": bool(games.finished[game]),
                  "score": float(games.played.score[game]),
@@ -142,6 +145,12 @@ class Report:
         if len(alike) > _KINDS:
             lines.append(f"  and {len(alike) - _KINDS} other places (--json has all)")
         return lines
+
+
+def _together(advisors: dict[str, dict[str, Any]], group: str) -> float | None:
+    """What all of a group were paid, on average; None where that is not known of one of them."""
+    paid = [one["return"] for one in advisors.values() if one["group"] == group]
+    return None if None in paid else float(sum(paid))
 
 
 def _figure(value: float | None, sign: str = "") -> str:

@@ -33,13 +33,25 @@ export class Loader {
           this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
         );
       const run = await this.runs.get(entry.id);
-      this.games.set(key, { run, game: new Game(run, await game), version });
+      const found = new Game(run, await game);
+      this.games.set(key, { run, game: found, version });
       this.old.delete(key);
+      this.findStuck(found, `stuck/${entry.id}/${number}`);
     } catch (error) {
       this.runs.delete(entry.id);
       this.problems.set(key, error.message);
     }
     this.redraw();
+  }
+
+  // Where the game is stuck, once the library has looked; the game is there before.
+  async findStuck(game, path) {
+    try {
+      game.stuck = (await this.source.more(path)).stuck;
+      if (game.stuck.length) this.redraw();
+    } catch {
+      // nobody answers: whatever is asked next says so
+    }
   }
 
   // A run was trained further: what is known of it is out of date.

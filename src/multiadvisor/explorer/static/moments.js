@@ -1,6 +1,6 @@
 // The turns in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
 
-import { el, fitCanvas, listed, plural, scoreText, setText, signed } from "./dom.js";
+import { el, fitCanvas, plural, scoreText, setText, signed } from "./dom.js";
 import { actionText } from "./bars.js";
 import { drawMoving, drawStill } from "./board.js";
 import { changesText, isPushed, whenSeen } from "./insight.js";
@@ -82,7 +82,7 @@ export class Moments {
       {},
       el(
         "button",
-        { type: "button", class: "moment", onclick: () => this.go(one) },
+        { type: "button", class: "moment", title: "Go to this step", onclick: () => this.go(one) },
         el("span", { class: "thumb" }, view),
         el("strong", {}, `Game ${one.game + 1}, turn ${one.turn}: ${actionText(one.action)}`),
         el("span", { class: "reason" }, `${sentenceStart(one.reason)}.`),
@@ -94,14 +94,6 @@ export class Moments {
     this.store.set({ game, turn });
     window.scrollTo({ top: 0 });
   }
-}
-
-function stuckText(one) {
-  const held = Object.keys(one.holds);
-  const who = held.length ? `Held by ${listed(held)}` : "Nobody prefers to be there";
-  const left = Object.keys(one.leaves);
-  const against = left.length ? `; ${listed(left)} would rather leave` : "";
-  return `${one.kind} since turn ${one.since} (${plural(one.turns, "turn")}) at ${one.where}. ${who}${against}. ${sentenceStart(one.advice)}.`;
 }
 
 function sentenceStart(text) {
@@ -127,7 +119,7 @@ export class Drives {
         this.rest,
       ),
     );
-    this.more = el("button", { type: "button", class: "quiet", onclick: () => this.fold() });
+    this.more = el("button", { type: "button", class: "quiet", title: "Show all advisors, or few", onclick: () => this.fold() });
     this.hint = el("p", { class: "hint" });
     this.stuck = el("ul", { class: "stuck" });
     this.calm = el("p", { class: "hint" });
@@ -165,7 +157,7 @@ export class Drives {
       .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.by ?? 0) - (p.influence.by ?? 0))
       .map(([name, one]) => driverRow(name, one));
     const groups = Object.entries(found.groups).map(([name, one]) =>
-      el("tr", { class: "sum" }, el("th", { scope: "row" }, `${name} (all)`), el("td", {}, groupReturn(found, name)), el("td", {}, changesText(one.influence)), el("td"), el("td"), el("td")),
+      driverRow(`${name} (all)`, one, "sum"),
     );
     this.body.replaceChildren(...groups, ...rows.slice(0, DRIVERS));
     this.rest.replaceChildren(...rows.slice(DRIVERS));
@@ -183,6 +175,7 @@ export class Drives {
             {
               type: "button",
               class: "mark",
+              title: "Go to the step since which it is stuck",
               onclick: () => {
                 this.store.set({ game: one.game, turn: one.since });
                 window.scrollTo({ top: 0 });
@@ -190,7 +183,7 @@ export class Drives {
             },
             `\u25a6 Game ${one.game + 1}, turn ${one.since}`,
           ),
-          el("p", {}, sentenceStart(stuckText(one))),
+          el("p", {}, `${sentenceStart(one.sentence)}.`),
         ),
       ),
     );
@@ -203,19 +196,12 @@ export class Drives {
   }
 }
 
-// What all of a group were paid, where that is known.
-function groupReturn(found, group) {
-  const members = Object.values(found.advisors).filter((one) => one.group === group);
-  if (members.some((one) => one.return === null)) return "";
-  return scoreText(members.reduce((sum, one) => sum + one.return, 0)) || "0";
-}
-
-function driverRow(name, { influence, calibration, return: paid }) {
+function driverRow(name, { influence, calibration, return: paid }, kind = "") {
   const figure = (value, text = scoreText) => (value === null || value === undefined ? "" : text(value) || "0");
   const bias = (value) => signed(value);
   return el(
     "tr",
-    {},
+    { class: kind },
     el("th", { scope: "row" }, name),
     el("td", {}, figure(paid)),
     el("td", {}, changesText(influence)),
