@@ -190,7 +190,7 @@ def test_every_label_has_a_tooltip_and_every_game_one_name(calm: Site) -> None:
             calm.go(page, fragment)
             until(page, LABELS, [])
         calm.go(page, "turn=3")
-        expect(page.get_by_label("Game", exact=True).locator("option")).to_have_text(
+        expect(page.locator(".toolbar select").nth(1).locator("option")).to_have_text(
             ["game 1 (seed 0)", "game 2 (seed 1)"]
         )
 
@@ -199,6 +199,6 @@ def test_every_label_has_a_tooltip_and_every_game_one_name(calm: Site) -> None:
 def test_a_run_is_never_compared_with_itself(calm: Site) -> None:
     with calm.tab("view=compare&run=1&other=1") as page:
         expect(page.locator(".pair thead")).to_have_text("1 other2 plain")
-        expect(page.get_by_label("Second run")).to_have_value("0")
+        expect(page.get_by_label("Second run", exact=True)).to_have_value("0")
         calm.go(page, "view=compare&run=2&other=2")
         expect(page.locator("main")).to_contain_text("Two runs are needed to compare")

@@ -29,6 +29,10 @@ from multiadvisor.worlds.maze import maze_of
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _LONGEST_OBSERVATION = 24  # numbers that the page draws over time
+_ENTROPY = (
+    "It is no advisor and no reward: what the critic expects of acting unpredictably from here on, for which the actor "
+    "is trained too."
+)
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
 
 
@@ -62,6 +66,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "turns": getattr(agent, "turns", 0),
         "actions": list(teller.choices),
         "numbers": None if box is None else {**box.bounds(), "names": list(task.actions)},
+        "entropy": _ENTROPY,
         "pointing": task.goals is not None,
         # a network may have others than the task, which is paid
         "advisors": [

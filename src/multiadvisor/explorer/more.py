@@ -16,7 +16,7 @@ from multiadvisor.explorer.following import Following
 from multiadvisor.explorer.library import _LONGEST, Entry, Library
 from multiadvisor.insight.games import Games, play_each
 from multiadvisor.insight.moments import moments
-from multiadvisor.insight.report import report_on
+from multiadvisor.insight.report import Report, report_on
 from multiadvisor.insight.stuck import Stuck, find_stuck
 from multiadvisor.runs.pictures import LIMIT, Painting, Pictures, facts_of
 from multiadvisor.runs.png import SIGNATURE
@@ -128,7 +128,7 @@ class More:
         for one in picked:
             one["picture"] = self._thumbnail(entry, agent, one["game"], one["turn"])
         return {
-            **found, "moments": picked, "seeds": seeds, "score": float(rewards.mean()),
+            **found, **_words(report), "moments": picked, "seeds": seeds, "score": float(rewards.mean()),
             "own": float(games.played.score.mean()) if agent.task.other_weights() else None,
             "finished": float(games.finished.mean()), "length": float(games.turns.mean()),
         }  # fmt: skip
@@ -160,6 +160,21 @@ class More:
 def _told(one: Stuck) -> dict[str, Any]:
     """Where a game is stuck, with the sentence that says it."""
     return {**one.as_dict(), "sentence": str(one)}
+
+
+def _words(report: Report) -> dict[str, str]:
+    """What stands above the tables: how many games there are, and what is shown of them."""
+    games = report.games
+    count = f"{len(games)} game{'s' * (len(games) != 1)}"
+    total = int(games.turns.sum())
+    said = list(dict.fromkeys(report.expects[j] for j, known in enumerate(report.calibration[: report.n]) if known))
+    expects = f" Each expects {said[0]}." if len(said) == 1 else ""
+    note = f" {report.note[0].upper()}{report.note[1:]}." if report.note else ""
+    pair = "the best and the worst action" if games.push is None else "its action and the middle of the range"
+    return {
+        "meaning": f"{count}, {total} turn{'s' * (total != 1)}.{expects}{note}",
+        "chosen": f"From {count}: where {pair} were furthest apart and the advisors disagreed most.",
+    }
 
 
 def _kept_pack(trace: Trace, game: int, first: int, last: int) -> bytes:

@@ -1,6 +1,6 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, learnTips, onWidth, option, setText } from "./dom.js";
+import { byId, el, onWidth, option, setText, tips } from "./dom.js";
 import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
@@ -394,7 +394,7 @@ async function start() {
   try {
     const source = await openSource();
     const listing = await source.listing();
-    learnTips(listing.tips);
+    Object.assign(tips, listing.tips);
     window.explorer = new App(source, listing);
   } catch (error) {
     byId("message").hidden = false;

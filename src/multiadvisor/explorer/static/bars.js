@@ -9,8 +9,6 @@ import { bestActions, hearPart, normalisedShare } from "./maths.js";
 // Digits behind the point, fewer for large values, so that they fit into their column.
 const digitsOf = (value) => (Math.abs(value) < 100 ? 3 : Math.abs(value) < 1000 ? 2 : 1);
 
-const ENTROPY =
-  "It is no advisor and no reward: what the critic expects of acting unpredictably from here on, for which the actor is trained too.";
 const MOST_PARTS = 24; // of a bar
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const LISTED_PLAYING = 24; // advisors that are listed while it plays
@@ -244,7 +242,7 @@ export class Bars {
     if (!this.entropy.hidden) {
       const [own, middle] = entropy.subarray(2 * frame.turn, 2 * frame.turn + 2);
       const worth = `${signed(own)} for its action, ${signed(middle)} for the middle`;
-      setText(this.entropy, `Beside the advisors, entropy: ${worth}. ${ENTROPY}`);
+      setText(this.entropy, `Beside the advisors, entropy: ${worth}. ${run.entropy}`);
     }
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }

@@ -1,11 +1,7 @@
 // Building elements: text is always text, so that a name with markup in it is shown and never run.
 
 // What labels mean, by their text, as the server says it: shown where one hovers over them.
-const tips = {};
-
-export function learnTips(given) {
-  Object.assign(tips, given);
-}
+export const tips = {};
 
 function explained(node, text) {
   if (node.title || !LABELS.has(node.tagName)) return;

@@ -36,22 +36,14 @@ export class Loader {
       const found = new Game(run, await game);
       this.games.set(key, { run, game: found, version });
       this.old.delete(key);
-      this.findStuck(found, `stuck/${entry.id}/${number}`);
+      // where it is stuck comes when the library has looked; if nobody answers, whatever is asked next says so
+      const seen = this.source.more(`stuck/${entry.id}/${number}`);
+      seen.then(({ stuck }) => Object.assign(found, { stuck }) && this.redraw()).catch(() => {});
     } catch (error) {
       this.runs.delete(entry.id);
       this.problems.set(key, error.message);
     }
     this.redraw();
-  }
-
-  // Where the game is stuck, once the library has looked; the game is there before.
-  async findStuck(game, path) {
-    try {
-      game.stuck = (await this.source.more(path)).stuck;
-      if (game.stuck.length) this.redraw();
-    } catch {
-      // nobody answers: whatever is asked next says so
-    }
   }
 
   // A run was trained further: what is known of it is out of date.

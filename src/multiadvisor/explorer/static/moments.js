@@ -47,11 +47,7 @@ export class Moments {
 
   render(answer, entry, palette) {
     const waiting = this.seen ? "Playing all games \u2026" : "";
-    const text = answer
-      ? answer.problem ||
-        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of the range" : "the best and the worst action"} were furthest apart and the advisors disagreed most.`
-      : waiting;
-    setText(this.hint, text);
+    setText(this.hint, answer ? answer.problem || answer.found.chosen : waiting);
     const moments = answer?.found?.moments ?? [];
     this.strip.hidden = !moments.length;
     if (this.shown !== moments || this.palette !== palette) {
@@ -143,7 +139,7 @@ export class Drives {
 
   render(answer, waiting) {
     const found = answer?.found;
-    setText(this.hint, found ? this.meaning(found) : answer?.problem || (waiting ? "Playing all games \u2026" : ""));
+    setText(this.hint, found ? found.meaning : answer?.problem || (waiting ? "Playing all games \u2026" : ""));
     for (const part of [...this.root.children].slice(2)) part.hidden = !found;
     if (!found) return;
     this.more.hidden = Object.keys(found.advisors).length <= DRIVERS;
@@ -187,12 +183,6 @@ export class Drives {
         ),
       ),
     );
-  }
-
-  meaning(found) {
-    const said = [...new Set(Object.values(found.advisors).flatMap(({ calibration }) => (calibration ? [calibration.expects] : [])))];
-    const expects = said.length === 1 ? ` Each expects ${said[0]}.` : "";
-    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}${found.note ? ` ${sentenceStart(found.note)}.` : ""}`;
   }
 }
 
