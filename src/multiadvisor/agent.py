@@ -59,6 +59,8 @@ class Evaluation:
     touches: float | None
     """In Pac-Boy, touches by ghosts per game; None where the task has no such thing."""
     advisors: dict[str, float]
+    reward: float
+    """The score by the weights that the task came with: by this, runs with different weights are compared."""
     played: Played = dataclasses.field(repr=False)
     """The single games."""
 
@@ -72,7 +74,8 @@ class Evaluation:
             f"{self.games} game{'s' * (self.games != 1)}: score {self.score:.2f} [{low:.2f}, {high:.2f}], "
             f"{self.turns:.1f} turns, {self.finished:.0%} finished"
         )
-        return text if self.touches is None else f"{text}, {self.touches:.2f} touches"
+        text = text if self.touches is None else f"{text}, {self.touches:.2f} touches"
+        return text if self.reward == self.score else f"{text}; by the task's own weights {self.reward:.2f}"
 
 
 class MultiAdvisor:
@@ -342,6 +345,7 @@ class MultiAdvisor:
             finished=float(played.finished.mean()),
             touches=float(measures["touches"].mean()) if "touches" in measures else None,
             advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
+            reward=float(self.task.rewards(played.score, played.returns).mean()),
             played=played,
         )
 

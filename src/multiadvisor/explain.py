@@ -22,7 +22,7 @@ import numpy as np
 from multiadvisor.aggregations import GPI, SELECTIONS, weighted_sum
 from multiadvisor.committee import Team, Voices, learned_beside, voices_of
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.sentences import COMPASS, Choice, figure
+from multiadvisor.sentences import COMPASS, Choice, figure, term
 from multiadvisor.shortest import msx
 from multiadvisor.silence import Followed, Lead, contributions, followed, lead, rounding, summed, without_each
 from multiadvisor.task import Focus
@@ -303,9 +303,9 @@ def explain_advice(
     changes = order[(silent != greedy).any(axis=1)[order]].tolist()
     ahead, plans = lead(advice, weights, voices, tolerance), followed(weights, voices, chosen, tolerance)
     choice = Choice(
-        tuple(names), tuple(groups), tuple(actions), advice, weights, voices, aggregation,
-        None if here is None else here.leaves, chosen, other, against is not None, preferences, difference, ahead,
-        plans, tolerance,
+        tuple(term(name, actions) for name in names), tuple(groups), tuple(actions), advice, weights, voices,
+        aggregation, None if here is None else here.leaves, chosen, other, against is not None, preferences, difference,
+        ahead, plans, tolerance,
     )  # fmt: skip
     return Explanation(
         task=task, action=actions[chosen], against=None if other is None else actions[other],

@@ -32,6 +32,7 @@ def influence(slopes: np.ndarray) -> tuple[np.ndarray, float]:
     return lengths / total, float(np.linalg.norm(slopes.sum(axis=0)) / total)
 
 
+_SEEN = 0.005  # what the entropy adds, to be named
 ENTROPY = "entropy"  # what is expected of acting unpredictably, beside the advisors
 
 
@@ -82,7 +83,8 @@ class ActorExplanation:
         for name in self.differences:
             row = f"{self.values[name]:10.2f} {self.differences[name]:+10.2f} {self.influence[name]:10.0%}"
             lines.append(f"{name:24} {row}")
-        lines.append(f"{ENTROPY:24} {self.entropy:10.2f} {self.entropy_difference:+10.2f}")
+        apart = f"{self.entropy:10.2f} {self.entropy_difference:+10.2f}   no advisor: what acting unpredictably brings"
+        lines += ["", f"{ENTROPY:24} {apart}"]
         if self.left is not None:
             lines.append(f"of all the pushing {self.left:.0%} is left when what is contrary has cancelled")
         if self.control is not None and self.gap is not None:
@@ -95,9 +97,13 @@ def action_text(action: np.ndarray) -> str:
     return f"({', '.join(f'{number:.2f}' for number in np.ravel(action))})"
 
 
-def two_actions(action: str, against: str, names: list[str], difference: np.ndarray) -> str:
-    """Who decides, the entropy among them; the strongest two of those who are outvoted."""
-    advantage = float(difference.sum())
+def two_actions(action: str, against: str, names: Sequence[str], difference: np.ndarray, entropy: float = 0.0) -> str:
+    """Who decides, and the strongest two of those who are outvoted; the entropy, which is no advisor, by itself.
+
+    >>> two_actions("(1.00)", "(0.00)", ["speed"], np.array([-0.5]), 0.75)
+    'chooses (1.00) rather than (0.00): entropy, which is no advisor, +0.75, outweighs speed, -0.50'
+    """
+    advantage = float(difference.sum()) + entropy
     if advantage == 0.0:
         return f"{action} and {against} are worth the same"
     found = msx(difference if advantage > 0 else -difference).plus
@@ -110,8 +116,13 @@ def two_actions(action: str, against: str, names: list[str], difference: np.ndar
     start = f"chooses {action} rather than {against}"
     if advantage < 0:
         start = f"{against} would be better than {action}"
-    verb = "outweighs" if len(found) == 1 else "outweigh"
-    return f"{start}: {listed(found)}" + (f", {verb} {listed(outvoted)}" if len(outvoted) else "")
+    verb, apart = "outweighs" if len(found) == 1 else "outweigh", f"{ENTROPY}, which is no advisor, {entropy:+.2f}"
+    if advantage * float(difference.sum()) <= 0:
+        found, verb, text = found[:0], "outweighs", apart
+    else:
+        text = listed(found)
+    text = f"{start}: {text}" + (f", {verb} {listed(outvoted)}" if len(outvoted) else "")
+    return f"{text}; {apart}" if len(found) and abs(entropy) >= _SEEN else text
 
 
 def state_at(agent: Any, learner: Any, seed: int, game: int, turn: int) -> tuple[Any, int]:
@@ -156,7 +167,7 @@ def explain_values(
     deciding = msx(difference if advantage > 0 else difference[:0])
     order = np.argsort(-np.abs(difference), kind="stable")
     shares = np.zeros(len(names)) if shares is None else shares
-    shown, all_of_them = [action_text(each) for each in (action, against)], np.append(difference, unpredictable)
+    shown = [action_text(each) for each in (action, against)]
     return ActorExplanation(
         task=task, action=np.ravel(action).tolist(), against=np.ravel(against).tolist(),
         values={name: float(value) for name, value in zip(names, weighted[:, 0], strict=True)},
@@ -165,5 +176,5 @@ def explain_values(
         msx_plus=tuple(names[j] for j in deciding.plus.tolist()),
         msx_minus=tuple(names[j] for j in deciding.minus.tolist()),
         influence={name: float(share) for name, share in zip(names, shares, strict=True)},
-        sentence=two_actions(shown[0], shown[1], [*names, ENTROPY], all_of_them),
+        sentence=two_actions(shown[0], shown[1], names, difference, unpredictable),
     )  # fmt: skip

@@ -58,6 +58,16 @@ def who(names: Sequence[str], groups: Sequence[str]) -> str:
     return _join(parts) if len(crowds) == len(names) else ", and ".join(parts)
 
 
+def term(name: str, actions: Sequence[str]) -> str:
+    """An advisor as it is called beside actions, one of which may have the same name.
+
+    >>> term("main engine", ["nothing", "main engine"]), term("fuel", ["nothing", "main engine"])
+    ('the term main engine', 'fuel')
+    """
+    called = {word.lower() for action in actions for word in (action, COMPASS.get(action, action))}
+    return f"the term {name}" if name.lower() in called else name
+
+
 def numbers(first: float, second: float) -> tuple[str, str]:
     """Two sums with two decimals, or as many more as it takes to tell their sizes apart."""
     for digits in range(2, 7):

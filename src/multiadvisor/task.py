@@ -272,6 +272,8 @@ class Task:
 
     In a compiled world `state` is a compiled function (constants, x) -> number below `states`.
     """
+    own_weights: tuple[float, ...] = ()
+    """The weights [n] that it came with, where others were given since: by these runs are compared."""
     arbitrator: Focus | None = None
     """What an arbitrator looks at and its step size, as for a correction; None: the whole state. In a Gymnasium
     environment also its `reward`; None: what the advisors are paid, times their weights."""
@@ -326,6 +328,28 @@ class Task:
         return np.array([focus.weight for focus in self.foci])
 
     @property
+    def yardstick(self) -> np.ndarray:
+        """The weights [n] that the task came with: the same for all runs of it, whatever each was trained with."""
+        return np.array(self.own_weights) if self.own_weights else self.weights
+
+    def other_weights(self) -> dict[str, float]:
+        """The weights that are not those it came with, by advisor.
+
+        >>> import multiadvisor as mad
+        >>> mad.make("two-goal").with_weights(**{"goal 1": 2.0, "goal 2": 1.0}).other_weights()
+        {'goal 1': 2.0}
+        """
+        pairs = zip(self.foci, self.yardstick.tolist(), strict=True)
+        return {focus.name: float(focus.weight) for focus, own in pairs if focus.weight != own}
+
+    def rewards(self, score: np.ndarray, returns: np.ndarray) -> np.ndarray:
+        """[G] what games brought by the task's own weights, from their scores [G] and the advisors' returns [G, n]."""
+        if self.goals is not None or not self.other_weights():
+            return score  # of a bank of goals the environment's own already
+        found: np.ndarray = returns @ self.yardstick
+        return found
+
+    @property
     def continuous(self) -> bool:
         """Whether actions are real numbers: then `actions` names the numbers that one of them consists of."""
         return self.adapter is not None and self.adapter.box is not None
@@ -360,13 +384,17 @@ class Task:
         groups = {focus.group for focus in self.foci if focus.group} | set(self.names)
         for name, number in by_name.items():
             if name not in groups:
-                raise BadInput(f"no advisor or group is called {short(name)!r} in task {self.name!r}")
+                raise BadInput(
+                    f"no advisor or group is called {short(str(name))!r} in task {self.name!r}: "
+                    f"choose {_listed(self.foci)}"
+                )
             if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
                 raise BadInput(f"the {field} of {name!r} is {short(repr(number))}: give a number")
         given = {name: float(number) for name, number in by_name.items()}
         foci = [replace(f, **{field: given.get(f.name, given.get(f.group, getattr(f, field)))}) for f in self.foci]
         options = {**self.options, what: {**self.options.get(what, {}), **given}}
-        return replace(self, foci=tuple(foci), options=options)
+        own = tuple(self.yardstick.tolist()) if what == "weights" else self.own_weights
+        return replace(self, foci=tuple(foci), options=options, own_weights=own)
 
     def with_weights(self, /, **weights: float) -> Task:
         """The same task with other weights, by advisor name or group."""
@@ -469,6 +497,18 @@ def _check_length(what: str, text: Any) -> None:
     """Names may come from a file, and are quoted in many messages."""
     if isinstance(text, str) and len(text) > LONGEST_NAME:
         raise BadInput(f"{what} is {short(text)!r}, of {len(text)} characters: choose one of at most {LONGEST_NAME}")
+
+
+def _listed(foci: Sequence[Focus]) -> str:
+    """Whom one may name: the groups and then the advisors, the first of them.
+
+    >>> _listed([Focus(f"coin {k}", group="coins") for k in range(30)])
+    'coins, coin 0, coin 1, coin 2, coin 3, coin 4, coin 5, coin 6, coin 7, coin 8, coin 9, coin 10 or 19 others'
+    """
+    names = list(dict.fromkeys([*(focus.group for focus in foci if focus.group), *(focus.name for focus in foci)]))
+    shown = [short(name, 40) for name in names[:12]]
+    last = f"{len(names) - 12} others" if len(names) > 12 else shown.pop()
+    return " or ".join([", ".join(shown), last] if shown else [last])
 
 
 def check_foci(foci: Sequence[Focus]) -> None:

@@ -62,7 +62,9 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
         ("train pac-boy --alphas fruits=0.5 --deep", "a network has one learning rate for all its advisors"),
         ("train pac-boy --gammas fruits=0.5 --learner linear", "linear Q-learning has one gamma for everything"),
         ("train pac-boy --gammas fruits=1.5", "gamma of focus 'fruit (0, 0)' is 1.5: choose it between 0 and 1"),
-        ("train pac-boy --gammas frogs=0.5", "no advisor or group is called 'frogs' in task 'pac-boy'"),
+        ("train pac-boy --gammas frogs=0.5", "no advisor or group is called 'frogs' in task 'pac-boy': choose ghosts, "
+         "fruits, ghost 1, ghost 2, fruit (0, 0), "),
+        ("train two-goal --weights reward_goal=0.5", "in task 'two-goal': choose goal 1 or goal 2"),
         ("train pac-boy --alphas fruits=0", "alpha of focus 'fruit (0, 0)' is 0.0: choose it above 0 and at most 1"),
         ("train pac-boy --gammas fruits", "'fruits' is not of the form name=number,name=number"),
         ("check pac-boy --aggregation frogs=max", "aggregation names 'frogs', and task 'pac-boy' has no such"),

@@ -146,8 +146,7 @@ def test_other_critics_tell_what_they_know(critics):
     assert seen.names == (("reward",) if critics == "one" else ("near", "cheap", "entropy"))
     found = report_on(play(other, 1, 1)).as_dict()
     assert (found["note"] == "") == (critics == "shared")
-    assert all((one["calibration"] is None) == (critics == "one" or name == "entropy")
-               for name, one in found["advisors"].items())  # fmt: skip
+    assert all((one["calibration"] is None) == (critics == "one") for one in found["advisors"].values())
 
 
 def test_the_report_has_shares_of_the_push(agent):
@@ -158,10 +157,13 @@ def test_the_report_has_shares_of_the_push(agent):
     assert sum(shares) == pytest.approx(1.0)
     assert shares[0] == pytest.approx(np.mean([games.push[turn, 0] for turn in range(len(games.push))]))
     assert told["near"]["influence"]["changed"] is None
-    assert told["entropy"]["influence"]["push"] is None
+    assert list(told) == ["near", "cheap"], "the entropy is no advisor"
+    assert found.as_dict()["entropy"] == pytest.approx(games.advice[:, 2, 0].mean())
     assert "share of the push" in str(found)
-    row = {"run": "a", "task": "", "planning": "", "aggregation": "", "gamma": 0, "games": 3, "score": 0, "turns": 0,
-           "finished": 0, "report": found.as_dict()}  # fmt: skip
+    assert f"entropy, no advisor: {found.entropy:.2f} is expected" in str(found)
+    assert not any(line.startswith("entropy ") for line in str(found).splitlines())
+    row = {"run": "a", "task": "", "planning": "", "aggregation": "", "gamma": 0, "games": 3, "score": 0, "reward": 0,
+           "turns": 0, "finished": 0, "report": found.as_dict()}  # fmt: skip
     head, line = (text.split(",") for text in table_of([row]).splitlines())
     assert float(line[head.index("push/near")]) == pytest.approx(shares[0])
     picked = moments(games, 2)
@@ -175,12 +177,17 @@ def test_the_page_gets_the_numbers_of_every_action(agent, trace):
     run, _ = unpacked(run_pack(agent, "actor"))
     assert run["numbers"] == {"low": [-2.0, 0.0], "high": [2.0, 10.0], "type": "float32", "names": ["push", "idle"]}
     assert run["actions"] == ["its action", "the middle"]
-    assert [one["name"] for one in run["advisors"]] == ["near", "cheap", "entropy"]
+    assert [one["name"] for one in run["advisors"]] == ["near", "cheap"]
+    assert run["voices"]["of"] == [0, 0]
     game, arrays = unpacked(game_pack(trace, 1, agent))
     span = trace.span(1)
     assert np.array_equal(arrays["numbers"], trace.action[span].astype(float))
     assert not arrays["action"].any()
-    assert np.array_equal(arrays["table"], trace.advice[trace.rows(span.start, span.stop)])
+    said = trace.advice[trace.rows(span.start, span.stop)].reshape(-1, 3, 2)
+    assert np.array_equal(arrays["table"], said[:, :2].reshape(-1, 2))
+    assert np.array_equal(arrays["entropy"], said[:, 2]), "told beside the advisors"
+    assert np.array_equal(arrays["rows"], np.arange(2 * len(said)).reshape(-1, 2))
+    assert np.isfinite(arrays["push"]).all()
     assert game["reasons"][2] == explain_turn(agent, trace, 1, 2).sentence
     library = Library(games=1)
     entry = library.add_agent(agent, "actor")

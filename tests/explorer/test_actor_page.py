@@ -70,7 +70,7 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         seen = trace.turn(game, 3)
         for a, name in enumerate(("its action", "the middle")):
             bar = page.locator(".bar", has_text=name)
-            total = float((seen.weights * seen.advice[:, a]).sum())
+            total = float((seen.weights * seen.advice[:, a])[:2].sum())
             until(
                 page, f"Math.abs(Number(document.querySelectorAll('.bar .number')[{a}].dataset.exact) - {total}) < 1e-9"
             )
@@ -79,6 +79,11 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         assert "(0.00, 2.00)" in why
         expect(page.locator("#sentence")).to_have_text(f"{why[0].upper()}{why[1:]}.")
         expect(page.locator("#caveat")).to_have_text(f"{CAVEAT[0].upper()}{CAVEAT[1:]}.")
+        entropy = " ".join(f"{'+' if v > 0 else '−'}{abs(v):.2f} for {what}" + ("," if not k else ".") for k, (v, what)
+                           in enumerate(zip(seen.advice[2], ("its action", "the middle"), strict=True)))  # fmt: skip
+        expect(page.locator(".entropy")).to_contain_text(f"Beside the advisors, entropy: {entropy} It is no advisor")
+        for part in (".parts", ".weights", ".bars + details", "#drives"):  # set apart: no bar, no slider, no empty row
+            expect(page.locator(part).first).not_to_contain_text("entropy")
         expect(page.get_by_label("Compared with")).to_be_hidden()
         expect(page.get_by_text("Its actions are real numbers")).to_be_visible()
         expect(page.get_by_role("button", name="Try it")).to_be_hidden()

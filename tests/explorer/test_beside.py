@@ -145,7 +145,7 @@ def test_one_click_leads_to_a_decisive_moment_and_to_where_it_is_stuck(calm: Sit
         expect(page.locator("#moments canvas").first).to_be_visible()  # a board
         since = page.locator("#drives .stuck li").nth(1)
         expect(since).to_contain_text("Stands still since turn 0")
-        expect(since).to_contain_text("Held by fruit")
+        expect(since).to_contain_text("held by fruit")
         expect(since).to_contain_text("plan empathically")
         since.get_by_role("button").click()
         until(page, "explorer.store.state.game", 1)

@@ -147,10 +147,28 @@ def test_the_games_are_those_of_an_evaluation():
     assert data["advisors"]["ghost 1"]["return"] == pytest.approx(seen.returns[:, 0].mean())
 
 
+def test_no_two_decisive_moments_are_of_nearly_the_same_numbers():
+    """Cells have borders: what lies on both sides of one looks the same to everybody."""
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("CartPole-v1", bins="3"), seed=1).learn(3_000, progress=False)
+    games = play(agent, 12)
+    seen = np.array([games.states[games.walk(one.game).start + one.turn] for one in moments(games, 6)])
+    near = np.ptp(np.array(games.states), axis=0) / 10
+    assert len(seen) > 1
+    for k, one in enumerate(seen):
+        assert all((np.abs(one - other) >= 0.9 * near).any() for other in seen[:k])
+
+
+def test_an_advisor_with_the_name_of_an_action_is_called_a_term():
+    advice = np.array([[0.0, 1.0], [2.0, 0.0]])
+    why = mad.explain.explain_advice(["main engine", "fuel"], advice, np.ones(2), ["nothing", "main engine"])
+    assert why.sentence == "chooses nothing rather than main engine: fuel, 2.00, outweighs the term main engine, -1.00"
+    assert set(why.differences) == {"main engine", "fuel"}
+
+
 def test_decisive_moments_are_far_apart_and_no_two_alike():
     score, first = np.array([5.0, 4.9, 1.0, 0.5, 4.8, 0.1]), np.array([0, 4, 6])
-    assert pick(score, first, np.arange(6), 3, apart=2) == [0, 4, 2]
-    assert pick(score, first, np.array([0, 1, 2, 3, 0, 4]), 9, apart=1) == [0, 1, 2, 3, 5]
+    assert pick(score, first, lambda one, other: False, 3, apart=2) == [0, 4, 2]
+    assert pick(score, first, lambda one, other: {one, other} == {0, 4}, 9, apart=1) == [0, 1, 2, 3, 5]
     agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=0).learn(100_000, progress=False)
     games = play(agent, 4)
     found = moments(games, 5)

@@ -200,7 +200,9 @@ def _filmed(agent: MultiAdvisor, given: Any) -> str:
 
 def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:
     settings = agent.settings
-    more = {"aggregation": settings.aggregation, "gamma": settings.gamma} if full else {}
+    more: dict[str, Any] = {"aggregation": settings.aggregation, "gamma": settings.gamma} if full else {}
+    if agent.task.options.get("weights"):
+        more["weights"] = agent.task.options["weights"]
     return {"run": str(folder), "task": agent.task.name, "planning": settings.planning, **more, **seen.as_dict()}
 
 
@@ -214,7 +216,13 @@ def _returns(seen: Evaluation) -> str:
 def _side_by_side(results: list[dict[str, Any]]) -> str:
     """Runs by row; each advisor's return and influence by column, where they are few."""
     head = ["run", "score", "turns", "finished"]
-    rows = [[str(one["run"]), *(number(one[name]) for name in head[1:])] for one in results]
+    rows = [[str(one["run"]), *(number(one[name]) for name in ("reward", *head[2:]))] for one in results]
+    if any("weights" in one for one in results):  # scores are all by the weights that the task came with
+        from multiadvisor.explorer.curves import weights_text
+
+        head += ["own score", "weights"]
+        for row, one in zip(rows, results, strict=True):
+            row += [number(one["score"]), weights_text(one.get("weights", {}))]
     if all("report" in one for one in results):
         names = list(dict.fromkeys(name for one in results for name in one["report"]["advisors"]))
         head.append("stuck")

@@ -32,8 +32,6 @@ _LONGEST = 2000  # turns of a continuation of a task without a limit
 def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
     """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
     task, advisors = agent.task, getattr(agent, "advisors", agent.task.foci)
-    if weights is not None and task.continuous:
-        weights = weights[: len(advisors)]  # an actor's entropy keeps its own
     if weights is None or len(weights) != len(advisors):
         return weights  # and whoever uses them refuses what does not fit
     names = [focus.name for focus in advisors if focus.name != CORRECTION]  # which keeps its own
@@ -50,8 +48,9 @@ def reweighted(task: Task, weights: list[float] | None) -> Task:
         return task
     if len(weights) != task.n:
         raise BadInput(f"{len(weights)} weights were given for the {task.n} advisors of {task.name!r}")
-    foci = (dataclasses.replace(focus, weight=float(w)) for focus, w in zip(task.foci, weights, strict=True))
-    return dataclasses.replace(task, foci=tuple(foci))
+    foci = [dataclasses.replace(focus, weight=float(w)) for focus, w in zip(task.foci, weights, strict=True)]
+    changed = {new.name: new.weight for new, old in zip(foci, task.foci, strict=True) if new.weight != old.weight}
+    return dataclasses.replace(task.with_weights(**changed), foci=tuple(foci))
 
 
 # ---- attractors ------------------------------------------------------------------------------------------------------

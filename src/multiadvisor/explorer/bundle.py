@@ -19,6 +19,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import label
 from multiadvisor.grid import Grid
 from multiadvisor.runs.trace import Trace, explain_turn
+from multiadvisor.sentences import term
 from multiadvisor.telling import teller_of
 from multiadvisor.theory.attractors import leaves
 from multiadvisor.theory.boards import has_tables
@@ -28,6 +29,10 @@ from multiadvisor.worlds.maze import maze_of
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _LONGEST_OBSERVATION = 24  # numbers that the page draws over time
+_ENTROPY = (
+    "It is no advisor and no reward: what the critic expects of acting unpredictably from here on, for which the actor "
+    "is trained too."
+)
 _TYPES = {"float64": "f8", "int32": "i4", "uint8": "u1"}
 
 
@@ -51,19 +56,24 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
     task, grid, teller = agent.task, agent.task.board, teller_of(agent)
-    voices, box = teller.voices, None if task.adapter is None else task.adapter.box
+    box, advisors = None if task.adapter is None else task.adapter.box, teller.speakers[: _advisors(agent)]
+    voices = teller.voices._replace(of=teller.voices.of[: len(advisors)])
     return {
         "name": name,
         "task": task.name,
-        "label": label(dataclasses.asdict(agent.settings)),
+        "label": label(dataclasses.asdict(agent.settings), task.options),
         "settings": dataclasses.asdict(agent.settings),
         "caveat": getattr(agent.settings, "caveat", ""),
         "turns": getattr(agent, "turns", 0),
         "actions": list(teller.choices),
         "numbers": None if box is None else {**box.bounds(), "names": list(task.actions)},
+        "entropy": _ENTROPY,
         "pointing": task.goals is not None,
         # a network may have others than the task, which is paid
-        "advisors": [{"name": one.name, "group": one.group, "weight": float(one.weight)} for one in teller.speakers],
+        "advisors": [
+            {"name": one.name, "group": one.group, "weight": float(one.weight), "said": term(one.name, teller.choices)}
+            for one in advisors
+        ],
         "aggregation": agent.settings.aggregation,
         "voices": {
             "parts": [
@@ -74,6 +84,8 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         },
         "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planned)),
         "prices": task.weights.tolist(),
+        # by these, which the task came with, runs with different weights are compared; None: with its own
+        "yardstick": task.yardstick.tolist() if task.goals is None and task.other_weights() else None,
         "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
@@ -81,6 +93,11 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "paid": [{"name": focus.name, "group": focus.group} for focus in task.foci],
         "observation": list(task.observation_names),
     }
+
+
+def _advisors(agent: Any) -> int | None:
+    """How many of those who speak are advisors: what is expected of an actor's entropy is told beside them."""
+    return len(agent.advisors) if agent.task.continuous else None
 
 
 def sends_table(agent: MultiAdvisor) -> bool:
@@ -118,7 +135,7 @@ def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
     if grid is not None and trace.x is not None:
         arrays |= _on_grid(grid, trace.states(game))
     if trace.advice is not None or "cells" not in arrays:
-        arrays |= _advice(trace, span)
+        arrays |= _advice(trace, span, _advisors(agent))
     if not teller_of(agent).voices.plain:
         arrays["preferences"] = _preferences(trace, game, agent)
     if trace.taken is not None:
@@ -205,15 +222,20 @@ def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:
     return {"cells": grid.movers(states).astype(np.int32), "items": items}
 
 
-def _advice(trace: Trace, span: slice) -> dict[str, np.ndarray]:
-    """The advice of every turn as a table of its own, and the rows [T, n] that are active, -1 where silent."""
+def _advice(trace: Trace, span: slice, advisors: int | None) -> dict[str, np.ndarray]:
+    """The advice of every turn as a table of its own, and the rows [T, n] that are active, -1 where silent.
+
+    What is told of who comes behind so many `advisors` is the entropy, [T, 2].
+    """
     if trace.active is None or trace.advice is None:
         raise BadInput(f"the trace of task {trace.header['task']['name']!r} has no advice: record it with advice=True")
-    active = trace.active[span]
-    said = trace.rows(span.start, span.stop)
+    active, said = trace.active[span][:, :advisors], trace.rows(span.start, span.stop)
+    own = np.nonzero(trace.active[span])[1] < active.shape[1]  # of these rows
     rows = np.full(active.shape, -1, np.int32)
     rows[active] = np.arange(int(active.sum()))
     label = {} if trace.x is None else {"state": trace.x[span.start : span.stop, 0].astype(np.int32)}
-    own = {name: getattr(trace, name) for name in ("voice", "push")}
-    more = {name: np.asarray(array[said], float) for name, array in own.items() if array is not None}
-    return {"rows": rows, "table": np.asarray(trace.advice[said], float), **label, **more}
+    beside = {name: getattr(trace, name) for name in ("voice", "push")}
+    more = {name: np.asarray(array[said][own], float) for name, array in beside.items() if array is not None}
+    if not own.all():
+        more["entropy"] = np.asarray(trace.advice[said][~own], float)
+    return {"rows": rows, "table": np.asarray(trace.advice[said][own], float), **label, **more}

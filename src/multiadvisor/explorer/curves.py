@@ -8,7 +8,7 @@ they differ in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +16,11 @@ import numpy as np
 
 from multiadvisor.errors import short
 from multiadvisor.runs.ledger import read_result
+from multiadvisor.task import BY_ADVISOR
 
 MEASURES = ("score", "turns", "finished", "touches")
+OWN = "reward"
+"""A score by the task's own weights, in the place of the score of a run that was trained with others."""
 
 
 class Record(NamedTuple):
@@ -31,6 +34,11 @@ class Record(NamedTuple):
     transitions: int | None = None
     """Of an epoch, where that is known."""
 
+    @property
+    def label(self) -> str:
+        """Its settings in a few words."""
+        return label(self.settings, self.options)
+
 
 def is_epoch(kept: Any) -> bool:
     """Whether a record of an epoch can be drawn.
@@ -39,7 +47,7 @@ def is_epoch(kept: Any) -> bool:
     (True, False, False)
     """
     return isinstance(kept, dict) and all(
-        isinstance(kept.get(name), int | float | None) for name in ("epoch", "transitions", *MEASURES)
+        isinstance(kept.get(name), int | float | None) for name in ("epoch", "transitions", *MEASURES, OWN)
     )
 
 
@@ -95,8 +103,10 @@ def _curve(group: list[Record], name: str) -> dict[str, Any]:
         ],
     }  # fmt: skip
     length = len(epochs)
+    if any(OWN in record.epochs[-1] for record in group):
+        curve["own"] = float(np.mean([record.epochs[-1].get("score") or 0.0 for record in group]))
     for measure in MEASURES:
-        values: list[list[Any]] = [[record.epochs[k].get(measure) for record in group] for k in range(length)]
+        values: list[list[Any]] = [[_measured(record.epochs[k], measure) for record in group] for k in range(length)]
         if any(value is None for row in values for value in row):
             curve[measure] = None
             continue
@@ -104,6 +114,11 @@ def _curve(group: list[Record], name: str) -> dict[str, Any]:
         low, high = intervals(table)
         curve[measure] = {"mean": table.mean(axis=1).tolist(), "low": low.tolist(), "high": high.tolist()}
     return curve
+
+
+def _measured(epoch: dict[str, Any], measure: str) -> Any:
+    """A figure of an epoch: scores all by the same weights."""
+    return epoch.get(OWN, epoch.get(measure)) if measure == "score" else epoch.get(measure)
 
 
 def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,12 +137,13 @@ def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 # ---- what to call them -----------------------------------------------------------------------------------------------
+_NAMED = 4  # weights
 _NETWORKS = ("deep", "continuous")
 _SAID = ("planning", "learner", "gamma", "aggregation", "noise", "seed", "deep split")  # in the label, or of no matter
 
 
-def label(settings: dict[str, Any]) -> str:
-    """Settings in two words; a network is called one.
+def label(settings: dict[str, Any], options: Mapping[str, Any] | None = None) -> str:
+    """Settings in two words; a network is called one; and the weights among the options of the task.
 
     >>> label({"planning": "empathic", "learner": "linear", "gamma": 0.9})
     'linear 0.9'
@@ -135,6 +151,8 @@ def label(settings: dict[str, Any]) -> str:
     'egocentric 0.9, fruits=max'
     >>> label({"planning": "empathic", "gamma": 0.99, "deep": {"split": "groups"}})
     'empathic network 0.99, split groups'
+    >>> label({"planning": "empathic", "gamma": 0.99}, {"weights": {"alive": 0.1, "speed": 2.0}})
+    'empathic 0.99, weights alive=0.1 speed=2'
     """
     learner, deep = settings.get("learner", "advisors"), settings.get("deep")
     kind = settings["planning"] if learner == "advisors" else learner
@@ -145,7 +163,22 @@ def label(settings: dict[str, Any]) -> str:
     text += "" if split == "advisors" else f", split {split}"
     aggregation = settings.get("aggregation", "sum")
     text += "" if aggregation == "sum" else f", {aggregation}"
-    return text + (f", noise {settings['noise']:g}" if settings.get("noise") else "")
+    text += f", noise {settings['noise']:g}" if settings.get("noise") else ""
+    weights = (options or {}).get("weights")
+    return text + (f", weights {weights_text(weights)}" if weights and isinstance(weights, dict) else "")
+
+
+def weights_text(weights: Mapping[str, Any]) -> str:
+    """Some weights by name, the first of them, as a file may have them.
+
+    >>> weights_text({"a": 1.0, "b": 0.5, "c": 2, "d": 1, "e": 1, "f": 1})
+    'a=1 b=0.5 c=2 d=1 and 2 more'
+    """
+    shown = [
+        f"{short(str(name), 30)}={value:g}" if isinstance(value, int | float) else short(str(name), 30)
+        for name, value in list(weights.items())[:_NAMED]
+    ]
+    return " ".join([*shown, *([f"and {len(weights) - _NAMED} more"] if len(weights) > _NAMED else [])])
 
 
 def names_of(records: list[Record]) -> list[str]:
@@ -158,10 +191,10 @@ def names_of(records: list[Record]) -> list[str]:
     facts = [_facts(record) for record in records]
     names = []
     for record, own in zip(records, facts, strict=True):
-        base = label(record.settings)
+        base = record.label
         others = [
             fact for other, fact in zip(records, facts, strict=True)
-            if other.task == record.task and label(other.settings) == base
+            if other.task == record.task and other.label == base
         ]  # fmt: skip
         told = [name for name in own if len({_key(fact.get(name)) for fact in others}) > 1]
         names.append(", ".join([base, *(_phrase(name, own[name]) for name in told)]))
@@ -206,8 +239,9 @@ def sweep_records(folder: Path) -> list[Record]:
     for path in sorted((folder / "results").glob("[0-9a-f]*.json")):
         result = read_result(folder, path.stem)
         try:
+            options = {**result["options"], **{name: result[name] for name in BY_ADVISOR if result.get(name)}}
             found = Record(
-                path.stem, result["task"], result["options"], result["settings"], list(result["epochs"]),
+                path.stem, result["task"], options, result["settings"], list(result["epochs"]),
                 epoch_length(result.get("schedule")),
             )  # fmt: skip
             float(found.settings["gamma"]), str(found.settings["planning"])

@@ -103,6 +103,11 @@ class Library:
             self.skipped += damaged
             if below or found:
                 return
+        if any(
+            known.folder is not None and known.folder.resolve() == folder.resolve() for known in self.entries.values()
+        ):
+            self.skipped.append(f"{str(folder)!r} is named twice, and shown once")
+            return
         entry = _entry(folder, name or str(folder), self.named)
         if name is None:
             entry.load()  # what was named must be whole; what lies in a folder is loaded when looked at
@@ -133,8 +138,9 @@ class Library:
         """What there is."""
         runs = [
             {
-                "id": entry.id, "name": entry.name, "task": entry.task["name"], "label": label(entry.settings),
-                "games": [f"game {k + 1} of a trace" for k in range(len(entry.traces))]
+                "id": entry.id, "name": entry.name, "task": entry.task["name"],
+                "label": label(entry.settings, entry.task["options"]),
+                "games": [f"trace {k + 1}" for k in range(len(entry.traces))]
                 + [f"seed {self.seed + k}" for k in range(self.games)],
             }
             for entry in self.entries.values()

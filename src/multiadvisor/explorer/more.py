@@ -14,9 +14,10 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import pack
 from multiadvisor.explorer.following import Following
 from multiadvisor.explorer.library import _LONGEST, Entry, Library
-from multiadvisor.insight.games import play_each
+from multiadvisor.insight.games import Games, play_each
 from multiadvisor.insight.moments import moments
-from multiadvisor.insight.report import report_on
+from multiadvisor.insight.report import Report, report_on
+from multiadvisor.insight.stuck import Stuck, find_stuck
 from multiadvisor.runs.pictures import LIMIT, Painting, Pictures, facts_of
 from multiadvisor.runs.png import SIGNATURE
 from multiadvisor.runs.trace import Trace
@@ -35,13 +36,16 @@ class More:
         self._following = Following(library)
         self._paintings: OrderedDict[tuple[str, int, int], Painting] = OrderedDict()
         self._insights: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._stuck: dict[tuple[str, int, int], dict[str, Any]] = {}
         self._lock, self._playing = threading.Lock(), threading.Lock()
 
     def answer(self, path: str) -> bytes | dict[str, Any]:
-        """`pictures/RUN/GAME/FIRST`, `insight/RUN`, `live` or `live/RUN/SINCE`."""
+        """`pictures/RUN/GAME/FIRST`, `stuck/RUN/GAME`, `insight/RUN`, `live` or `live/RUN/SINCE`."""
         match path.split("/"):
             case ["pictures", name, game, first]:
                 return self.pictures(name, _number(game), _number(first))
+            case ["stuck", name, game]:
+                return self.stuck(name, _number(game))
             case ["insight", name]:
                 return self.insight(name)
             case ["live"]:
@@ -98,8 +102,39 @@ class More:
                 self._insights[name] = (turns, found)
             return self._insights[name][1]
 
+    def stuck(self, name: str, number: int) -> dict[str, Any]:
+        """Where one game is stuck, as `evaluate --report` finds it; nothing where that cannot be told."""
+        entry = self._library.entry(name)
+        agent = entry.agent
+        key = (name, number, getattr(agent, "turns", 0))
+        with self._playing:
+            if key not in self._stuck:
+                try:
+                    found = find_stuck(self._games(entry, agent, [number])[0])
+                except BadInput:
+                    found = []
+                self._stuck[key] = {"stuck": [_told(one) for one in found]}
+            return self._stuck[key]
+
     def look_at(self, entry: Entry, agent: Any, numbers: list[int]) -> dict[str, Any]:
         """What these games of a run tell, as the page counts them: those of trace files come before."""
+        games, seeds = self._games(entry, agent, numbers)
+        report = report_on(games)
+        found = {**report.as_dict(), "stuck": [_told(one) for one in report.stuck]}
+        rewards = agent.task.rewards(games.played.score, games.played.returns)
+        picked = [one.as_dict() for one in moments(games, _MOMENTS)]
+        for one in (*found["games"], *found["stuck"], *picked):
+            one["game"] = numbers[one["game"]]
+        for one in picked:
+            one["picture"] = self._thumbnail(entry, agent, one["game"], one["turn"])
+        return {
+            **found, **_words(report), "moments": picked, "seeds": seeds, "score": float(rewards.mean()),
+            "own": float(games.played.score.mean()) if agent.task.other_weights() else None,
+            "finished": float(games.finished.mean()), "length": float(games.turns.mean()),
+        }  # fmt: skip
+
+    def _games(self, entry: Entry, agent: Any, numbers: list[int]) -> tuple[Games, list[int]]:
+        """These games of a run with all that was said in them, and their seeds."""
         if not isinstance(agent, MultiAdvisor):
             raise BadInput("this agent can only be asked for its advice: nothing is known of its advisors")
         library, before = self._library, len(entry.traces)
@@ -107,17 +142,7 @@ class More:
             raise BadInput("this game was recorded elsewhere: `multiadvisor evaluate --report` tells of such games")
         draws = next(iter(library.entries.values())).settings["seed"]
         seeds = [library.seed + number - before for number in numbers]
-        games = play_each(agent, seeds, draws, _LONGEST)
-        found = report_on(games).as_dict()
-        picked = [one.as_dict() for one in moments(games, _MOMENTS)]
-        for one in (*found["games"], *found["stuck"], *picked):
-            one["game"] = numbers[one["game"]]
-        for one in picked:
-            one["picture"] = self._thumbnail(entry, agent, one["game"], one["turn"])
-        return {
-            **found, "moments": picked, "seeds": seeds, "score": float(games.played.score.mean()),
-            "finished": float(games.finished.mean()), "length": float(games.turns.mean()),
-        }  # fmt: skip
+        return play_each(agent, seeds, draws, _LONGEST), seeds
 
     def _thumbnail(self, entry: Entry, agent: MultiAdvisor, number: int, turn: int) -> str | None:
         """One picture as text: a data address, or the text itself; None where there is none, or a board."""
@@ -130,6 +155,26 @@ class More:
         if picture.startswith(SIGNATURE):
             return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
         return picture.decode("utf-8", "replace")
+
+
+def _told(one: Stuck) -> dict[str, Any]:
+    """Where a game is stuck, with the sentence that says it."""
+    return {**one.as_dict(), "sentence": str(one)}
+
+
+def _words(report: Report) -> dict[str, str]:
+    """What stands above the tables: how many games there are, and what is shown of them."""
+    games = report.games
+    count = f"{len(games)} game{'s' * (len(games) != 1)}"
+    total = int(games.turns.sum())
+    said = list(dict.fromkeys(report.expects[j] for j, known in enumerate(report.calibration[: report.n]) if known))
+    expects = f" Each expects {said[0]}." if len(said) == 1 else ""
+    note, caveat = (f" {text[0].upper()}{text[1:]}." if text else "" for text in (report.note, games.settings.caveat))
+    pair = "the best and the worst action" if games.push is None else "its action and the middle of the range"
+    return {
+        "meaning": f"{count}, {total} turn{'s' * (total != 1)}.{expects}{note}{caveat}",
+        "chosen": f"From {count}: where {pair} were furthest apart and the advisors disagreed most.{caveat}",
+    }
 
 
 def _kept_pack(trace: Trace, game: int, first: int, last: int) -> bytes:

@@ -15,6 +15,7 @@ from multiadvisor.explorer.answers import exact_layer
 from multiadvisor.explorer.bundle import run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
+from multiadvisor.explorer.tips import TIPS
 from multiadvisor.worlds.maze import maze_of
 
 STATIC = Path(__file__).parent / "static"
@@ -92,8 +93,9 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
         if entry.agent.task.board is None:
             packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, game, 0, until=1 << 30))
         more[f"insight/{number}"] = _insight(library, beside, name, game)
+        more[f"stuck/{number}/0"] = beside.stuck(name, game)
     shown = library.curves(names)  # what else is open is nobody's business either
-    found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs}
+    found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs, "tips": TIPS}
     return {**found, "layers": layers, "more": more}
 
 

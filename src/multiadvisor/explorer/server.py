@@ -30,6 +30,7 @@ from multiadvisor.explorer import answers, gallery, onefile
 from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guarded, Keys
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
+from multiadvisor.explorer.tips import TIPS
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
@@ -136,7 +137,7 @@ class Explorer:
             return _problem(str(error), 400)
 
     async def _runs(self, request: Request) -> Response:
-        return await self._answer(request, lambda: {**self.library.listing(), **gallery.listing()})
+        return await self._answer(request, lambda: {**self.library.listing(), **gallery.listing(), "tips": TIPS})
 
     async def _curves(self, request: Request) -> Response:
         return await self._answer(request, lambda: {"curves": self.library.curves()})

@@ -6,6 +6,7 @@ by the action taken what another one would have given them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 from multiadvisor.committee import Voices
 from multiadvisor.explain import explain_advice
 from multiadvisor.explain_actor import action_text, two_actions
-from multiadvisor.insight.games import Games
+from multiadvisor.insight.games import CELLS, Games, _flat
+from multiadvisor.sentences import term
 from multiadvisor.silence import rounding
 
 _SEEN = 0.005  # what a group adds, to be named
+_LONGEST = 64  # numbers of an observation that are compared one by one
 APART = 10
 """So many turns lie at least between two moments of one game: the next turn is hardly another moment."""
 
@@ -71,8 +74,10 @@ def disagreements(advice: np.ndarray, heard: np.ndarray, choice: np.ndarray) -> 
     return found
 
 
-def pick(score: np.ndarray, first: np.ndarray, alike: np.ndarray, count: int, apart: int = APART) -> list[int]:
-    """The turns with the highest scores [T], no two of a game nearer than `apart`, and no two `alike` [T].
+def pick(
+    score: np.ndarray, first: np.ndarray, alike: Callable[[int, int], bool], count: int, apart: int = APART
+) -> list[int]:
+    """The turns with the highest scores [T], no two of a game nearer than `apart`, and no two `alike`.
 
     Games begin at `first` [G + 1].
     """
@@ -81,8 +86,8 @@ def pick(score: np.ndarray, first: np.ndarray, alike: np.ndarray, count: int, ap
     for turn in np.argsort(-score, kind="stable").tolist():
         if len(picked) == count:
             break
-        far = all(game[turn] != game[other] or abs(turn - other) >= apart for other in picked)
-        if far and alike[turn] not in alike[picked]:
+        near = ((game[turn] == game[other] and abs(turn - other) < apart) or alike(turn, other) for other in picked)
+        if not any(near):
             picked.append(turn)
     return picked
 
@@ -98,10 +103,8 @@ def moments(games: Games, count: int = 5) -> list[Moment]:
     if games.advice.shape[2] < 2:
         return []
     score = np.where(games.explored, -1.0, score)  # what is done by chance has no reason
-    here = np.arange(len(score)) + np.repeat(np.arange(len(games)), games.turns)  # where each turn's place is
-    alike = np.unique(np.c_[games.places[here], games.moves], axis=0, return_inverse=True)[1].reshape(-1)
     found = []
-    for at in pick(score, games.first, alike, count):
+    for at in pick(score, games.first, _alike(games), count):
         game, turn = games.where(at)
         action, reason = _reason(games, at)
         found.append(
@@ -111,6 +114,18 @@ def moments(games: Games, count: int = 5) -> list[Moment]:
             )
         )  # fmt: skip
     return found
+
+
+def _alike(games: Games) -> Callable[[int, int], bool]:
+    """Whether two turns are in the same state, or of real numbers in nearly the same: cells have borders anywhere."""
+    here = np.arange(len(games.choice)) + np.repeat(np.arange(len(games)), games.turns)  # where each turn's place is
+    first = _flat(games.states[0])
+    if first.dtype.kind != "f" or len(first) > _LONGEST or games.task.goals is not None:
+        places = games.places[here]
+        return lambda one, other: bool((places[one] == places[other]).all())
+    seen = np.array([_flat(games.states[k]) for k in here], float)  # [T, d]
+    near = np.maximum(np.ptp(seen, axis=0), 1e-9) / CELLS
+    return lambda one, other: bool((np.abs(seen[one] - seen[other]) < near).all())
 
 
 def _reason(games: Games, at: int) -> tuple[str, str]:
@@ -123,7 +138,10 @@ def _reason(games: Games, at: int) -> tuple[str, str]:
         assert games.task.adapter.box is not None
         box = games.task.adapter.box
         middle = action_text(box.to_environment(np.zeros(box.size)))
-        return games.did[at], two_actions(games.did[at], middle, names, weights * (advice[:, 0] - advice[:, 1]))
+        gains = weights * (advice[:, 0] - advice[:, 1])
+        own = np.isfinite(games.paid[at, who])  # nobody pays for the entropy
+        of = [name for name, paid in zip(names, own, strict=True) if paid]
+        return games.did[at], two_actions(games.did[at], middle, of, gains[own], float(gains[~own].sum()))
     voices, action = games.voices._replace(of=games.voices.of[who]), games.actions[games.choice[at]]
     if games.task.goals is not None and len(who):
         return action, by_group(advice, weights, voices, groups, games.actions, int(games.choice[at]))
@@ -159,7 +177,8 @@ def by_group(
     start = f"chooses {mine} rather than {its}" if lead > 0 else f"{mine} would be worse than {its}"
     order = sorted(lost, key=lambda name: -abs(lost[name]))
     parts = [
-        " and ".join(f"{name} ({lost[name]:+.2f})" for name in order if sign * lost[name] >= _SEEN) for sign in (1, -1)
+        " and ".join(f"{term(name, actions)} ({lost[name]:+.2f})" for name in order if sign * lost[name] >= _SEEN)
+        for sign in (1, -1)
     ]
     words = (f"speak for {mine}", "against it" if parts[0] else f"speak against {mine}")
     said = ", ".join(f"{part} {word}" for part, word in zip(parts, words, strict=True) if part)

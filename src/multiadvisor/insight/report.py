@@ -35,6 +35,18 @@ class Report:
     stuck: tuple[Stuck, ...]
 
     @property
+    def n(self) -> int:
+        """How many are advisors: what is expected of an actor's entropy comes last, and is none."""
+        beside = self.games.settings.continuous is not None and _apart(self.games)
+        return len(self.games.advisors) - beside
+
+    @property
+    def entropy(self) -> float | None:
+        """What is expected of the actor's entropy, on average; None where no critic tells it apart."""
+        told = self.games.advice[:, self.n :, 0]
+        return float(told.mean()) if told.shape[1] else None
+
+    @property
     def returns(self) -> np.ndarray:
         """[G, n] what each advisor was paid in each game; NaN of one that is none of the task's."""
         found: np.ndarray = np.add.reduceat(self.games.paid, self.games.first[:-1])
@@ -50,7 +62,7 @@ class Report:
         games, returns = self.games, self.returns
         total = max(int(games.turns.sum()), 1)
         advisors = {}
-        for j, focus in enumerate(games.advisors):
+        for j, focus in enumerate(games.advisors[: self.n]):
             mean = None if np.isnan(returns[:, j]).any() else float(returns[:, j].mean())
             known = self.calibration[j]
             advisors[focus.name] = {
@@ -64,7 +76,11 @@ class Report:
             "note": self.note,
             "caveat": self.games.settings.caveat,
             "advisors": advisors,
-            "groups": {name: {"influence": self.of_groups.of(k)} for k, name in enumerate(self.groups)},
+            "entropy": self.entropy,
+            "groups": {
+                name: {"return": _together(advisors, name), "influence": self.of_groups.of(k)}
+                for k, name in enumerate(self.groups)
+            },
             "games": [
                 {"game": game, "turns": int(games.turns[game]), "finished": bool(games.finished[game]),
                  "score": float(games.played.score[game]),
@@ -80,7 +96,8 @@ class Report:
     def _advisors(self) -> list[str]:
         returns = self.returns.mean(axis=0)
         by = np.nan_to_num(-self.influence.by)
-        order = np.lexsort((by, -np.nan_to_num(self.influence.strength, nan=-1.0))).tolist()
+        order = np.lexsort((by, -np.nan_to_num(self.influence.strength, nan=-1.0)))
+        order = order[order < self.n].tolist()
         names = [self.games.names[j] for j in order[:_SHOWN]]
         width = max(len(name) for name in [*names, *self.groups, "advisor"])
         lines = [
@@ -101,10 +118,12 @@ class Report:
         for k, name in enumerate(self.groups):
             lines.append(f"{name:{width}}  {'(group)':>9}  {_changes(self.of_groups.of(k)):>25}")
         for meaning in dict.fromkeys(self.expects):
-            who = [name for name, own in zip(self.games.names, self.expects, strict=True) if own == meaning]
+            who = [name for name, own in zip(self.games.names[: self.n], self.expects, strict=False) if own == meaning]
             few = ", ".join(who[:4]) + ("" if len(who) < 5 else f" and {len(who) - 4} more")
-            shown = "each advisor" if len(who) == len(self.expects) else few
+            shown = "each advisor" if len(who) == self.n else few
             lines.append(f"{shown} {'expect' if shown == few and len(who) > 1 else 'expects'} {meaning}")
+        if self.entropy is not None:
+            lines.append(f"entropy, no advisor: {self.entropy:.2f} is expected of acting unpredictably from there on")
         return lines
 
     def _driving(self) -> str:
@@ -127,6 +146,12 @@ class Report:
         if len(alike) > _KINDS:
             lines.append(f"  and {len(alike) - _KINDS} other places (--json has all)")
         return lines
+
+
+def _together(advisors: dict[str, dict[str, Any]], group: str) -> float | None:
+    """What all of a group were paid, on average; None where that is not known of one of them."""
+    paid = [one["return"] for one in advisors.values() if one["group"] == group]
+    return None if None in paid else float(sum(paid))
 
 
 def _figure(value: float | None, sign: str = "") -> str:
@@ -224,15 +249,26 @@ def _calibrated(games: Games, j: int) -> Calibration | None:
 def table_of(rows: list[dict[str, Any]]) -> str:
     """CSV: a row for each run, as `evaluate --report` gives it; of each advisor return, influence and calibration."""
     names = list(dict.fromkeys(name for row in rows for name in row["report"]["advisors"]))
-    plain = ("run", "task", "planning", "aggregation", "gamma", "games", "score", "turns", "finished")
+    plain = ("run", "task", "planning", "aggregation", "gamma", "games", "score", "reward", "turns", "finished")
     pushed = any("push" in one["influence"] for row in rows for one in row["report"]["advisors"].values())
     columns = _COLUMNS | ({"push": ("influence", "push")} if pushed else {})
-    head = [*plain, "stuck", "caveat", *(f"{what}/{name}" for name in names for what in ("return", *columns))]
+    weights = [" ".join(f"{name}={w:g}" for name, w in row.get("weights", {}).items()) for row in rows]
+    head = [
+        *plain,
+        "weights",
+        "stuck",
+        "caveat",
+        *(f"{what}/{name}" for name in names for what in ("return", *columns)),
+    ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    for row in rows:
-        cells = [row[name] for name in plain] + [len(row["report"]["stuck"]) / row["games"], row["report"]["caveat"]]
+    for row, given in zip(rows, weights, strict=True):
+        cells = [row[name] for name in plain] + [
+            given,
+            len(row["report"]["stuck"]) / row["games"],
+            row["report"]["caveat"],
+        ]
         for name in names:
             one = row["report"]["advisors"].get(name)
             cells.append(None if one is None else one["return"])

@@ -159,7 +159,9 @@ class Stuck:
         named = list(self.holds)
         who = f"held by {', '.join(named[:3])}" if named else "nobody prefers to be there"
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-        return f"{self.kind} since turn {self.since} ({self.turns} turns) at {self.where}; {who}{more}; {self.advice}"
+        away = f", {' and '.join(list(self.leaves)[:2])} would rather leave" if self.leaves else ""
+        start = f"{self.kind} since turn {self.since} ({self.turns} turns) at {self.where}"
+        return f"{start}; {who}{more}{away}; {self.advice}"
 
 
 def ends_of_parts(active: np.ndarray) -> np.ndarray:

@@ -182,14 +182,16 @@ def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
     for epoch in epochs if fine else ():  # type: ignore[union-attr]
         fine = fine and isinstance(epoch, dict) and {"epoch", *FIGURES} <= set(epoch)
         fine = fine and all(epoch[name] is None or type(epoch[name]) in (int, float) for name in FIGURES)
+        fine = fine and type(epoch.get("reward", 0.0)) in (int, float)
     if not fine:
         raise BadInput(f"the result {run.job.id} is no training run's: remove its file and run again")
     return result
 
 
 def final(result: dict[str, Any], figure: str = "score") -> float | None:
-    """A run's figure: the mean of its last epochs."""
-    values = [epoch[figure] for epoch in result["epochs"][-LAST:]]
+    """A run's figure: the mean of its last epochs; the score by the task's own weights, so that all are comparable."""
+    own = "reward" if figure == "score" else figure
+    values = [epoch.get(own, epoch[figure]) for epoch in result["epochs"][-LAST:]]
     return None if None in values else float(np.mean(values))
 
 
@@ -228,10 +230,13 @@ def summary(done: list[Finished]) -> list[dict[str, Any]]:
 def tidy(done: list[Finished]) -> dict[str, list[Any]]:
     """Columns, a row for each epoch of each run: what CSV and Parquet hold."""
     labels = list(dict.fromkeys(name for item in done for name in item.run.labels))
-    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "epoch", *FIGURES)}
+    weighted = any("reward" in epoch for item in done for epoch in item.result["epochs"])
+    figures = (*FIGURES, *(("reward",) if weighted else ()))  # the score by the task's own weights
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "epoch", *figures)}
     for item in done:
         for epoch in item.result["epochs"]:
             whole = {**item.run.labels, **{key: epoch[key] for key in ("epoch", *FIGURES)}}
+            whole["reward"] = epoch.get("reward", epoch["score"])
             whole |= {"id": item.run.job.id, "task": item.result["task"], "seed": item.run.seed}
             for name, column in columns.items():
                 column.append(whole.get(name))

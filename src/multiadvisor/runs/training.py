@@ -130,7 +130,9 @@ class Training:
         if self.schedule.games == 0:
             return {**head, **dict.fromkeys(MEASURES)}
         seen = self._seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
-        returns = {"advisors": seen.advisors} if self.by_advisor else {}
+        returns: dict[str, Any] = {"advisors": seen.advisors} if self.by_advisor else {}
+        if self.agent.task.other_weights():
+            returns["reward"] = seen.reward
         found = look(self.agent, number, seen.played, allowance(self.agent, self.epochs)) if self.notices else None
         return {**head, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
 
@@ -201,11 +203,12 @@ def _is_epoch(given: Any, number: int) -> bool:
     if given["epoch"] != number:
         return False
     returns = given.get("advisors", {})
-    beside = {"advisors", "looked", "stuck"}
+    beside = {"advisors", "looked", "stuck", "reward"}
     measures = [value for name, value in given.items() if name not in beside]
     return (
         {*given} - beside == {"epoch", "transitions", *MEASURES}
         and is_look(given)
+        and _is_number(given.get("reward", 0.0))
         and isinstance(returns, dict)
         and all(value is None or _is_number(value) for value in measures)
         and all(map(_is_number, returns.values()))

@@ -1,6 +1,6 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, onWidth, option, setText } from "./dom.js";
+import { byId, el, onWidth, option, setText, tips } from "./dom.js";
 import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
@@ -122,7 +122,7 @@ class App {
     if (this.gamesShown !== games) {
       this.gamesShown = games;
       for (const pick of [this.gamePick, this.pairGamePick])
-        pick.replaceChildren(...games.map((name, k) => option(k, name)));
+        pick.replaceChildren(...games.map((name, k) => option(k, `game ${k + 1} (${name})`)));
     }
     choose(this.gamePick, state.game);
     choose(this.pairGamePick, state.game);
@@ -203,8 +203,8 @@ class App {
       found.push(["Game as CSV", () => exportCsv(shown.game, shown.run.weights)]);
     }
     if (state.view === "learning" && this.curves.drawn.length) {
-      found.push(["Curves as PNG", () => exportCharts(this.curves.drawn, state.measure, palette)]);
-      found.push(["Curves as CSV", () => exportCurves(this.curves.curves, state.measure)]);
+      found.push(["Curves as PNG", () => exportCharts(this.curves.drawn, this.curves.measure, palette)]);
+      found.push(["Curves as CSV", () => exportCurves(this.curves.curves, this.curves.measure)]);
     }
     const [one, two] = [this.listing.runs[state.run], this.listing.runs[state.other]];
     if (this.source.live && one && state.view !== "gallery") {
@@ -346,7 +346,10 @@ class App {
     this.say("");
     this.shown = null;
     const { runs } = this.listing;
-    const [one, two] = [runs[state.run], runs[state.other]];
+    const one = runs[state.run];
+    // never with itself: the first other run of its task stands in
+    const two = runs[state.other] === one ? runs.find((run) => run !== one && run.task === one.task) : runs[state.other];
+    if (one && two && runs[state.other] !== two) this.otherPick.value = String(runs.indexOf(two));
     if (!one || !two) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
     if (one.task !== two.task)
       return this.compare.say(
@@ -382,7 +385,7 @@ class App {
     const { watch } = this.extras;
     this.curves.load(`${this.listing.runs.length} ${watch.checkpoints}`);
     this.curves.training = watch.busy;
-    this.curves.render(state.measure, palette, isDark(state.theme));
+    this.curves.render(state.measure, palette);
     return "";
   }
 }
@@ -390,7 +393,9 @@ class App {
 async function start() {
   try {
     const source = await openSource();
-    window.explorer = new App(source, await source.listing());
+    const listing = await source.listing();
+    Object.assign(tips, listing.tips);
+    window.explorer = new App(source, listing);
   } catch (error) {
     byId("message").hidden = false;
     setText(byId("message"), error.message || "The page could not be opened.");

@@ -9,6 +9,7 @@ import { bestActions, hearPart, normalisedShare } from "./maths.js";
 // Digits behind the point, fewer for large values, so that they fit into their column.
 const digitsOf = (value) => (Math.abs(value) < 100 ? 3 : Math.abs(value) < 1000 ? 2 : 1);
 
+const MOST_PARTS = 24; // of a bar
 const TOGETHER = 6; // a group with more advisors than this is one part of the bar
 const LISTED_PLAYING = 24; // advisors that are listed while it plays
 const GLYPHS = { N: "\u2191", S: "\u2193", W: "\u2190", E: "\u2192" };
@@ -101,24 +102,16 @@ export class Bars {
 
   build(run) {
     this.run = run;
-    this.parts = partsOf(run);
-    if (this.parts.length > 24) {
-      // only what is heard in the same way can be put together
-      const { voice } = this.parts.at(-1);
-      const kept = this.parts.filter((part, k) => k < 23 || part.voice !== voice);
-      const rest = new Set(this.parts.filter((part) => !kept.includes(part)).flatMap((part) => [...part.members]));
-      this.parts = [...kept, { label: `${rest.size} more`, members: rest, voice }];
-    }
-    this.several = this.parts.length > 1;
+    const all = partsOf(run);
     const hues = huesOf(
       run,
-      this.parts.map(({ label }) => label),
+      all.map(({ label }) => label),
     );
-    const hueOf = (p) => (this.several ? ` part-${hues[p]}` : "");
+    this.every = all.map((part, p) => ({ ...part, hue: all.length > 1 ? `part-${hues[p]}` : "" }));
+    this.several = all.length > 1;
+    const places = Array.from({ length: Math.min(all.length, MOST_PARTS) });
     this.rows = run.actions.map((name, a) => {
-      const segments = this.parts.map((part, p) =>
-        el("span", { class: `segment${hueOf(p)}`, title: part.label }, el("span", { class: "inside" })),
-      );
+      const segments = places.map(() => el("span", {}, el("span", { class: "inside" })));
       const zero = el("span", { class: "zero" });
       const mark = el("span", { class: "total" });
       const row = {
@@ -144,13 +137,23 @@ export class Bars {
     this.legend = el(
       "ul",
       { class: "parts", hidden: !this.several, "aria-label": "Parts of the bars" },
-      this.parts.map(({ label }, p) => {
-        const patch = el("span", { class: "patch", "aria-hidden": "true" }, String(p + 1));
-        return el("li", { class: hueOf(p).trim() }, patch, label);
-      }),
+      places.map((_, p) => el("li", {}, el("span", { class: "patch", "aria-hidden": "true" }, String(p + 1)), el("span"))),
     );
-    this.body.replaceChildren(...this.rows.map((row) => row.root), this.legend, this.key);
+    this.entropy = el("p", { class: "hint entropy", hidden: true });
+    this.body.replaceChildren(...this.rows.map((row) => row.root), this.legend, this.entropy, this.key);
     this.table = null;
+  }
+
+  // The parts that are drawn and what each is worth [A][parts]: of many those that weigh most now, the others as one.
+  chosen(values) {
+    if (this.every.length <= MOST_PARTS) return [this.every, values];
+    const size = this.every.map((_, p) => Math.max(...values.map((row) => Math.abs(row[p]))));
+    const order = this.every.map((_, p) => p).sort((p, q) => size[q] - size[p] || p - q);
+    const kept = order.slice(0, MOST_PARTS - 1).filter((p) => size[p] > 0);
+    const rest = order.slice(kept.length);
+    const others = { label: `${rest.length} more`, voice: -1, hue: "part-7" };
+    const sums = values.map((row) => [...kept.map((p) => row[p]), rest.reduce((sum, p) => sum + row[p], 0)]);
+    return [[...kept.map((p) => this.every[p]), others], sums];
   }
 
   // `playing`: only the strongest advisors are listed, as a list of hundreds would take longer than a frame.
@@ -158,7 +161,12 @@ export class Bars {
     const { run, total, advisors, action } = frame;
     if (run !== this.run) this.build(run);
     this.numbers.render(frame);
-    const sums = valuesOf(frame, this.parts);
+    const [parts, sums] = this.chosen(valuesOf(frame, this.every));
+    [...this.legend.children].forEach((item, p) => {
+      item.hidden = p >= parts.length;
+      item.className = parts[p]?.hue ?? "";
+      setText(item.lastChild, parts[p]?.label ?? "");
+    });
     let low = 0;
     let high = 0;
     sums.forEach((row, a) => {
@@ -186,6 +194,8 @@ export class Bars {
       let right = 0;
       let left = 0;
       row.segments.forEach((segment, p) => {
+        segment.hidden = p >= parts.length;
+        if (segment.hidden) return;
         const value = sums[a][p];
         const from = value >= 0 ? right : left + value;
         if (value >= 0) right += value;
@@ -194,8 +204,8 @@ export class Bars {
         move(segment, from);
         segment.style.width = `${share}%`;
         segment.hidden = share < 0.15;
-        segment.classList.toggle("negative", value < 0);
-        const label = labelOf(frame, this.parts[p], a);
+        segment.className = `segment ${parts[p].hue}${value < 0 ? " negative" : ""}`;
+        const label = labelOf(frame, parts[p], a);
         setText(
           segment.firstChild,
           fitting([`${label} ${signed(value)}`, ...shorter(label, value, p)], (share * track) / 100),
@@ -222,11 +232,18 @@ export class Bars {
     });
     const middle = "Continuous actions cannot be listed: the middle of the range stands for all others. ";
     const heard = run.continuous ? middle : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
-    const parts = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
+    const whole = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${parts}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
+      advisors.length ? `${heard}${whole}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
     );
+    const { entropy } = frame.game.arrays;
+    this.entropy.hidden = !entropy || frame.turn >= frame.game.turns;
+    if (!this.entropy.hidden) {
+      const [own, middle] = entropy.subarray(2 * frame.turn, 2 * frame.turn + 2);
+      const worth = `${signed(own)} for its action, ${signed(middle)} for the middle`;
+      setText(this.entropy, `Beside the advisors, entropy: ${worth}. ${run.entropy}`);
+    }
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }
 

@@ -90,7 +90,7 @@ export class CompareView {
     this.summary = el("p", { class: "sentence", id: "divergence" });
     this.names = [0, 1].map((k) => el("span", { class: `line-${k + 1}` }));
     this.numbers = el("tbody");
-    const head = el("tr", {}, el("td"), ...this.names.map((name) => el("th", { scope: "col" }, name)));
+    const head = el("tr", {}, el("td"), ...this.names.map((name) => el("th", { scope: "col", title: "The run" }, name)));
     this.table = el("table", { class: "numbers pair" }, el("thead", {}, head), this.numbers);
     this.choice = el(
       "div",
@@ -103,7 +103,7 @@ export class CompareView {
       { class: "stack" },
       el("section", { class: "card wide" }, this.player.place(), this.timeline.root, this.summary),
       el("div", { class: "columns even" }, ...this.sides.map((side) => side.root)),
-      el("section", { class: "card wide" }, el("h2", {}, "In numbers"), this.table),
+      el("section", { class: "card wide" }, el("h2", {}, "In numbers"), el("div", { class: "scroll" }, this.table)),
     );
     this.empty = el("section", { class: "card wide" }, el("h2", {}, "Compare"), el("p", { class: "empty" }));
     this.root = el("div", {}, this.choice, el("div", { class: "stack" }, this.empty, this.body));
@@ -126,7 +126,7 @@ export class CompareView {
       this.memo = {
         one: one.game,
         two: two.game,
-        series: pair.map(({ run, game }) => seriesOf(game, run.weights)),
+        series: pair.map(({ run, game }) => seriesOf(game, run.weights, game.measured)),
         fork: firstDivergence(one.game, two.game),
       };
     }
@@ -148,7 +148,8 @@ export class CompareView {
       );
       text = `They diverge in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
-    setText(this.summary, `${text} ${scores.join("; ")}.`);
+    const how = pair.some(({ run }) => run.yardstick) ? " Scores are by the task's own weights." : "";
+    setText(this.summary, `${text} ${scores.join("; ")}.${how}`);
     this.renderNumbers(pair, series, turn);
     return `Turn ${turn}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
   }
@@ -176,12 +177,13 @@ function numbersOfPair(series, turn) {
   return [
     line("score until now", (one) => scoreText(one.score[now(one)])),
     line("score at the end", (one) => scoreText(one.score[one.turns])),
+    ...(series.some(({ game }) => game.run.yardstick)
+      ? [line("own score at the end", ({ game }) => scoreText(game.earned.reduce((sum, value) => sum + value, 0)))]
+      : []),
     line("turns", (one) => String(one.turns)),
     line(series[0].items ? "fruit left" : "speaking", (one) => String(one.speak[now(one)])),
     line(series[0].ghosts ? "touches until now" : "losses until now", (one) => String(lost(one))),
     line("closest call", closest),
-    line("turns without reward, in a few places", (one) =>
-      one.stuck.length ? String(one.stuck.reduce((sum, { start, end }) => sum + end - start, 0)) : "none",
-    ),
+    line("turns in which it is stuck", ({ game }) => (game.stuck.length ? String(game.stuck[0].turns) : "none")),
   ];
 }

@@ -1,11 +1,18 @@
 // Learning curves: one for each setting, with an interval over the runs that differ in their seed alone; a chart for
 // each task, as scores of different tasks have nothing to do with each other.
 
-import { el, fitCanvas, option, setText, widthOf } from "./dom.js";
-import { drawChart, lineStyle, placesOf } from "./chart.js";
+import { el, option, setText, widthOf } from "./dom.js";
+import { curveStyle } from "./hues.js";
+import { drawLines } from "./lines.js";
 
 const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
 const MOST_CURVES = 12;
+
+// Where the points of a curve lie from left to right: by transitions where all curves know them, else by epoch.
+function placesOf(curves) {
+  const known = curves.every((curve) => curve.transitions);
+  return { unit: known ? "transitions" : "epoch", of: (curve) => (known ? curve.transitions : curve.epochs) };
+}
 
 // A piece of the line as it is drawn in the chart.
 function swatch() {
@@ -24,40 +31,43 @@ function swatch() {
 class Chart {
   constructor(task) {
     this.task = task;
-    this.title = el("h3", {}, task);
+    this.title = el("h3", { title: "The runs of this task" }, task);
     this.canvas = el("canvas", { role: "img" });
     this.body = el("div", { class: "chart" }, this.canvas);
     this.more = el("p", { class: "hint", hidden: true });
     this.rows = el("tbody");
-    const head = ["setting", "runs", "last saved epoch", "95% interval"].map((text) => el("th", { scope: "col" }, text));
-    this.numbers = el("table", { class: "numbers settings" }, el("thead", {}, el("tr", {}, ...head)), this.rows);
+    const head = ["setting", "runs", "last saved epoch", "95% interval", "own score"];
+    this.head = el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)));
+    this.numbers = el(
+      "div",
+      { class: "scroll", tabIndex: 0, role: "region", "aria-label": `Settings of ${task}` },
+      el("table", { class: "numbers settings" }, el("thead", {}, this.head), this.rows),
+    );
     this.root = el("section", { class: "stack", "aria-label": task }, this.title, this.body, this.numbers, this.more);
   }
 
-  render(all, measure, palette, dark) {
+  render(all, measure, palette) {
     const kept = all.filter((curve) => curve[measure]);
     const best = [...kept].sort((p, q) => q[measure].mean.at(-1) - p[measure].mean.at(-1)).slice(0, MOST_CURVES);
     const shown = kept.filter((curve) => best.includes(curve));
     this.shown = shown;
-    this.more.hidden = kept.length === shown.length && shown.length > 0;
-    setText(
-      this.more,
-      shown.length
-        ? `The ${shown.length} highest of ${kept.length} settings are shown.`
-        : `No run of this task has recorded ${MEASURES[measure].toLowerCase()}.`,
-    );
-    this.body.hidden = !shown.length;
-    this.numbers.hidden = !shown.length;
+    this.root.hidden = !shown.length; // this task has no such thing
     if (!shown.length) return;
+    this.more.hidden = kept.length === shown.length;
+    setText(this.more, `The ${shown.length} highest of ${kept.length} settings are shown.`);
     const ends = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2).replace("-", "\u2212"));
     const told = shown.map((curve, k) => `${curve.label}: ${ends[k]} at the end`).join("; ");
     this.canvas.setAttribute("aria-label", `${MEASURES[measure]} of ${this.task} by ${placesOf(shown).unit}. ${told}`);
+    const weighted = measure === "score" && shown.some((curve) => curve.own !== undefined);
+    this.head.lastChild.hidden = !weighted;
     while (this.rows.children.length < shown.length)
-      this.rows.append(el("tr", {}, el("th", { scope: "row" }, swatch(), el("span")), el("td"), el("td"), el("td")));
+      this.rows.append(el("tr", {}, el("th", { scope: "row" }, swatch(), el("span")), ...[1, 2, 3, 4].map(() => el("td"))));
     while (this.rows.children.length > shown.length) this.rows.lastChild.remove();
     shown.forEach((curve, k) => {
-      const [name, runs, end, range] = this.rows.children[k].children;
-      const { colour, dash } = lineStyle(k, dark);
+      const [name, runs, end, range, own] = this.rows.children[k].children;
+      own.hidden = !weighted;
+      setText(own, curve.own === undefined ? ends[k] : curve.own.toFixed(2).replace("-", "\u2212"));
+      const { colour, dash } = curveStyle(k);
       const line = name.firstChild.firstChild;
       line.setAttribute("stroke", colour);
       line.setAttribute("stroke-dasharray", dash.join(" "));
@@ -69,18 +79,27 @@ class Chart {
     });
     const width = widthOf(this.body, 200);
     const height = Math.round(Math.min(380, Math.max(220, width * 0.36)));
-    drawChart(fitCanvas(this.canvas, width, height), { curves: shown, measure, palette, dark, width, height });
+    const places = placesOf(shown);
+    drawLines(this.canvas, {
+      lines: shown.map((curve, k) => {
+        const { mean, low, high } = curve[measure];
+        return { xs: places.of(curve), ys: mean, band: curve.runs > 1 ? [low, high] : null, ...curveStyle(k) };
+      }),
+      width,
+      height,
+      palette,
+      xs: [places.unit === "epoch" ? 1 : 0, Math.max(...shown.map((curve) => places.of(curve).at(-1)))],
+      xName: places.unit,
+      yName: MEASURES[measure] + (weighted ? ", by the task's own weights" : ""),
+      zero: false,
+    });
   }
 }
 
 export class Curves {
   constructor(store, source, redraw) {
     Object.assign(this, { store, source, redraw, curves: null, problem: "", charts: [] });
-    this.pick = el(
-      "select",
-      { onchange: () => store.set({ measure: this.pick.value }) },
-      Object.entries(MEASURES).map(([value, text]) => option(value, text)),
-    );
+    this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) });
     this.empty = el("p", { class: "empty" });
     this.head = el(
       "div",
@@ -102,6 +121,8 @@ export class Curves {
       const known = new Map(this.charts.map((chart) => [chart.task, chart]));
       this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
       this.body.replaceChildren(...this.charts.map((chart) => chart.root));
+      const offered = Object.entries(MEASURES).filter(([value]) => this.curves.some((curve) => curve[value]));
+      this.pick.replaceChildren(...offered.map(([value, text]) => option(value, text)));
     } catch (error) {
       this.problem = error.message;
     }
@@ -112,7 +133,7 @@ export class Curves {
     if (this.problem) Object.assign(this, { asked: null, problem: "" });
   }
 
-  render(measure, palette, dark) {
+  render(measure, palette) {
     const text = this.problem || (this.curves ? "" : "Loading \u2026");
     const none =
       this.curves && !this.curves.length
@@ -124,13 +145,14 @@ export class Curves {
     this.empty.hidden = !(text || none);
     for (const part of [this.head.lastChild, this.body]) part.hidden = Boolean(text || none);
     if (text || none) return;
-    this.pick.value = measure;
+    const offered = [...this.pick.options].some(({ value }) => value === measure) ? measure : this.pick.options[0]?.value;
+    this.pick.value = offered;
+    this.measure = offered;
     for (const chart of this.charts)
       chart.render(
         this.curves.filter((curve) => curve.task === chart.task),
-        measure,
+        offered,
         palette,
-        dark,
       );
   }
 

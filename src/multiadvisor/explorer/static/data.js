@@ -95,6 +95,12 @@ export class Game {
       this.earned[turn] += run.prices[j] * arrays.reward[k];
     }
     if (arrays.earned) this.earned = arrays.earned; // the environment's own score, which no weights add up to
+    this.measured = this.earned; // by the task's own weights, where runs with different ones are compared
+    if (run.yardstick)
+      this.measured = Float64Array.from(this.paid, (paid) =>
+        paid.reduce((sum, { advisor, value }) => sum + run.yardstick[advisor] * value, 0),
+      );
+    this.stuck = []; // where the library finds it stuck: [{ since, turns, sentence }]
     this.spoken = new Map();
   }
 
@@ -117,6 +123,17 @@ export class Game {
     const { advisors, rows } = this.speaking(turn);
     advisors.forEach((j, i) => (found[j] *= this.arrays.voice[rows[i]]));
     return found;
+  }
+
+  // How much each advisor has to say [n]: its largest weighted value, on average over some turns of the game.
+  get strengths() {
+    if (this.strong) return this.strong;
+    this.strong = new Float64Array(this.run.n);
+    for (let turn = 0; turn < this.turns; turn += Math.ceil(this.turns / 50)) {
+      const { advisors, advice } = this.advice(turn, this.run.weights);
+      advisors.forEach((j, i) => (this.strong[j] += Math.max(...advice[i].map(Math.abs))));
+    }
+    return this.strong;
   }
 
   // The cells of everything that moves.

@@ -1,5 +1,16 @@
 // Building elements: text is always text, so that a name with markup in it is shown and never run.
 
+// What labels mean, by their text, as the server says it: shown where one hovers over them.
+export const tips = {};
+
+function explained(node, text) {
+  if (node.title || !LABELS.has(node.tagName)) return;
+  if (Object.hasOwn(tips, text)) node.title = tips[text];
+  else if (node.scope === "col" && text) node.title = text; // a name, which may be cut
+}
+
+const LABELS = new Set(["TH", "H2", "H3", "SPAN", "LABEL", "DT", "SUMMARY", "BUTTON"]);
+
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -10,6 +21,10 @@ export function el(tag, props = {}, ...children) {
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  explained(
+    node,
+    children.find((child) => typeof child === "string"),
+  );
   return node;
 }
 
@@ -18,7 +33,10 @@ export function byId(id) {
 }
 
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent === text) return;
+  if (node.title && node.title === tips[node.textContent]) node.title = "";
+  node.textContent = text;
+  explained(node, text);
 }
 
 export function option(value, text, selected = false) {

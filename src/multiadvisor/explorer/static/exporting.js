@@ -91,15 +91,15 @@ function headOf(run) {
   return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth, ...paid];
 }
 
-function linesOf(game, weights) {
+function linesOf(game, weights, earned = game.earned) {
   const { run } = game;
-  const { rewards } = rewardsOf(game);
+  const { rewards } = rewardsOf(game, Infinity);
   return Array.from({ length: game.turns }, (_, turn) => [
     turn,
     run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
     ...(run.continuous ? game.numbersOf(turn) : [run.actions[game.action[turn]]]),
     game.explored[turn],
-    game.earned[turn],
+    earned[turn],
     game.speaking(turn).advisors.length,
     ...game.preferences(turn, weights),
     ...rewards.map((own) => own[turn]),
@@ -117,7 +117,7 @@ export function exportCsv(game, weights) {
 // Two games in one table: the first column says whose turn it is.
 export function exportPair(pair) {
   const lines = pair.flatMap(({ run, game }, k) =>
-    linesOf(game, run.weights).map((line) => [`${k + 1} ${run.name}`, ...line]),
+    linesOf(game, run.weights, game.measured).map((line) => [`${k + 1} ${run.name}`, ...line]),
   );
   const [{ run }] = pair;
   download(

@@ -22,6 +22,7 @@ export class Gallery {
           "button",
           {
             type: "button",
+            title: "Look at this world",
             "data-id": one.id,
             onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, step: 0 }),
           },

@@ -137,7 +137,7 @@ export class GameView {
     this.settled = game;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, state.against);
-    this.weights.render(run, state, this.source.live);
+    this.weights.render(run, state, this.source.live, game);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
     this.beside.render({ run, game, id, number, version }, turn, palette, this.boardCard.firstChild);
     this.timeline.render([series], turn, palette, widthOf(this.timeline.plot, 240));
@@ -147,7 +147,9 @@ export class GameView {
     const kind = deep ? " network" : run.continuous ? " actor" : "";
     const heard = run.plain ? "" : `, aggregated by ${run.aggregation}`;
     const how = (learner === "linear" ? "linear Q-learning" : `${planning}${kind}`) + heard;
-    const score = scoreText(series.score[game.turns]);
+    const own = scoreText(series.score[game.turns]);
+    const measured = game.measured.reduce((sum, value) => sum + value, 0);
+    const score = run.yardstick ? `${own}, by the task's own weights ${scoreText(measured)},` : own;
     const end = game.finished ? "finished" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
     return `Turn ${turn}. ${reasonText(frame, state.against)}`;

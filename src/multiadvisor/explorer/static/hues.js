@@ -1,6 +1,6 @@
 // One colour for one advisor, wherever it is drawn: in the bars, in the lines of its rewards and in a training.
 
-const MOST_TERMS = 12;
+export const MOST_TERMS = 12;
 export const HUES = 8; // the parts of the bars have as many in the style sheet, in the same order
 const LINES = {
   light: ["#c2570a", "#1d5cc4", "#0f766e", "#a8288a", "#806600", "#6546d2", "#4d7c0f", "#7a5c3c"],
@@ -14,6 +14,20 @@ export function termStyle(k) {
   return { colour: hues[k % HUES], dash: STROKES[Math.floor(k / HUES) % STROKES.length] };
 }
 
+// The same of curve k, of which every one has dashes of its own.
+export function curveStyle(k) {
+  return { ...termStyle(k), dash: STROKES[(k + Math.floor(k / HUES)) % STROKES.length] };
+}
+
+// How some of many terms are drawn, from the numbers of their colours: dashes tell apart those of one colour.
+export function stylesOf(hues) {
+  const times = new Map();
+  return hues.map((hue) => {
+    times.set(hue % HUES, (times.get(hue % HUES) ?? -1) + 1);
+    return termStyle((hue % HUES) + HUES * times.get(hue % HUES));
+  });
+}
+
 // The terms of a run: its advisors as the task pays them or, of many, their groups; [{ name, members }].
 export function termsOf(run) {
   const own = run.paid.map(({ name }, j) => ({ name, members: [j] }));
@@ -24,10 +38,7 @@ export function termsOf(run) {
     if (!groups.has(key)) groups.set(key, { name: key, members: [] });
     groups.get(key).members.push(j);
   });
-  const all = [...groups.values()];
-  if (all.length <= MOST_TERMS) return all;
-  const rest = { name: "all others", members: all.slice(MOST_TERMS - 1).flatMap((term) => term.members) };
-  return [...all.slice(0, MOST_TERMS - 1), rest];
+  return [...groups.values()];
 }
 
 // The number of the colour of each of these labels: that of the term of this name, else the next free one.

@@ -4,8 +4,9 @@ import { el, fitCanvas, setText } from "./dom.js";
 import { termStyle } from "./hues.js";
 
 const LEFT = 52;
-const RIGHT = 12;
-const FOOT = 24;
+const RIGHT = 20;
+const FOOT = 36;
+const TOP = 26; // for the name of what is drawn
 
 // A short number for an axis.
 export function axisText(value) {
@@ -29,13 +30,13 @@ function ticksOf(low, high, most, least = 0) {
   return found;
 }
 
-// `lines`: [{ xs, ys, colour, dash, steps, marks }], with a dot at each of the points `marks`, over the cursor. Returns how a place on the canvas becomes an x again.
-export function drawLines(canvas, { lines, width, height, palette, xs, xName, cursor = null, zero = true }) {
+// `lines`: [{ xs, ys, colour, dash, steps, band, marks }], `band` being the ends of an interval and `marks` points that get a dot, over the cursor. Returns how a place on the canvas becomes an x again.
+export function drawLines(canvas, { lines, width, height, palette, xs, xName, yName, cursor = null, zero = true }) {
   const context = fitCanvas(canvas, width, height);
   context.clearRect(0, 0, width, height);
   let [low, high] = zero ? [0, 0] : [Infinity, -Infinity];
-  for (const { ys } of lines)
-    for (const y of ys)
+  for (const { ys, band } of lines)
+    for (const y of band ? band.flat() : ys)
       if (Number.isFinite(y)) {
         low = Math.min(low, y);
         high = Math.max(high, y);
@@ -43,7 +44,7 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
   if (!(low < high)) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
   const [first, last] = xs;
   const x = (value) => LEFT + ((width - LEFT - RIGHT) * (value - first)) / (last - first || 1);
-  const y = (value) => 8 + ((height - 8 - FOOT) * (high - value)) / (high - low);
+  const y = (value) => TOP + ((height - TOP - FOOT) * (high - value)) / (high - low);
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
   context.textAlign = "right";
@@ -61,8 +62,10 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
   context.textBaseline = "top";
   for (const value of ticksOf(first, last, Math.max(2, Math.floor(width / 90)), 1))
     context.fillText(axisText(value), x(value), height - FOOT + 8);
+  context.textAlign = "right";
+  context.fillText(xName, width - RIGHT, height - 13);
   context.textAlign = "left";
-  context.fillText(xName, 0, height - FOOT + 8);
+  context.fillText(yName, 0, 0);
   if (cursor !== null) {
     context.strokeStyle = palette.accent;
     context.lineWidth = 2;
@@ -71,9 +74,17 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, cu
     context.lineTo(x(cursor), height - FOOT);
     context.stroke();
   }
-  for (const { xs: at, ys, colour, dash = [], steps = false, marks = [] } of lines) {
+  for (const { xs: at, ys, colour, dash = [], steps = false, band = null, marks = [] } of lines) {
     context.strokeStyle = colour;
     context.fillStyle = colour;
+    if (band) {
+      context.globalAlpha = 0.18;
+      context.beginPath();
+      band[1].forEach((value, k) => context.lineTo(x(at[k]), y(value)));
+      for (let k = at.length - 1; k >= 0; k -= 1) context.lineTo(x(at[k]), y(band[0][k]));
+      context.fill();
+      context.globalAlpha = 1;
+    }
     context.lineWidth = 2;
     context.lineJoin = "round";
     context.setLineDash(dash);
@@ -110,7 +121,7 @@ export class Legend {
   }
 
   // `values` stand beside the names.
-  render(names, values = []) {
+  render(names, values = [], styles = names.map((_, k) => termStyle(k))) {
     const known = names.length === this.names.length && names.every((name, k) => name === this.names[k]);
     if (!known) {
       this.names = names;
@@ -120,6 +131,7 @@ export class Legend {
           {
             type: "button",
             class: "switch",
+            title: "Show or hide this line",
             onclick: () => {
               if (this.off.has(name)) this.off.delete(name);
               else this.off.add(name);
@@ -135,7 +147,7 @@ export class Legend {
       this.root.replaceChildren(...this.buttons);
     }
     this.buttons.forEach((button, k) => {
-      const { colour, dash } = termStyle(k);
+      const { colour, dash } = styles[k];
       const [swatch] = button.children;
       if (swatch.style.borderTopColor !== colour) swatch.style.borderTopColor = colour;
       swatch.style.borderTopStyle = dash.length ? "dashed" : "solid";

@@ -1,7 +1,7 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
 import { el, option, plural, setText, widthOf } from "./dom.js";
-import { termStyle } from "./hues.js";
+import { MOST_TERMS, termStyle } from "./hues.js";
 import { Legend, axisText, drawLines } from "./lines.js";
 
 const EVERY = 2000; // milliseconds
@@ -125,6 +125,7 @@ export class Live {
     this.legend = new Legend("Lines", redraw);
     this.canvas = el("canvas", { role: "img" });
     this.plot = el("div", { class: "plot" }, this.canvas);
+    this.more = el("p", { class: "hint" });
     this.title = el("h2", {}, "Training");
     this.state = el("p", { class: "prose" });
     this.trouble = el("p", { class: "prose trouble", role: "status", hidden: true });
@@ -141,6 +142,7 @@ export class Live {
       this.legend.root,
       this.plot,
       this.hint,
+      this.more,
     );
   }
 
@@ -166,7 +168,12 @@ export class Live {
     this.renderFacts(log);
     for (const choice of this.kind.options)
       choice.disabled = !seriesFrom(choice.value, log).some(({ ys }) => ys.length > 0);
-    const series = seriesFrom(this.kind.value, log).filter(({ ys }) => ys.length);
+    const all = seriesFrom(this.kind.value, log).filter(({ ys }) => ys.length);
+    const size = ({ ys }) => Math.max(...ys.filter(Number.isFinite).map(Math.abs));
+    const largest = [...all].sort((p, q) => size(q) - size(p)).slice(0, MOST_TERMS);
+    const series = all.filter((one) => largest.includes(one));
+    this.more.hidden = all.length === series.length;
+    setText(this.more, `The ${series.length} largest of ${all.length} are drawn.`);
     const names = series.map(({ name }) => name);
     this.legend.root.hidden = names.length < 2;
     this.legend.render(
@@ -181,6 +188,7 @@ export class Live {
       palette,
       xs: [0, Math.max(1, last.turns)],
       xName: "turns",
+      yName: SHOWN[this.kind.value],
       zero: !["score"].includes(this.kind.value),
     });
     this.canvas.setAttribute(

@@ -33,8 +33,12 @@ export class Loader {
           this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
         );
       const run = await this.runs.get(entry.id);
-      this.games.set(key, { run, game: new Game(run, await game), version });
+      const found = new Game(run, await game);
+      this.games.set(key, { run, game: found, version });
       this.old.delete(key);
+      // where it is stuck comes when the library has looked; if nobody answers, whatever is asked next says so
+      const seen = this.source.more(`stuck/${entry.id}/${number}`);
+      seen.then(({ stuck }) => Object.assign(found, { stuck }) && this.redraw()).catch(() => {});
     } catch (error) {
       this.runs.delete(entry.id);
       this.problems.set(key, error.message);

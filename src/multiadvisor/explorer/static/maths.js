@@ -263,23 +263,3 @@ export function shortestReason(sorted) {
   }
   return { plus, minus, gain, loss, decided };
 }
-
-// Stretches of at least `least` turns that bring nothing and visit few places: where the game is stuck.
-export function stuckStretches(places, earning, least = 12, few = 3) {
-  const found = [];
-  const turns = places.length - 1;
-  let start = 0;
-  while (start < turns) {
-    const seen = new Set([places[start]]);
-    let end = start;
-    while (end < turns && !earning[end] && (seen.has(places[end + 1]) || seen.size < few)) {
-      seen.add(places[end + 1]);
-      end += 1;
-    }
-    if (end - start >= least) {
-      found.push({ start, end });
-      start = end;
-    } else start += 1;
-  }
-  return found;
-}

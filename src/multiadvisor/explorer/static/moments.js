@@ -1,6 +1,6 @@
 // The turns in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
 
-import { el, fitCanvas, listed, plural, scoreText, setText, signed } from "./dom.js";
+import { el, fitCanvas, plural, scoreText, setText, signed } from "./dom.js";
 import { actionText } from "./bars.js";
 import { drawMoving, drawStill } from "./board.js";
 import { changesText, isPushed, whenSeen } from "./insight.js";
@@ -47,11 +47,7 @@ export class Moments {
 
   render(answer, entry, palette) {
     const waiting = this.seen ? "Playing all games \u2026" : "";
-    const text = answer
-      ? answer.problem ||
-        `From ${plural(answer.found.games.length, "game")}: where ${isPushed(answer.found) ? "its action and the middle of the range" : "the best and the worst action"} were furthest apart and the advisors disagreed most.${caveatText(answer.found)}`
-      : waiting;
-    setText(this.hint, text);
+    setText(this.hint, answer ? answer.problem || answer.found.chosen : waiting);
     const moments = answer?.found?.moments ?? [];
     this.strip.hidden = !moments.length;
     if (this.shown !== moments || this.palette !== palette) {
@@ -82,7 +78,7 @@ export class Moments {
       {},
       el(
         "button",
-        { type: "button", class: "moment", onclick: () => this.go(one) },
+        { type: "button", class: "moment", title: "Go to this step", onclick: () => this.go(one) },
         el("span", { class: "thumb" }, view),
         el("strong", {}, `Game ${one.game + 1}, turn ${one.turn}: ${actionText(one.action)}`),
         el("span", { class: "reason" }, `${sentenceStart(one.reason)}.`),
@@ -94,19 +90,6 @@ export class Moments {
     this.store.set({ game, turn });
     window.scrollTo({ top: 0 });
   }
-}
-
-function stuckText(one) {
-  const held = Object.keys(one.holds);
-  const who = held.length ? `Held by ${listed(held)}` : "Nobody prefers to be there";
-  const left = Object.keys(one.leaves);
-  const against = left.length ? `; ${listed(left)} would rather leave` : "";
-  return `${one.kind} since turn ${one.since} (${plural(one.turns, "turn")}) at ${one.where}. ${who}${against}. ${sentenceStart(one.advice)}.`;
-}
-
-// How far to trust it, as the server says it; nothing of tables.
-function caveatText({ caveat }) {
-  return caveat ? ` ${sentenceStart(caveat)}.` : "";
 }
 
 function sentenceStart(text) {
@@ -132,7 +115,7 @@ export class Drives {
         this.rest,
       ),
     );
-    this.more = el("button", { type: "button", class: "quiet", onclick: () => this.fold() });
+    this.more = el("button", { type: "button", class: "quiet", title: "Show all advisors, or few", onclick: () => this.fold() });
     this.hint = el("p", { class: "hint" });
     this.stuck = el("ul", { class: "stuck" });
     this.calm = el("p", { class: "hint" });
@@ -156,7 +139,7 @@ export class Drives {
 
   render(answer, waiting) {
     const found = answer?.found;
-    setText(this.hint, found ? this.meaning(found) : answer?.problem || (waiting ? "Playing all games \u2026" : ""));
+    setText(this.hint, found ? found.meaning : answer?.problem || (waiting ? "Playing all games \u2026" : ""));
     for (const part of [...this.root.children].slice(2)) part.hidden = !found;
     if (!found) return;
     this.more.hidden = Object.keys(found.advisors).length <= DRIVERS;
@@ -170,7 +153,7 @@ export class Drives {
       .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.by ?? 0) - (p.influence.by ?? 0))
       .map(([name, one]) => driverRow(name, one));
     const groups = Object.entries(found.groups).map(([name, one]) =>
-      el("tr", { class: "sum" }, el("th", { scope: "row" }, `${name} (all)`), el("td", {}, groupReturn(found, name)), el("td", {}, changesText(one.influence)), el("td"), el("td"), el("td")),
+      driverRow(`${name} (all)`, one, "sum"),
     );
     this.body.replaceChildren(...groups, ...rows.slice(0, DRIVERS));
     this.rest.replaceChildren(...rows.slice(DRIVERS));
@@ -188,6 +171,7 @@ export class Drives {
             {
               type: "button",
               class: "mark",
+              title: "Go to the step since which it is stuck",
               onclick: () => {
                 this.store.set({ game: one.game, turn: one.since });
                 window.scrollTo({ top: 0 });
@@ -195,32 +179,19 @@ export class Drives {
             },
             `\u25a6 Game ${one.game + 1}, turn ${one.since}`,
           ),
-          el("p", {}, sentenceStart(stuckText(one))),
+          el("p", {}, `${sentenceStart(one.sentence)}.`),
         ),
       ),
     );
   }
-
-  meaning(found) {
-    const said = [...new Set(Object.values(found.advisors).flatMap(({ calibration }) => (calibration ? [calibration.expects] : [])))];
-    const expects = said.length === 1 ? ` Each expects ${said[0]}.` : "";
-    return `${plural(found.games.length, "game")}, ${plural(found.turns, "turn")}.${expects}${found.note ? ` ${sentenceStart(found.note)}.` : ""}${caveatText(found)}`;
-  }
 }
 
-// What all of a group were paid, where that is known.
-function groupReturn(found, group) {
-  const members = Object.values(found.advisors).filter((one) => one.group === group);
-  if (members.some((one) => one.return === null)) return "";
-  return scoreText(members.reduce((sum, one) => sum + one.return, 0)) || "0";
-}
-
-function driverRow(name, { influence, calibration, return: paid }) {
+function driverRow(name, { influence, calibration, return: paid }, kind = "") {
   const figure = (value, text = scoreText) => (value === null || value === undefined ? "" : text(value) || "0");
   const bias = (value) => signed(value);
   return el(
     "tr",
-    {},
+    { class: kind },
     el("th", { scope: "row" }, name),
     el("td", {}, figure(paid)),
     el("td", {}, changesText(influence)),

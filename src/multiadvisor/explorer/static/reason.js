@@ -114,6 +114,7 @@ export class Reason {
     while (this.body.children.length < sorted.length)
       this.body.append(el("tr", {}, el("th", { scope: "row" }), el("td"), el("td")));
     while (this.body.children.length > sorted.length) this.body.lastChild.remove();
+    sorted.sort((p, q) => Math.abs(q.value) - Math.abs(p.value));
     sorted.forEach((one, k) => {
       const line = this.body.children[k];
       setText(line.children[0], run.names[one.advisor]);

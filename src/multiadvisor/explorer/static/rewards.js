@@ -1,12 +1,26 @@
 // What each term paid: turn by turn, so far, and in each game.
 
 import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
-import { termStyle, termsOf } from "./hues.js";
+import { MOST_TERMS, stylesOf, termsOf } from "./hues.js";
 import { Legend, drawLines } from "./lines.js";
 
-// Rewards [turns] and running returns [turns + 1] of each term, before the weights.
-export function rewardsOf(game) {
-  const terms = termsOf(game.run);
+// Those that paid most and, as one, all others; each with the number of its colour.
+function largestOf(game, most) {
+  const terms = termsOf(game.run).map((term, hue) => ({ ...term, hue }));
+  if (terms.length <= most) return terms;
+  const size = new Float64Array(game.run.paid.length);
+  for (const paid of game.paid) for (const { advisor, value } of paid) size[advisor] += Math.abs(value);
+  const sizeOf = ({ members }) => members.reduce((sum, j) => sum + size[j], 0);
+  const sorted = [...terms].sort((p, q) => sizeOf(q) - sizeOf(p));
+  const kept = sorted.slice(0, most - 1).filter((term) => sizeOf(term) > 0);
+  const rest = sorted.slice(kept.length);
+  const others = { name: `${rest.length} others`, members: rest.flatMap(({ members }) => members), hue: most - 1 };
+  return [...kept, others];
+}
+
+// Rewards [turns] and running returns [turns + 1] of the terms that paid most, before the weights.
+export function rewardsOf(game, most = MOST_TERMS) {
+  const terms = largestOf(game, most);
   const place = new Int32Array(game.run.paid.length);
   terms.forEach(({ members }, k) => members.forEach((j) => (place[j] = k)));
   const rewards = terms.map(() => new Float64Array(game.turns));
@@ -74,9 +88,11 @@ export class Rewards {
     const values = own ? rewards : returns;
     const at = (k) => (own ? (turn < game.turns ? rewards[k][turn] : 0) : returns[k][turn]);
     const names = terms.map((term) => term.name);
+    const styles = stylesOf(terms.map(({ hue }) => hue));
     this.legend.render(
       names,
       names.map((_, k) => scoreText(at(k)) || "0"),
+      styles,
     );
     const width = widthOf(this.plot, 220);
     const key = [width, palette, turn, own, [...this.legend.off].join(), game];
@@ -84,7 +100,7 @@ export class Rewards {
       this.drawn = key;
       const xs = Array.from({ length: game.turns + 1 }, (_, t) => t);
       const lines = values.flatMap((ys, k) =>
-        this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, marks: marksOf(ys, own), ...termStyle(k) }] : [],
+        this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, marks: marksOf(ys, own), ...styles[k] }] : [],
       );
       this.where = drawLines(this.canvas, {
         lines,
@@ -93,6 +109,7 @@ export class Rewards {
         palette,
         xs: [0, Math.max(1, game.turns)],
         xName: "turn",
+        yName: own ? "reward of the turn" : "paid so far",
         cursor: turn,
       });
       this.canvas.setAttribute(
@@ -104,7 +121,7 @@ export class Rewards {
     setText(
       this.hint,
       `What ${terms.length === 1 ? "the advisor was" : "the advisors were"} paid, before the weights.${
-        terms.length < game.run.paid.length ? " Groups are shown as sums." : ""
+        terms.length < game.run.paid.length ? " Those that paid most are shown; groups are sums." : ""
       }${game.run.pointing ? " Each is paid 1 for what it points at; the score is the environment's own." : ""}`,
     );
   }
@@ -128,7 +145,7 @@ export class Rewards {
       ...rows.map((one) => {
         const go = el(
           "button",
-          { type: "button", class: "quiet", onclick: () => this.store.set({ game: one.game, turn: 0 }) },
+          { type: "button", class: "quiet", title: "Show this episode", onclick: () => this.store.set({ game: one.game, turn: 0 }) },
           `game ${one.game + 1}`,
         );
         const figures = [one.score, ...(one.own ?? cells(one))];

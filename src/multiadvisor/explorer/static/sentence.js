@@ -18,9 +18,9 @@ function firstFew(parts, count) {
 // Advisors in words, those of a group together: "fruits at (2, 3) and (2, 5), and ghost 2".
 function crowd(some) {
   const crowds = new Map();
-  for (const { name, group } of some) {
-    const found = group ? /^(.+?) (\(.*\)|\S+)$/.exec(name) : null;
-    const [kind, place] = found ? [found[1], found[2]] : [name, ""];
+  for (const { said, group } of some) {
+    const found = group ? /^(.+?) (\(.*\)|\S+)$/.exec(said) : null;
+    const [kind, place] = found ? [found[1], found[2]] : [said, ""];
     const key = JSON.stringify([group, kind]);
     if (!crowds.has(key)) crowds.set(key, { group, kind, places: [] });
     crowds.get(key).places.push(place);

@@ -7,6 +7,7 @@ import { isPushed } from "./insight.js";
 const WIDE = 8; // terms with columns of their own
 const PLAIN = [
   ["score", "score", (value) => scoreText(value) || "0"],
+  ["own score", "own", (value) => scoreText(value) || "0"],
   ["turns", "length", (value) => value.toFixed(1)],
   ["finished", "finished", (value) => `${Math.round(100 * value)}%`],
   ["stuck", "stuck", (value) => `${Math.round(100 * value)}%`],
@@ -28,19 +29,21 @@ const CSV_OF_TERM = [
 
 // What a run's games tell, term by term: its advisors or, of many, what is known of their groups.
 function byTerm(found) {
-  const names = Object.keys(found.advisors);
-  if (names.length <= WIDE) return found.advisors;
-  const terms = {};
-  for (const [group, { influence }] of Object.entries(found.groups)) {
-    const members = Object.values(found.advisors).filter((one) => one.group === group);
-    const sum = members.some((one) => one.return === null) ? null : members.reduce((so, one) => so + one.return, 0);
-    terms[group] = { return: sum, influence, calibration: null };
-  }
-  return terms;
+  const few = Object.keys(found.advisors).length <= WIDE || !Object.keys(found.groups).length;
+  return few ? found.advisors : found.groups;
+}
+
+// The names of terms: all, or of many those that drive most.
+function strongest(entries) {
+  const size = new Map();
+  for (const [name, one] of entries) size.set(name, Math.max(size.get(name) ?? 0, OF_TERM[1][1](one) ?? 0));
+  const names = [...size.keys()];
+  if (names.length <= WIDE) return names;
+  return names.filter((name) => size.get(name) > 0).sort((p, q) => size.get(q) - size.get(p)).slice(0, WIDE);
 }
 
 function figuresOf(found) {
-  return { ...found, stuck: found.stuck.length / found.games.length };
+  return { ...found, stuck: found.stuck.length / found.games.length, weighted: found.own !== null, own: found.own ?? found.score };
 }
 
 // The runs of one task: only they have the same terms.
@@ -53,7 +56,7 @@ class TaskTable {
     this.root = el(
       "div",
       { class: "stack" },
-      el("h3", {}, task),
+      el("h3", { title: "The runs of this task" }, task),
       el(
         "div",
         { class: "scroll wide-table", tabIndex: 0, role: "region", "aria-label": `Agents of ${task}` },
@@ -72,8 +75,9 @@ class TaskTable {
   }
 
   columns(rows) {
-    const terms = [...new Set(rows.flatMap(({ found }) => (found ? Object.keys(byTerm(found)) : [])))];
-    const plain = PLAIN.map(([name, field, text]) => ({ key: name, name, text, value: (found) => found[field] }));
+    const terms = strongest(rows.flatMap(({ found }) => (found ? Object.entries(byTerm(found)) : [])));
+    const weighted = rows.some(({ found }) => found?.weighted);
+    const plain = PLAIN.filter(([, field]) => field !== "own" || weighted).map(([name, field, text]) => ({ key: name, name, text, value: (found) => found[field] }));
     const own = terms.flatMap((term) =>
       OF_TERM.map(([name, of, text], k) => ({
         key: `${name}/${term}`,
@@ -91,8 +95,8 @@ class TaskTable {
     const terms = columns.filter(({ first }) => first).map(({ term }) => term);
     this.groups.hidden = !terms.length;
     this.groups.replaceChildren(
-      el("td", { colSpan: 2 + PLAIN.length }),
-      ...terms.map((term) => el("th", { scope: "colgroup", colSpan: OF_TERM.length, class: "term" }, term)),
+      el("td", { colSpan: 2 + columns.filter(({ term }) => !term).length }),
+      ...terms.map((term) => el("th", { scope: "colgroup", colSpan: OF_TERM.length, class: "term", title: term }, term)),
     );
     this.head.replaceChildren(
       this.sorter({ key: "", name: "run" }),
@@ -162,7 +166,9 @@ export class Agents {
     });
     const games = this.rows.find(({ found }) => found)?.found.games.length;
     const caveat = this.rows.find(({ found }) => found?.caveat)?.found.caveat;
-    const same = games ? `The same ${plural(games, "game")} for each. ` : "";
+    const weighted = this.rows.some(({ found }) => found?.weighted);
+    const by = weighted ? "Scores are by the task's own weights, each run's own beside it. " : "";
+    const same = games ? `The same ${plural(games, "game")} for each. ${by}` : "";
     setText(
       this.hint,
       runs.length
@@ -183,7 +189,7 @@ export class Agents {
   csvText() {
     const rows = this.rows.filter(({ found }) => found);
     const names = [...new Set(rows.flatMap(({ found }) => Object.keys(found.advisors)))];
-    const head = ["run", "task", "setting", "games", "score", "turns", "finished", "stuck", "caveat"];
+    const head = ["run", "task", "setting", "games", "score", "own score", "turns", "finished", "stuck", "caveat"];
     const pushed = rows.some(({ found }) => isPushed(found));
     const columns = CSV_OF_TERM.filter(([what]) => what !== "push" || pushed);
     const lines = [[...head, ...names.flatMap((name) => columns.map(([what]) => `${what}/${name}`))]];
@@ -194,6 +200,7 @@ export class Agents {
         run.label,
         found.games.length,
         found.score,
+        found.own,
         found.length,
         found.finished,
         found.stuck,

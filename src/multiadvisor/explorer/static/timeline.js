@@ -1,23 +1,21 @@
 // The episode at a glance: score, what is left, touches, disagreement or margin; where it is stuck, where it was closest.
 
 import { el, fitCanvas, scoreText, setText, signed } from "./dom.js";
-import { disagreementOf, marginOf, stuckStretches } from "./maths.js";
+import { disagreementOf, marginOf } from "./maths.js";
 
-// All series of a game under these weights.
-export function seriesOf(game, weights) {
+// All series of a game under these weights; its score is what it earned, or what that is by the task's own weights.
+export function seriesOf(game, weights, earned = game.earned) {
   const turns = game.turns;
   const score = new Float64Array(turns + 1);
   const speak = new Float64Array(turns + 1);
   const disagreement = new Float64Array(turns + 1);
   const margins = new Float64Array(turns).fill(Infinity);
   const touches = [];
-  const places = [];
   for (let turn = 0; turn <= turns; turn += 1) {
     const { advisors } = game.speaking(turn);
     speak[turn] = game.run.grid && game.run.grid.items.length ? countItems(game, turn) : advisors.length;
-    places.push(game.place(turn));
     if (turn === turns) break;
-    score[turn + 1] = score[turn] + game.earned[turn];
+    score[turn + 1] = score[turn] + earned[turn];
     for (const { advisor, value } of game.paid[turn]) if (game.run.prices[advisor] * value < 0) touches.push(turn);
     if (!advisors.length) continue;
     const total = game.preferences(turn, weights);
@@ -30,13 +28,6 @@ export function seriesOf(game, weights) {
   let closest = -1;
   for (let turn = 0; turn < turns && !game.run.continuous; turn += 1)
     if (Number.isFinite(margins[turn]) && (closest < 0 || margins[turn] < margins[closest])) closest = turn;
-  const known = places.every((place) => place >= 0);
-  const stuck = known
-    ? stuckStretches(
-        places,
-        Array.from(game.paid, (paid) => paid.some(({ value }) => value > 0)),
-      )
-    : [];
   const { grid } = game.run;
   const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
   return {
@@ -52,7 +43,7 @@ export function seriesOf(game, weights) {
     margins,
     touches: [...new Set(touches)],
     closest,
-    stuck,
+    game,
   };
 }
 
@@ -76,8 +67,8 @@ export class Timeline {
       oninput: () => store.set({ turn: Number(this.slider.value) }),
     });
     this.stuck = el("button", { type: "button", class: "mark", hidden: true });
-    this.close = el("button", { type: "button", class: "mark", hidden: true });
-    this.fork = el("button", { type: "button", class: "mark", hidden: true });
+    this.close = el("button", { type: "button", class: "mark", hidden: true, title: "Where the two best actions are nearest" });
+    this.fork = el("button", { type: "button", class: "mark", hidden: true, title: "Where the two runs part" });
     for (const button of [this.stuck, this.close, this.fork])
       button.addEventListener("click", () => store.set({ turn: Number(button.dataset.turn) }));
     this.plot = el("div", { class: "plot" }, this.canvas, this.slider);
@@ -108,7 +99,7 @@ export class Timeline {
     if (Number(this.slider.value) !== turn) this.slider.value = turn;
     this.slider.setAttribute("aria-valuetext", `turn ${turn} of ${longest}`);
     const height = 4 * LANE + 8;
-    const key = [width, palette, divergence, ...all];
+    const key = [width, palette, divergence, ...all, ...all.map(({ game }) => game.stuck)];
     if (
       !this.picture ||
       key.some((part, k) => part !== this.picture.key[k]) ||
@@ -146,17 +137,14 @@ export class Timeline {
 
   marks(all, divergence) {
     const [first] = all;
-    const stuck = first.stuck
-      .slice(0, 3)
-      .map(({ start, end }) => `${start} to ${end >= first.turns ? "the end" : end}`);
-    this.stuck.hidden = !stuck.length;
-    if (stuck.length) {
-      this.stuck.dataset.turn = first.stuck[0].start;
-      const more = first.stuck.length > 3 ? ` and ${first.stuck.length - 3} more` : "";
-      setText(
-        this.stuck,
-        `\u25a6 ${all.length > 1 ? "The first is stuck" : "Stuck"} in turns ${stuck.join(", ")}${more}`,
-      );
+    const [stuck] = first.game.stuck;
+    this.stuck.hidden = !stuck;
+    if (stuck) {
+      this.stuck.dataset.turn = stuck.since;
+      this.stuck.title = stuck.sentence;
+      const until = stuck.since + stuck.turns >= first.turns ? "the end" : stuck.since + stuck.turns;
+      const whose = all.length > 1 ? "The first is stuck" : "Stuck";
+      setText(this.stuck, `\u25a6 ${whose} in turns ${stuck.since} to ${until}`);
     }
     this.close.hidden = first.closest < 0;
     if (first.closest >= 0) {
@@ -197,18 +185,19 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     [all[0].continuous ? "over middle" : lastLane(all), lastLane(all)],
   ];
   const height = lanes.length * LANE + 8;
-  for (const { start, end } of all[0].stuck) {
+  for (const { since, turns } of all[0].game.stuck) {
     context.fillStyle = palette.stuck;
-    const x = along(start, longest, width);
-    context.fillRect(x, 0, along(end, longest, width) - x, height);
+    const x = along(since, longest, width);
+    const end = along(since + turns, longest, width);
+    context.fillRect(x, 0, end - x, height);
     context.strokeStyle = palette.soft;
     context.globalAlpha = 0.35;
     context.lineWidth = 1;
     context.save();
     context.beginPath();
-    context.rect(x, height - 8, along(end, longest, width) - x, 8);
+    context.rect(x, height - 8, end - x, 8);
     context.clip();
-    for (let at = x - 8; at < along(end, longest, width); at += 6) {
+    for (let at = x - 8; at < end; at += 6) {
       context.beginPath();
       context.moveTo(at, height);
       context.lineTo(at + 8, height - 8);

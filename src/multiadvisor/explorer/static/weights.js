@@ -2,6 +2,7 @@
 
 import { el, setText } from "./dom.js";
 
+const SLIDERS = 30;
 const LISTED = 120; // advisors that are listed at once
 
 // w [n] as it is set on the page.
@@ -78,12 +79,16 @@ export class Weights {
     this.problem = null; // why the last training failed, until the weights are others
   }
 
-  build(run) {
-    this.run = run;
-    this.controls = [];
-    this.groups.replaceChildren(...run.groups.slice(0, 30).map((group) => this.control(group.name, group.members)));
+  // Of many groups those that have most to say in this game have a slider at once.
+  build(run, { strengths }) {
+    Object.assign(this, { run, strengths, controls: [] });
+    const size = ({ members }) => members.reduce((sum, j) => sum + strengths[j], 0);
+    const many = run.groups.length > SLIDERS;
+    const heard = () => run.groups.filter((group) => size(group) > 0).sort((p, q) => size(q) - size(p));
+    const shown = many ? heard().slice(0, SLIDERS) : run.groups;
+    this.groups.replaceChildren(...shown.map((group) => this.control(group.name, group.members)));
     this.fixed = this.controls.length;
-    this.open.hidden = run.groups.every((group) => group.members.length === 1) && run.groups.length <= 30;
+    this.open.hidden = run.groups.every((group) => group.members.length === 1) && !many;
     this.list();
   }
 
@@ -91,7 +96,10 @@ export class Weights {
     if (!this.run || !this.open.open) return;
     this.controls.length = this.fixed;
     const wanted = this.find.value.trim().toLowerCase();
-    const found = this.run.names.map((name, j) => [name, j]).filter(([name]) => name.toLowerCase().includes(wanted));
+    const found = this.run.names
+      .map((name, j) => [name, j])
+      .filter(([name]) => name.toLowerCase().includes(wanted))
+      .sort(([, p], [, q]) => this.strengths[q] - this.strengths[p]);
     const more =
       found.length > LISTED
         ? [el("p", { class: "hint" }, `and ${found.length - LISTED} more: type a part of the name`)]
@@ -194,8 +202,8 @@ export class Weights {
     }
   }
 
-  render(run, state, live) {
-    if (run !== this.run) this.build(run);
+  render(run, state, live, game) {
+    if (run !== this.run) this.build(run, game);
     const changed = weightsChanged(run, state);
     this.badge.hidden = !changed;
     this.reset.hidden = !changed;

@@ -1,0 +1,91 @@
+"""Runs with different weights are compared by one yardstick: the weights that the task came with."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.cli import main
+from multiadvisor.explorer.curves import Record, curves
+from multiadvisor.explorer.library import Library
+from multiadvisor.explorer.more import More
+from multiadvisor.runs.sweep import final
+from multiadvisor.runs.training import _is_epoch
+
+EPOCHS = ["--epochs", "2", "--transitions", "2000", "--games", "3"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for name, more in {"plain": [], "other": ["--weights", "goal 1=3,goal 2=0.1"]}.items():
+        assert main(["train", "two-goal", "--out", str(folder / name), *EPOCHS, *more]) == 0
+    return folder
+
+
+def test_a_task_knows_the_weights_it_came_with():
+    task = mad.make("two-goal").with_weights(**{"goal 1": 3.0}).with_weights(**{"goal 2": 0.5})
+    assert task.yardstick.tolist() == [1.0, 1.0]
+    assert task.other_weights() == {"goal 1": 3.0, "goal 2": 0.5}
+    score, returns = np.array([6.5]), np.array([[2.0, 1.0]])
+    assert task.rewards(score, returns).tolist() == [3.0]
+    back = task.with_weights(**{"goal 1": 1.0, "goal 2": 1.0})
+    assert (back.other_weights(), back.rewards(score, returns)) == ({}, score)
+
+
+def test_an_epoch_has_both_scores(runs):
+    kept = {name: json.loads((runs / name / "agent.json").read_text()) for name in ("plain", "other")}
+    plain, other = (one["record"]["epochs"] for one in kept.values())
+    assert all("reward" not in epoch for epoch in plain)
+    for number, epoch in enumerate(other):
+        paid = epoch["advisors"]
+        assert epoch["reward"] == pytest.approx(paid["goal 1"] + paid["goal 2"])
+        assert epoch["score"] == pytest.approx(3 * paid["goal 1"] + 0.1 * paid["goal 2"])
+        assert _is_epoch(epoch, number + 1)
+        assert not _is_epoch({**epoch, "reward": "much"}, number + 1)
+    assert final({"epochs": other}) == pytest.approx(np.mean([epoch["reward"] for epoch in other]))
+
+
+def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weights(runs):
+    library = Library(games=2)
+    for name in ("plain", "other"):
+        library.add_folder(runs / name)
+    drawn = library.curves()
+    assert [one["label"] for one in drawn] == ["empathic 0.9", "empathic 0.9, weights goal 1=3 goal 2=0.1"]
+    assert drawn[1]["score"]["mean"][-1] == 1.0
+    assert drawn[1]["own"] == 3.0
+    assert "own" not in drawn[0]
+    assert [run["label"] for run in library.listing()["runs"]] == [one["label"] for one in drawn]
+    seen = [More(library).insight(name) for name in library.entries]
+    assert [(one["score"], one["own"]) for one in seen] == [(1.0, None), (1.0, 3.0)]
+
+
+def test_several_runs_on_the_command_line(runs, capsys, tmp_path):
+    both = [str(runs / "plain"), str(runs / "other")]
+    capsys.readouterr()
+    assert main(["evaluate", *both, "--games", "2", "--report", "--csv", str(tmp_path / "a.csv")]) == 0
+    text = capsys.readouterr().out
+    head, _, plain, other = text.splitlines()[-4:]
+    assert "own score" in head
+    assert (plain.split()[1], other.split()[1]) == ("1.00", "1.00")
+    assert "goal 1=3 goal 2=0.1" in other
+    assert "by the task's own weights 1.00" in text
+    with (tmp_path / "a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(float(row["score"]), float(row["reward"]), row["weights"]) for row in rows] == [
+        (1.0, 1.0, ""),
+        (3.0, 1.0, "goal 1=3 goal 2=0.1"),
+    ]
+
+
+def test_runs_of_a_sweep_that_differ_in_weights_are_different_curves():
+    settings, epoch = {"planning": "empathic", "gamma": 0.9, "seed": 0}, {"epoch": 1, "reward": 1.0}
+    two = [
+        Record(str(w), "two-goal", {"weights": {"goal 1": w}}, settings, [{**epoch, "score": w}]) for w in (2.0, 3.0)
+    ]
+    assert [(one["label"], one["score"]["mean"], one["own"]) for one in curves(two)] == [
+        ("empathic 0.9, weights goal 1=2", [1.0], 2.0),
+        ("empathic 0.9, weights goal 1=3", [1.0], 3.0),
+    ]
