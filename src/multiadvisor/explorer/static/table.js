@@ -165,8 +165,7 @@ export class Agents {
       return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
     });
     const games = this.rows.find(({ found }) => found)?.found.games.length;
-    const weighted = this.rows.some(({ found }) => found?.weighted);
-    const by = weighted ? "Scores are by the task's own weights, each run's own beside it. " : "";
+    const by = this.rows.some(({ found }) => found?.weighted) ? "Scores are by the task's own weights, each run's own beside it. " : "";
     const same = games ? `The same ${plural(games, "game")} for each. ${by}` : "";
     setText(
       this.hint,
