@@ -183,7 +183,8 @@ def test_a_score_is_not_rounded_to_a_whole_number(browser: Any, weights: tuple[f
         trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
         expect(page.locator(".facts")).to_contain_text(f"Score {score} in {int(trace.turns[game])} turns")
         served.go(page, "view=compare")
-        expect(page.locator("#divergence")).to_contain_text(f": {score} in ")
+        expect(page.locator(".pair tr", has_text="own score at the end")).to_contain_text(f"{score}{score}")
+        expect(page.locator("#divergence")).to_contain_text(": +3 in ")  # by the task's own weights
 
 
 def test_a_task_without_a_board_shows_its_advice(calm: Site) -> None:

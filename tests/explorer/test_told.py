@@ -118,7 +118,9 @@ def test_scores_of_different_weights_have_one_yardstick_in_every_view(calm: Site
         other = page.locator(".charts tr", has_text="weights time=0.1")
         expect(other).to_contain_text("1−40.00one run−4.00")
         calm.go(page, "run=1")
-        expect(page.locator(".facts").first).to_contain_text("Score −4, by the task's own weights −40, in 40 turns")
+        expect(page.locator(".facts").first).to_contain_text(
+            "Score −4 in 40 turns, cut off. By the task's own weights −40."
+        )
 
 
 @pytest.mark.slow

@@ -149,7 +149,9 @@ def test_the_games_are_those_of_an_evaluation():
 
 def test_no_two_decisive_moments_are_of_nearly_the_same_numbers():
     """Cells have borders: what lies on both sides of one looks the same to everybody."""
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("CartPole-v1", bins="3"), seed=1).learn(3_000, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("CartPole-v1", bins="60,-2:2:60,60,-2:2:60"), seed=1).learn(
+        3_000, progress=False
+    )
     games = play(agent, 12)
     seen = np.array([games.states[games.walk(one.game).start + one.turn] for one in moments(games, 6)])
     near = np.ptp(np.array(games.states), axis=0) / 10

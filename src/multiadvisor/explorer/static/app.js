@@ -1,6 +1,6 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, onWidth, option, setText, tips } from "./dom.js";
+import { byId, el, onWidth, option, setText } from "./dom.js";
 import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
@@ -346,10 +346,7 @@ class App {
     this.say("");
     this.shown = null;
     const { runs } = this.listing;
-    const one = runs[state.run];
-    // never with itself: the first other run of its task stands in
-    const two = runs[state.other] === one ? runs.find((run) => run !== one && run.task === one.task) : runs[state.other];
-    if (one && two && runs[state.other] !== two) this.otherPick.value = String(runs.indexOf(two));
+    const [one, two] = [runs[state.run], this.compare.otherOf(runs, state)];
     if (!one || !two) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
     if (one.task !== two.task)
       return this.compare.say(
@@ -393,9 +390,7 @@ class App {
 async function start() {
   try {
     const source = await openSource();
-    const listing = await source.listing();
-    Object.assign(tips, listing.tips);
-    window.explorer = new App(source, listing);
+    window.explorer = new App(source, await source.listing());
   } catch (error) {
     byId("message").hidden = false;
     setText(byId("message"), error.message || "The page could not be opened.");

@@ -140,7 +140,7 @@ export class Bars {
       places.map((_, p) => el("li", {}, el("span", { class: "patch", "aria-hidden": "true" }, String(p + 1)), el("span"))),
     );
     this.entropy = el("p", { class: "hint entropy", hidden: true });
-    this.body.replaceChildren(...this.rows.map((row) => row.root), this.legend, this.entropy, this.key);
+    this.body.replaceChildren(...this.rows.map(({ root }) => root), this.legend, ...(run.continuous ? [this.entropy] : []), this.key);
     this.table = null;
   }
 

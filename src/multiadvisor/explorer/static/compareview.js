@@ -83,7 +83,7 @@ class Side {
 
 export class CompareView {
   constructor({ store, player, selects, game }) {
-    this.player = player;
+    Object.assign(this, { player, second: selects[1] });
     this.timeline = new Timeline(store);
     this.sides = [new Side("Board of the first run", selects[0]), new Side("Board of the second run", selects[1])];
     this.boards = this.sides.map((side) => side.board);
@@ -108,6 +108,14 @@ export class CompareView {
     this.empty = el("section", { class: "card wide" }, el("h2", {}, "Compare"), el("p", { class: "empty" }));
     this.root = el("div", {}, this.choice, el("div", { class: "stack" }, this.empty, this.body));
     this.memo = null;
+  }
+
+  // The second run: never the first again, but another one of its task.
+  otherOf(runs, { run, other }) {
+    if (run !== other) return runs[other];
+    const found = runs.findIndex((one, k) => k !== run && one.task === runs[run]?.task);
+    if (found >= 0) this.second.value = String(found);
+    return runs[found];
   }
 
   // A sentence instead of the view; the game can be chosen where that may help.

@@ -146,8 +146,8 @@ export class Curves {
     for (const part of [this.head.lastChild, this.body]) part.hidden = Boolean(text || none);
     if (text || none) return;
     const offered = [...this.pick.options].some(({ value }) => value === measure) ? measure : this.pick.options[0]?.value;
-    this.pick.value = offered;
     this.measure = offered;
+    this.pick.value = offered;
     for (const chart of this.charts)
       chart.render(
         this.curves.filter((curve) => curve.task === chart.task),

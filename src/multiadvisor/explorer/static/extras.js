@@ -1,6 +1,6 @@
 // What was added to the page around the game: runs that are followed, what many games tell, and the table of agents.
 
-import { el } from "./dom.js";
+import { el, tips } from "./dom.js";
 import { Insights } from "./insight.js";
 import { Agents } from "./table.js";
 import { Live, Watch } from "./live.js";
@@ -8,6 +8,7 @@ import { Live, Watch } from "./live.js";
 export class Extras {
   constructor(app) {
     this.app = app;
+    Object.assign(tips, app.listing.tips);
     const { source, store, loader, redraw } = app;
     this.watch = new Watch(source, redraw, (id) => loader.drop(id));
     loader.versionOf = (id) => this.watch.versions[id] ?? 0;

@@ -147,11 +147,11 @@ export class GameView {
     const kind = deep ? " network" : run.continuous ? " actor" : "";
     const heard = run.plain ? "" : `, aggregated by ${run.aggregation}`;
     const how = (learner === "linear" ? "linear Q-learning" : `${planning}${kind}`) + heard;
-    const own = scoreText(series.score[game.turns]);
-    const measured = game.measured.reduce((sum, value) => sum + value, 0);
-    const score = run.yardstick ? `${own}, by the task's own weights ${scoreText(measured)},` : own;
+    const score = scoreText(series.score[game.turns]);
+    const measured = scoreText(game.measured.reduce((sum, value) => sum + value, 0));
+    const by = run.yardstick ? ` By the task's own weights ${measured}.` : "";
     const end = game.finished ? "finished" : "cut off";
-    setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.`);
+    setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${game.turns} turns, ${end}.${by}`);
     return `Turn ${turn}. ${reasonText(frame, state.against)}`;
   }
 

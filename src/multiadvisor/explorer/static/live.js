@@ -170,8 +170,7 @@ export class Live {
       choice.disabled = !seriesFrom(choice.value, log).some(({ ys }) => ys.length > 0);
     const all = seriesFrom(this.kind.value, log).filter(({ ys }) => ys.length);
     const size = ({ ys }) => Math.max(...ys.filter(Number.isFinite).map(Math.abs));
-    const largest = [...all].sort((p, q) => size(q) - size(p)).slice(0, MOST_TERMS);
-    const series = all.filter((one) => largest.includes(one));
+    const series = all.length > MOST_TERMS ? [...all].sort((p, q) => size(q) - size(p)).slice(0, MOST_TERMS) : all;
     this.more.hidden = all.length === series.length;
     setText(this.more, `The ${series.length} largest of ${all.length} are drawn.`);
     const names = series.map(({ name }) => name);

@@ -46,8 +46,7 @@ export class Moments {
   }
 
   render(answer, entry, palette) {
-    const waiting = this.seen ? "Playing all games \u2026" : "";
-    setText(this.hint, answer ? answer.problem || answer.found.chosen : waiting);
+    setText(this.hint, answer ? answer.problem || answer.found.chosen : this.seen ? "Playing all games \u2026" : "");
     const moments = answer?.found?.moments ?? [];
     this.strip.hidden = !moments.length;
     if (this.shown !== moments || this.palette !== palette) {

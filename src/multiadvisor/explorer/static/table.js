@@ -166,8 +166,7 @@ export class Agents {
     });
     const games = this.rows.find(({ found }) => found)?.found.games.length;
     const caveat = this.rows.find(({ found }) => found?.caveat)?.found.caveat;
-    const weighted = this.rows.some(({ found }) => found?.weighted);
-    const by = weighted ? "Scores are by the task's own weights, each run's own beside it. " : "";
+    const by = this.rows.some(({ found }) => found?.weighted) ? "Scores are by the task's own weights, each run's own beside it. " : "";
     const same = games ? `The same ${plural(games, "game")} for each. ${by}` : "";
     setText(
       this.hint,
