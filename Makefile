@@ -65,7 +65,7 @@ docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site is in site/: $(PYTHON) -m http.server --bind 127.0.0.1 --directory site 8000, as search needs a server"
 
-# Kills, flipped bits, mutated inputs and forged checkpoints in full; half an hour. `make chaos SEED=7` repeats one.
+# Kills, flipped bits, mutated inputs and forged checkpoints in full; some five minutes. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test
 	$(BIN)/python tests/runs/chaos.py $(SEED)
 

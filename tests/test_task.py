@@ -217,11 +217,8 @@ def box():
         ([mad.Focus("a", gamma=2.0)], "gamma of focus 'a'"),
         ([mad.Focus("a", states=0, state=len)], "0 local states"),
         ([mad.Focus("a", states=1.5, state=len)], "1.5 local states"),
-        (
-            [mad.Focus("a", weight=1e308)],
-            "weight of focus 'a' is 1e.308: weighted sums would overflow",
-        ),
-        ([mad.Focus("a", weight="much")], "weight of focus 'a' is much: give a finite number"),
+        ([mad.Focus("a", weight=1e308)], "weight of focus 'a' is 1e.308: weighted sums would overflow"),
+        ([mad.Focus("a", weight="much")], "weight of focus 'a' is 'much': give a finite number"),
         ([mad.Focus(5)], "the name of focus 5 is 5: give a text"),
         ([mad.Focus("a", table=5)], "the table of focus 'a' is 5: give a text"),
         ([mad.Focus("a", group=None)], "the group of focus 'a' is None: give a text"),

@@ -215,11 +215,11 @@ def other_task(saved: dict[str, Any], task: Task, reweighted: bool) -> str:
     """In what a task differs from what `Task.as_data` gave, in words; empty where it is the same, or `reweighted`."""
     if not reweighted and not same(saved["identity"], task.identity):
         return difference(saved["options"], task.options) or difference(saved["identity"], task.identity)
-    if saved["maker"] or task.maker:
-        return ""  # the options may say the same in other words
-    return difference(_by_hand(saved["by_hand"], saved["options"]), _by_hand(task.by_hand, task.options))
+    return difference(_told_of(saved), _told_of(task.as_data()))
 
 
-def _by_hand(why: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Without the numbers of advisors, which are in the identity."""
-    return {"why": why, "options": {k: v for k, v in options.items() if k not in ("weights", "gammas", "alphas")}}
+def _told_of(saved: dict[str, Any]) -> dict[str, Any]:
+    """What is not in the identity; options only of who is made by hand, as others may say the same in other words."""
+    told = {name: saved[name] for name in ("name", "maker", "by_hand")}
+    own = {} if saved["maker"] else saved["options"]
+    return {**told, "options": {k: v for k, v in own.items() if k not in ("weights", "gammas", "alphas")}}

@@ -180,6 +180,19 @@ def test_a_network_that_would_take_terabytes(tmp_path, name, value):
         mad.load(tmp_path / "a")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("hidden", [10**6, 10**6]), ("hidden", [1] * 20_000), ("envs", 100_000), ("replay", 1 << 50), ("batch", 1 << 40)],
+)
+def test_an_actor_that_would_take_terabytes(tmp_path, name, value):
+    actor = {"hidden": (8,), "starts": 32, "batch": 16, "replay": 300}
+    mad.MultiAdvisor(mad.make("gymnasium:Pendulum-v1"), continuous=actor).learn(20, progress=False).save(tmp_path / "a")
+    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["continuous"].update({name: value}))
+    with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
+        mad.load(tmp_path / "a")
+
+
 def test_a_trail_that_its_environment_did_not_play(tmp_path):
     task = mad.Task.from_gymnasium(gymnasium.make("CartPole-v1"), name="pole", discretise=lambda o: 0)
     mad.MultiAdvisor(task).learn(30, progress=False).save(tmp_path / "a")

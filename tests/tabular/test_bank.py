@@ -218,7 +218,11 @@ def test_a_run_goes_on_bit_for_bit(agent, tmp_path):
 
 
 def test_a_forged_checkpoint_is_refused(agent):
-    for name, wrong in (("room0.met", 99), ("room0.follower", 99), ("clock", -1), ("trail", 7)):
+    forged = {
+        "room0.met": 99, "room0.follower": 99, "clock": -1, "trail": 7, "room0.policy0": 9.0, "room0.q0": 3e38,
+        "room0.v1": -1.0, "room0.chosen": -1.0,
+    }  # fmt: skip
+    for name, wrong in forged.items():
         tensors = {key: value.copy() for key, value in agent._learner.tensors().items()}
         tensors[name][...] = wrong
         with pytest.raises(BadInput, match="checkpoint"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +82,8 @@ class ContinuousLearner(Staged):
         self.critics = "one" if task.n == 1 and own.critics == "beside" else own.critics  # nothing to tell apart
         self.voices: Voices = voices_of(task, "sum")
         self.actions = task.adapter.box
+        if saved is not None and not task.adapter.vector:
+            require(saved.get("clock") == (len(self.seeds) * own.envs,), "clock")
         self.source = self._source()
         games = task.adapter.env.num_envs if task.adapter.vector else own.envs
         self.games_each, runs, d = games, len(self.seeds), self.actions.size
@@ -90,6 +93,8 @@ class ContinuousLearner(Staged):
         self.columns = Columns(int(np.prod(sight.shape)), d, task.n, ends, self._activity)
         if saved is not None:
             require(saved.get("replay table", ())[2:] == (self.columns.width,), "replay table")
+            layers = {shape[-2:] for name, shape in saved.items() if name.startswith("network ")}
+            require({*pairwise((self.columns.features, *own.hidden))} <= layers, "network")
         self._scale = np.float32(sight.scale)
         self._program = program(replace(own, critics=self.critics), self.columns, runs)
         actor, critic, beside = self._networks()

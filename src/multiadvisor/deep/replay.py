@@ -301,6 +301,7 @@ class Replay:
         if "packed" in tensors and self.observations.dtype == np.uint8:
             packed = array(tensors, "packed", (games, used, -(-features // 8)), np.uint8)
             given["observations"] = np.unpackbits(packed, axis=2, count=features)
+            require(not np.unpackbits(packed[:, :, -1:], axis=2)[:, :, (features - 1) % 8 + 1 :].any(), "packed")
         else:
             given["observations"] = array(tensors, "observations", (games, used, features), self.observations.dtype)
         tally = array(tensors, "replay_tally", self.tally.shape, np.float64)

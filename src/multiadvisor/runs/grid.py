@@ -126,7 +126,7 @@ class Grid:
                 whole = dataclasses.replace(parsed, settings=settings)
                 run = Run(Job("train", whole.as_config()), labels, seed)
                 if run.job.id in found:
-                    raise BadInput(f"the run with {_words({**labels, 'seed': seed})} appears twice: leave one out")
+                    raise BadInput(f"the run with {in_words({**labels, 'seed': seed})} appears twice: leave one out")
                 found[run.job.id] = run
         return list(found.values())
 
@@ -210,7 +210,8 @@ def shown(value: Any) -> Any:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else value
 
 
-def _words(labels: dict[str, Any]) -> str:
+def in_words(labels: dict[str, Any]) -> str:
+    """What a run of a grid is called in messages."""
     return ", ".join(f"{short(name)} {short(str(value))}" for name, value in labels.items())
 
 

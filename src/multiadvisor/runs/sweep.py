@@ -17,7 +17,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, drive
-from multiadvisor.runs.grid import Grid, Run, shown
+from multiadvisor.runs.grid import Grid, Run, in_words, shown
 from multiadvisor.runs.ledger import Ledger, Row, driver_of, open_ledger, read_result, read_rows
 from multiadvisor.settings import NETWORKS
 from multiadvisor.statistics import interval
@@ -71,7 +71,7 @@ def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] |
         gone = [run for run in frozen.grid.runs() if run.job.id not in here]
         if gone:
             run = gone[0]
-            words = ", ".join(f"{name} {value}" for name, value in {**run.labels, "seed": run.seed}.items())
+            words = in_words({**run.labels, "seed": run.seed})
             raise BadInput(
                 f"{str(folder)!r} holds another sweep: its run with {words} is not in the grid; name another folder"
             )

@@ -13,7 +13,7 @@ from multiadvisor.committee import Voices, plannings_of, voices_of
 from multiadvisor.compiling import first_use
 from multiadvisor.errors import BadInput
 from multiadvisor.learner import Consulted, Exploration, Played
-from multiadvisor.restored import Arrays, array, require, whole
+from multiadvisor.restored import MOST_TURNS, Arrays, array, require, whole
 from multiadvisor.settings import Settings
 from multiadvisor.tabular import bank
 from multiadvisor.tabular.seats import NOTHING, Seat, Seats
@@ -30,6 +30,7 @@ Empathic advisors cannot ask the aggregator in a replay, as it sees more than th
 chose in that state before, each action as often (f_j is estimated)."""
 TURN, GAMES, GAME_TURN, FRESH = range(4)
 _LOW = (1 << 32) - 1
+_ROUNDING = 1e-3  # of values and probabilities
 _NOTHING_NEW = 1 << 60  # turns in a room, for those who shall not explore
 
 
@@ -405,6 +406,7 @@ class BankLearner:
         require(clock[FRESH] in (0, 1) and seeded_at[0] + len(trail) == clock[TURN], "trail")
         require(len(trail) or clock[FRESH], "trail")
         touched = whole(tensors, "touched", (None,), 0, rooms)
+        require((np.diff(touched) > 0).all(), "touched")
         scores = array(tensors, "scores", (int(clock[GAMES]),), np.float64)
         self.rooms = [
             self._restored(tensors, f"room{number}.") if f"room{number}.met" in tensors else None
@@ -428,6 +430,7 @@ class BankLearner:
         room.paid[:] = whole(tensors, f"{prefix}paid", (self.task.n,), 0, 2, np.uint8)
         room.turns = int(whole(tensors, f"{prefix}turns", (1,))[0])
         room.chosen[:states] = array(tensors, f"{prefix}chosen", (states, actions), np.float64)
+        require((room.chosen >= 0).all() and (room.chosen <= MOST_TURNS).all(), f"{prefix}chosen")
         shape = (states, actions, bank.FOLLOWERS)
         room.model.follower[:states] = whole(tensors, f"{prefix}follower", shape, 0, states, np.int32)
         room.model.seen[:states] = whole(tensors, f"{prefix}count", shape, 0, dtype=np.int32)
@@ -435,7 +438,10 @@ class BankLearner:
             width = room.goals
             table.q[:states, :, :width] = array(tensors, f"{prefix}q{k}", (states, actions, width), np.float32)
             table.v[:states, :width] = array(tensors, f"{prefix}v{k}", (states, width), np.float32)
-            table.policy[:states] = array(tensors, f"{prefix}policy{k}", (states, actions), np.float64)
+            for part, name in ((table.q, "q"), (table.v, "v")):  # whoever reaches a goal is paid 1, once
+                require((part >= -_ROUNDING).all() and (part <= 1 + _ROUNDING).all(), f"{prefix}{name}{k}")
+            policy = table.policy[:states] = array(tensors, f"{prefix}policy{k}", (states, actions), np.float64)
+            require((policy >= 0).all() and (abs(policy.sum(axis=1) - 1) < _ROUNDING).all(), f"{prefix}policy{k}")
         return room
 
 
