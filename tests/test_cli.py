@@ -45,7 +45,9 @@ def test_train_json(capsys, tmp_path):
     assert {"task", "planning", "gamma", "seed", "transitions", "transitions_per_second", "epochs"} <= set(result)
     assert (result["task"], result["planning"], result["gamma"], result["seed"]) == ("pac-boy", "empathic", 0.9, 4)
     assert result["transitions"] == 6000
-    assert [set(e) for e in result["epochs"]] == [{"epoch", "score", "turns", "finished", "touches", "advisors"}] * 3
+    assert [set(e) for e in result["epochs"]] == [
+        {"epoch", "transitions", "score", "turns", "finished", "touches", "advisors"}
+    ] * 3
     assert [e["epoch"] for e in result["epochs"]] == [1, 2, 3]
 
 

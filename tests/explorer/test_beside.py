@@ -65,7 +65,7 @@ def test_what_cannot_be_drawn_shows_its_observation(calm: Site, monkeypatch: pyt
 
 RIGHT_OF_THE_CURSOR = """(share) => {
   const canvas = document.querySelector("#rewards canvas");
-  const [scale, wide] = [canvas.width / canvas.clientWidth, canvas.clientWidth - 64];
+  const [scale, wide] = [canvas.width / canvas.clientWidth, canvas.clientWidth - 72];
   const left = Math.round((52 + wide * share + 2) * scale); // half of the cursor's width, and one more
   const copy = new OffscreenCanvas(2, canvas.height).getContext("2d");
   copy.drawImage(canvas, left, 0, 2, canvas.height, 0, 0, 2, canvas.height);

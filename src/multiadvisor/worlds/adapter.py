@@ -83,7 +83,11 @@ class Bins:
         return cls(*zip(*ranges, strict=True))
 
     def as_bins(self) -> str:
-        """What `parse` makes it again from."""
+        """What `parse` makes it again from.
+
+        >>> Bins([-1.0], [1.0], [8]).as_bins()
+        '-1.0:1.0:8'
+        """
         parts = zip(self.low, self.high, self.counts, strict=True)
         return ",".join(f"{float(low)!r}:{float(high)!r}:{int(count)}" for low, high, count in parts)
 
