@@ -17,11 +17,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from multiadvisor.experiments import schemes
-from multiadvisor.experiments.beyond import PART
-from multiadvisor.experiments.parts import Plan
 from multiadvisor.runs.jobs import Job, perform
 from multiadvisor.storage.files import write_atomically
+from multiadvisor.studies import schemes
+from multiadvisor.studies.beyond import PART
+from multiadvisor.studies.parts import Plan
 
 SAVE_SECONDS = 20.0
 
@@ -37,7 +37,7 @@ def work(order: tuple[str, dict, float]) -> tuple[str, dict | None, float]:
 
 def compiled() -> None:
     """Compile both loops before the processes are forked, which then share them."""
-    tiny = Plan(what="beyond", seeds=2, epochs=1, transitions=100, games=1)
+    tiny = Plan(what="beyond", seeds=2, epochs=1, transitions=100, episodes=1)
     for scheme in (schemes.EMPATHIC, schemes.EMP_MAX):
         schemes.run_work(schemes.run_job(scheme, schemes.pac_boy(), 0, tiny).config)
 

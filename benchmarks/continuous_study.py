@@ -5,8 +5,8 @@
 
 A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own (`--together`: one for
 so many seeds), and each seed of SBX, which has no other way to learn side by side. Kinds are those of
-`multiadvisor.experiments.continuous` and of critic_variants.py. What was found is written after every evaluation. After
-`--seconds`, or when it receives SIGTERM, a study ends early: each run stops after its next evaluation, and its
+`multiadvisor.studies.continuous_study` and of critic_variants.py. What was found is written after every evaluation.
+After `--seconds`, or when it receives SIGTERM, a study ends early: each run stops after its next evaluation, and its
 calibration is measured. `multiadvisor reproduce continuous --from study.json` judges it. Needs the extras deep, mujoco
 and, for SBX, benchmarks; racetrack-v0 needs highway-env.
 """
@@ -28,9 +28,8 @@ from typing import Any
 def one(text: str, place: Path) -> None:
     """All seeds of one run, here; what it has found is in its file after every evaluation."""
     import critic_variants  # noqa: F401  (more kinds of runs)
-
-    from multiadvisor.deep.backend import jax
-    from multiadvisor.experiments.continuous import Run, results
+    from multiadvisor.learners.dqn.backend import jax
+    from multiadvisor.studies.continuous_study import Run, results
 
     told: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
@@ -48,7 +47,7 @@ def one(text: str, place: Path) -> None:
 
 def planned(given: argparse.Namespace) -> list[dict[str, Any]]:
     """The processes, as what each is told."""
-    from multiadvisor.experiments.continuous import Run
+    from multiadvisor.studies.continuous_study import Run
 
     asked = []
     for text in given.runs:
@@ -57,7 +56,7 @@ def planned(given: argparse.Namespace) -> list[dict[str, Any]]:
         for kind in kinds.split(","):
             size = 1 if kind == "sbx" else given.together or len(numbers)
             parts = [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
-            asked += [Run(environment, kind, part, int(steps), given.evaluations, given.games, given.at_once,
+            asked += [Run(environment, kind, part, int(steps), given.evaluations, given.episodes, given.at_once,
                           given.units, given.batch, given.starts, given.gamma) for part in parts]  # fmt: skip
     return [asdict(run) for run in asked]
 
@@ -65,7 +64,7 @@ def planned(given: argparse.Namespace) -> list[dict[str, Any]]:
 def _flags() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", nargs="+", default=["Hopper-v5:beside,shared:5:300000"])
-    for name, value in (("first-seed", 0), ("evaluations", 10), ("games", 5), ("at-once", 8), ("units", 256),
+    for name, value in (("first-seed", 0), ("evaluations", 10), ("episodes", 5), ("at-once", 8), ("units", 256),
                         ("batch", 256), ("starts", 5_000), ("jobs", 2), ("together", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--gamma", type=float, default=0.99)

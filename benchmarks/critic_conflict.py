@@ -2,7 +2,7 @@
 
     python benchmarks/critic_conflict.py Ant-v5 shared --steps 24000
 
-`values` are the means of what each head says, `predicted` the same along games of the policy, `followed` what then
+`values` are the means of what each head says, `predicted` the same along episodes of the policy, `followed` what then
 came in them, `errors` the root mean square of how far each head, and their sum, is from its target, `pull` the share
 that each head has in the gradient on the hidden layers, `alike` the cosines between these gradients, and `towards the
 sum` the cosine between all of them together and the gradient that the error of the sum would have. Needs the extras
@@ -15,14 +15,14 @@ import argparse
 import json
 from typing import Any
 
-import critic_variants
 import numpy as np
 
-from multiadvisor.continuous import update
-from multiadvisor.continuous.networks import critic_input, forward, sampled
-from multiadvisor.deep.backend import jax, jnp
-from multiadvisor.experiments.continuous import Run, _learner, _scores, task_of
-from multiadvisor.insight.calibration import calibrate
+import critic_variants
+from multiadvisor.analysis.calibration import calibrate
+from multiadvisor.learners.dqn.backend import jax, jnp
+from multiadvisor.learners.sac import sac_update
+from multiadvisor.learners.sac.actor_critic import critic_input, forward, sampled
+from multiadvisor.studies.continuous_study import Run, _learner, _scores, task_of
 
 SAMPLE = 2_048  # transitions that are looked at
 
@@ -45,11 +45,11 @@ def look(learner: Any) -> dict[str, Any]:
         if learner.beside
         else (state.critic.networks, state.target)
     )
-    heads = update.decomposed(columns, jnp.asarray(rows), learner.weighed)
+    heads = sac_update.decomposed(columns, jnp.asarray(rows), learner.weighed)
     following = columns.next_observation(rows)
     action, density = sampled(state.actor.networks, following, noise)
     warmth = float(np.exp(np.asarray(state.temperature.networks)))
-    wanted = update.targets(target, heads, following, action, -warmth * density)
+    wanted = sac_update.targets(target, heads, following, action, -warmth * density)
     seen = critic_input(columns.observation(rows), columns.action(rows))
     last = critic[0][-1]
 
@@ -68,7 +68,7 @@ def look(learner: Any) -> dict[str, Any]:
     far = np.asarray(errors(critic[0][:-1]))
     fit = calibrate(learner, 3)
     return {
-        "transitions": learner.turns, "temperature": warmth,
+        "transitions": learner.steps, "temperature": warmth,
         "values": dict(zip(names, np.asarray(forward(critic[0], seen)).mean(axis=0).tolist(), strict=True)),
         "followed": {name: one.followed for name, one in fit.items()},
         "predicted": {name: one.predicted for name, one in fit.items()},
@@ -85,7 +85,7 @@ def main() -> None:
     """Learn, and look."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environment")
-    parser.add_argument("kind", choices=["shared", "summed", "beside"])
+    parser.add_argument("kind", choices=["shared", "summed", "separate"])
     for name, value in (("steps", 24_000), ("every", 4_500), ("seed", 300), ("units", 256), ("batch", 256),
                         ("starts", 5_000)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -93,11 +93,11 @@ def main() -> None:
     run = Run(given.environment, given.kind, (given.seed,), given.steps, units=given.units, batch=given.batch,
               starts=given.starts)  # fmt: skip
     if given.kind == "summed":
-        update.critic_loss = critic_variants.summed_loss
-    kind = "beside" if given.kind == "beside" else "shared"
+        sac_update.critic_loss = critic_variants.summed_loss
+    kind = "separate" if given.kind == "separate" else "shared"
     learner = _learner(run, task_of(given.environment), kind)
-    while learner.turns < given.steps:
-        learner.run(min(given.every, given.steps - learner.turns))
+    while learner.steps < given.steps:
+        learner.run(min(given.every, given.steps - learner.steps))
         if learner.updates:
             print(json.dumps(look(learner)), flush=True)
 

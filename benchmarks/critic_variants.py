@@ -1,7 +1,7 @@
 """Variants of the advisors' critic, to find out why a shared one fails on Ant-v5, and of the first weights.
 
 `benchmarks/continuous_study.py` knows them as kinds of runs, one a process: importing this file adds them to
-`multiadvisor.experiments.continuous.WAYS`. They change the learner for the whole process, and
+`multiadvisor.studies.continuous_study.WAYS`. They change the learner for the whole process, and
 are no part of the package.
 
     normalised   the error of each head in standard deviations of what it should say, in the batch
@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.continuous import learner, networks, update
-from multiadvisor.deep.backend import jnp
-from multiadvisor.experiments import continuous
+from multiadvisor.learners.dqn.backend import jnp
+from multiadvisor.learners.sac import actor_critic, sac_learner, sac_update
+from multiadvisor.studies import continuous_study
 
 LEAST = 0.01  # a head's deviation counts at least so much of the sum's
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
 def _errors(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> list[Any]:
-    seen = networks.critic_input(observation, action)
-    return [(update.forward(twin, seen) - wanted) * heads.active for twin in twins]
+    seen = actor_critic.critic_input(observation, action)
+    return [(sac_update.forward(twin, seen) - wanted) * heads.active for twin in twins]
 
 
 def normalised_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: Any) -> Any:
@@ -50,7 +50,7 @@ def summed_loss(twins: Any, heads: Any, observation: Any, action: Any, wanted: A
 
 
 # ---- networks --------------------------------------------------------------------------------------------------------
-_forward, _slopes, _initial = networks.forward, networks.slopes, networks.initial
+_forward, _slopes, _initial = actor_critic.forward, actor_critic.slopes, actor_critic.initial
 
 
 def apart_forward(layers: Any, x: Any) -> Any:
@@ -92,44 +92,44 @@ def flax_initial(generator: Any, inputs: int, hidden: Any, outputs: int) -> Any:
 
 def auxiliary(columns: Any, rows: Any, task: Any) -> Any:
     """A plain head, which alone counts, before the advisors' heads."""
-    first, others = update.plain(columns, rows, task), update.decomposed(columns, rows, task)
+    first, others = sac_update.plain(columns, rows, task), sac_update.decomposed(columns, rows, task)
     both = [jnp.concatenate([one, other], axis=-1) for one, other in zip(first, others, strict=True)]
     only = jnp.zeros_like(both[2]).at[:, 0].set(1.0)
-    return update.Heads(*both)._replace(mix=only, next_mix=only)
+    return sac_update.Heads(*both)._replace(mix=only, next_mix=only)
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
 def _shared(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """A run with the shared critic as it is now."""
-    return continuous.ours(replace(run, kind="shared"), halted)
+    return continuous_study.ours(replace(run, kind="shared"), halted)
 
 
 def normalised(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Errors in units of their head."""
-    update.critic_loss = normalised_loss
+    sac_update.critic_loss = normalised_loss
     return _shared(run, halted)
 
 
 def summed(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Errors of the heads and of their sum."""
-    update.critic_loss = summed_loss
+    sac_update.critic_loss = summed_loss
     return _shared(run, halted)
 
 
 def apart(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """No layer in common."""
-    update.forward = learner.forward = apart_forward
-    learner.slopes = apart_slopes
-    space = continuous.environment_of(run.environment).observation_space
-    learner.initial = apart_initial(int(np.prod(space.shape)))
+    sac_update.forward = sac_learner.forward = apart_forward
+    sac_learner.slopes = apart_slopes
+    space = continuous_study.environment_of(run.environment).observation_space
+    sac_learner.initial = apart_initial(int(np.prod(space.shape)))
     return _shared(run, halted)
 
 
 def with_auxiliary(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Hidden layers in common, and a head of its own for control; its returns alone."""
-    update.MODES["shared"] = update.Mode(auxiliary)
-    heads = update.heads_of
-    update.heads_of = learner.heads_of = lambda kind, n: heads(kind, n) + (kind is auxiliary)
+    sac_update.MODES["shared"] = sac_update.Mode(auxiliary)
+    heads = sac_update.heads_of
+    sac_update.heads_of = sac_learner.heads_of = lambda kind, n: heads(kind, n) + (kind is auxiliary)
     for found in islice(_shared(run, halted), run.evaluations):
         yield found
         if halted():
@@ -138,10 +138,10 @@ def with_auxiliary(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
 
 def flax(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Other first weights."""
-    learner.initial = flax_initial
-    return continuous.ours(replace(run, kind="one"), halted)
+    sac_learner.initial = flax_initial
+    return continuous_study.ours(replace(run, kind="one"), halted)
 
 
-continuous.WAYS |= {
+continuous_study.WAYS |= {
     "normalised": normalised, "summed": summed, "apart": apart, "auxiliary": with_auxiliary, "flax": flax,
 }  # fmt: skip

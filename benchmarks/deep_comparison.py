@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from multiadvisor.benchmarks.deep import RETURNS
-from multiadvisor.benchmarks.tables import machine
-from multiadvisor.deep import Cohort
+from measures.deep import RETURNS
+from measures.tables import machine
+from multiadvisor.core.intervals import interval
+from multiadvisor.envs.builtin import make
+from multiadvisor.learners.dqn import Cohort
 from multiadvisor.settings import DeepSettings, Settings
-from multiadvisor.statistics import interval
-from multiadvisor.worlds.builtin import make
 
 
 def advisors(planning: str, split: str = "advisors") -> tuple[str, dict]:
@@ -44,32 +44,32 @@ CHOICES = {
     "plain": choice(False, False), "random-start": choice(True, False), "double": choice(False, True),
     "both": choice(True, True),
 }  # fmt: skip
-LANDER = DeepSettings(hidden=(128, 128), batch=64, learning_rate=6e-4, update_every=2, target_every=250,
-                      epsilon_turns=15_000, double=True, random_start=False, replay=100_000)  # fmt: skip
+LANDER = DeepSettings(hidden=(128, 128), batch_size=64, learning_rate=6e-4, train_freq=2, target_update_interval=250,
+                      epsilon_steps=15_000, double=True, random_start=False, buffer_size=100_000)  # fmt: skip
 # the weights restore the reward of LunarLander-v3: its engines cost 0.3 and 0.03
 CASES = {
     "lunar-lander": {
         "task": ("gymnasium:mo-lunar-lander-v3", {"weights": {
             "landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}}),
-        "gamma": 0.99, "epochs": 15, "transitions": 10_000, "games": 20, "deep": LANDER, "methods": SPLIT,
+        "gamma": 0.99, "epochs": 15, "transitions": 10_000, "episodes": 20, "deep": LANDER, "methods": SPLIT,
     },
     "fruit-grid": {
-        "task": ("fruit-grid", {}), "gamma": 0.9, "epochs": 15, "transitions": 10_000, "games": 50,
-        "deep": dataclasses.replace(LANDER, envs=8), "methods": SPLIT,
+        "task": ("fruit-grid", {}), "gamma": 0.9, "epochs": 15, "transitions": 10_000, "episodes": 50,
+        "deep": dataclasses.replace(LANDER, n_envs=8), "methods": SPLIT,
     },
     "cart-pole": {  # the network as it is by default
-        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epochs": 10, "transitions": 5_000, "games": 10,
+        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epochs": 10, "transitions": 5_000, "episodes": 10,
         "deep": DeepSettings(), "methods": CHOICES,
     },
     "cart-pole-tuned": {  # and with Stable-Baselines3's tuned figures
         "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "epochs": 10, "transitions": 5_000,
-        "games": 10, "deep": RETURNS["CartPole-v1"].deep, "methods": CHOICES,
+        "episodes": 10, "deep": RETURNS["CartPole-v1"].deep, "methods": CHOICES,
     },
 }  # fmt: skip
 
 
 def train(case: dict, method: str, seeds: range) -> list[list[float]]:
-    """The mean score of each epoch's games, [epochs][seeds]."""
+    """The mean score of each epoch's episodes, [epochs][seeds]."""
     planning, changes = case["methods"][method]
     name, options = case["task"]
     settings = Settings(planning, gamma=case["gamma"], epsilon=case.get("epsilon", 0.05),
@@ -77,8 +77,8 @@ def train(case: dict, method: str, seeds: range) -> list[list[float]]:
     cohort = Cohort(make(name, **options), settings, seeds)
     curve: list[list[float]] = []
     for epoch in range(1, case["epochs"] + 1):
-        cohort.learn(epoch * case["transitions"] - cohort.turns)
-        curve.append([float(played.score.mean()) for played in cohort.evaluate(case["games"], epoch)])
+        cohort.learn(epoch * case["transitions"] - cohort.steps)
+        curve.append([float(played.score.mean()) for played in cohort.evaluate(case["episodes"], epoch)])
         print(f"{method} epoch {epoch}: {np.mean(curve[-1]):.2f}", file=sys.stderr)
     return curve
 
@@ -86,7 +86,7 @@ def train(case: dict, method: str, seeds: range) -> list[list[float]]:
 def table(result: dict) -> str:
     """The last three epochs and all of them, with intervals over the seeds; and what each gains on the first one."""
     first = None
-    lines = [f"{result['case']} on {result['machine']}: score of greedy games, mean [95% interval] over seeds"]
+    lines = [f"{result['case']} on {result['machine']}: score of greedy episodes, mean [95% interval] over seeds"]
     for method, curve in result["curves"].items():
         scores = np.array(curve)  # [epochs, seeds]
         last, whole = scores[-3:].mean(axis=0), scores.mean(axis=0)
@@ -126,7 +126,7 @@ def main() -> None:
     else:
         seeds = range(given.first_seed, given.first_seed + given.seeds)
         result = {"case": given.case, "machine": machine(), "deep": dataclasses.asdict(case["deep"])}
-        result |= {key: case[key] for key in ("gamma", "epochs", "transitions", "games")}
+        result |= {key: case[key] for key in ("gamma", "epochs", "transitions", "episodes")}
         methods = [method for method in case["methods"] if method in (given.methods or case["methods"])]
         result["curves"] = {method: train(case, method, seeds) for method in methods}
     print(table(result))

@@ -3,7 +3,7 @@
     python benchmarks/dqn_clipped.py --seeds 16 --epochs 50 --out dqn-clipped.json
 
 Runs on whatever JAX finds: one core of a processor, or a GPU. The seconds are for all seeds together, with compiling
-and with the 80 greedy games after each epoch.
+and with the 80 greedy episodes after each epoch.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from multiadvisor.deep.backend import jax
-from multiadvisor.experiments.dqn_clipped import SETTINGS, train
+from multiadvisor.core.intervals import interval
+from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.settings import Schedule
-from multiadvisor.statistics import interval
+from multiadvisor.studies.dqn_clipped import SETTINGS, train
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     settings = dataclasses.replace(SETTINGS, deep=dataclasses.replace(SETTINGS.deep, **changes))
     start = time.perf_counter()
 
-    def tell(turns: int, epoch: int, score: float) -> None:
+    def tell(steps: int, epoch: int, score: float) -> None:
         print(f"epoch {epoch}: mean score {score:.2f} after {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
     curves = train(range(given.seeds), Schedule(epochs=given.epochs), settings, tell=tell)

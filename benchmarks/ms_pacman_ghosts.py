@@ -1,6 +1,7 @@
-"""How the ghosts of Ms. Pac-Man move, beside her: the numbers that `multiadvisor.worlds.atari.ms_pacman` is set by.
+"""How the ghosts of Ms. Pac-Man move, beside her: the numbers that `multiadvisor.envs.worlds.atari.ms_pacman` is set
+by.
 
-python benchmarks/ms_pacman_ghosts.py runs/pacman --games 5
+python benchmarks/ms_pacman_ghosts.py runs/pacman --episodes 5
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ import numpy as np
 
 from multiadvisor import load
 from multiadvisor.agent import bank_of
-from multiadvisor.worlds.atari import ram
+from multiadvisor.envs.worlds.atari import ram
 
 NAMES = {ram.HUNTING: "hunting", ram.EDIBLE: "edible"}
 
 
 def main() -> None:
-    """Play some games of a saved run and count."""
+    """Play some episodes of a saved run and count."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--games", type=int, default=5)
+    parser.add_argument("--episodes", type=int, default=5)
     given = parser.parse_args()
-    cells, turns, back, own = Counter[int](), Counter[int](), Counter[int](), [0, 0]
+    cells, steps, back, own = Counter[int](), Counter[int](), Counter[int](), [0, 0]
     ticks, timed = 0, 0
-    for step in bank_of(load(given.run)).played(given.games, 0):
+    for step in bank_of(load(given.run)).played(given.episodes, 0):
         before, after = step.before, step.after
         if before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any():
             continue
@@ -42,14 +43,14 @@ def main() -> None:
             if state == ram.AWAY or after[ram.GHOST_STATE][k] != state or far > 6:  # a tunnel
                 continue
             cells[state] += far
-            turns[state] += 1
+            steps[state] += 1
             turned = int(after[ram.GHOST_DIRECTION][k] - before[ram.GHOST_DIRECTION][k]) % ram.DIRECTIONS
             back[state] += int(turned == 2)
-    print(f"Ms. Pac-Man: {own[0] / own[1]:.2f} cells a turn, {own[1]:,} turns")
+    print(f"Ms. Pac-Man: {own[0] / own[1]:.2f} cells a step, {own[1]:,} steps")
     for state, name in NAMES.items():
-        speed = cells[state] / max(turns[state], 1)
-        print(f"{name}: {speed:.2f} cells a turn, turned back {back[state]} times in {turns[state]:,} turns")
-    print(f"the timer goes down by {ticks / max(timed, 1):.2f} a turn")
+        speed = cells[state] / max(steps[state], 1)
+        print(f"{name}: {speed:.2f} cells a step, turned back {back[state]} times in {steps[state]:,} steps")
+    print(f"the timer goes down by {ticks / max(timed, 1):.2f} a step")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 
 def run(entry: tuple[str, str, dict[str, Any], float]) -> tuple[str, str, dict[str, Any], float, dict[str, Any]]:
     """One run: its name, id, config, seconds of the processor, and result."""
-    from multiadvisor.experiments import ms_pacman
+    from multiadvisor.studies import ms_pacman_study
 
     name, identity, config, seconds = entry
     start, began, told = time.process_time(), time.monotonic(), [0]
@@ -29,26 +29,31 @@ def run(entry: tuple[str, str, dict[str, Any], float]) -> tuple[str, str, dict[s
             told[0] = int(10 * share)
             print(f"  {name}, seed {config['seed']}: {share:.0%} after {time.monotonic() - began:.0f} s", flush=True)
 
-    result = ms_pacman.run(config, tell=tell, late=lambda share: time.monotonic() - began > share * seconds)
+    result = ms_pacman_study.run(config, tell=tell, late=lambda share: time.monotonic() - began > share * seconds)
     return name, identity, config, time.process_time() - start, result
 
 
 def wanted(given: argparse.Namespace) -> list[tuple[str, str, dict[str, Any]]]:
     """All runs, the first ones first: every setting with one seed before the next seed; or those of a file."""
-    from multiadvisor.experiments import ms_pacman
     from multiadvisor.runs.jobs import Job
+    from multiadvisor.studies import ms_pacman_study
 
-    settings = json.loads(given.settings.read_text()) if given.settings else ms_pacman.SETTINGS
+    settings = json.loads(given.settings.read_text()) if given.settings else ms_pacman_study.SETTINGS
     names = [name for name in settings if not given.only or any(part in name for part in given.only.split("|"))]
     seeds = [int(seed) for seed in given.seeds.split(",")]
-    order = [(name, seed) for seed in seeds for name in names if name == ms_pacman.BASE]
-    order += [(name, seed) for seed in seeds for name in names if name != ms_pacman.BASE]
+    order = [(name, seed) for seed in seeds for name in names if name == ms_pacman_study.BASE]
+    order += [(name, seed) for seed in seeds for name in names if name != ms_pacman_study.BASE]
     if given.plan:
         order = [tuple(pair) for pair in json.loads(given.plan.read_text())]
     found = []
-    for name, seed, *games in order:
+    for name, seed, *episodes in order:
         plain = {"settings": {}, "options": {}, **settings[name]}
-        config = {**plain, "seed": seed, "games": games[0] if games else given.games, "evaluation": given.evaluation}
+        config = {
+            **plain,
+            "seed": seed,
+            "episodes": episodes[0] if episodes else given.episodes,
+            "evaluation": given.evaluation,
+        }
         found.append((name, Job("ms-pacman", config).id, config))
     return found
 
@@ -60,10 +65,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=540.0)
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--games", type=int, default=300)
+    parser.add_argument("--episodes", type=int, default=300)
     parser.add_argument("--evaluation", type=int, default=30)
     parser.add_argument("--only", help="settings whose names hold one of these, with | between them")
-    parser.add_argument("--plan", type=Path, help="a JSON file of [name, seed] or [name, seed, games], in this order")
+    parser.add_argument(
+        "--plan", type=Path, help="a JSON file of [name, seed] or [name, seed, episodes], in this order"
+    )
     parser.add_argument("--each", type=float, default=1e9, help="seconds for a run: it plays less, if need be")
     parser.add_argument("--settings", type=Path, help="a JSON file of other settings, by name")
     given = parser.parse_args()
@@ -74,7 +81,7 @@ def main() -> None:
     missing = [entry for entry in wanted(given) if entry[1] not in done]
     print(f"{len(done)} runs are there, {len(missing)} are missing", flush=True)
     if missing:
-        run(("compiling", "", {**missing[0][2], "games": 1, "evaluation": 1}, 1e9))  # once for all
+        run(("compiling", "", {**missing[0][2], "episodes": 1, "evaluation": 1}, 1e9))  # once for all
     with multiprocessing.get_context("spawn").Pool(given.jobs, maxtasksperchild=1) as pool, given.out.open("a") as out:
         running = pool.imap_unordered(run, [(*entry, given.each) for entry in missing])
         for _ in missing:
@@ -89,7 +96,7 @@ def main() -> None:
             mean = sum(result["scores"]) / max(len(result["scores"]), 1)
             mazes = [result["mazes"].count(k) for k in (1, 2, 3, 4)]
             last = result["learning"][-50:]
-            print(f"{name}, seed {config['seed']}: {mean:,.0f} in {len(result['scores'])} games after "
+            print(f"{name}, seed {config['seed']}: {mean:,.0f} in {len(result['scores'])} episodes after "
                   f"{len(result['learning'])}, {sum(last) / len(last):,.0f} in the last {len(last)} while learning, "
                   f"mazes {mazes}, "
                   f"{result['frames']:,} frames, {seconds:.0f} s", flush=True)  # fmt: skip

@@ -1,8 +1,8 @@
-"""Do the reward terms in `info` add up to the reward in Gymnasium's MuJoCo environments, also at the end of a game?
+"""Do the reward terms in `info` add up to the reward in Gymnasium's MuJoCo environments, also at the end of an episode?
 
     python benchmarks/mujoco_terms.py [--steps 2000]
 
-Prints a Markdown table: the terms, the largest gap over random play, and over those steps that ended a game.
+Prints a Markdown table: the terms, the largest gap over random play, and over those steps that ended an episode.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 import gymnasium
 
 import multiadvisor as mad
-from multiadvisor.worlds.info import first_info, found_foci, reward_function
+from multiadvisor.envs.info_terms import first_info, found_advisors, reward_function
 
 PATTERNS = {"InvertedDoublePendulum-v5": "info:reward_*,info:*_penalty"}
 IDS = (
@@ -25,7 +25,7 @@ IDS = (
 def gaps(name: str, pattern: str, steps: int) -> tuple[tuple[str, ...], float, float, int]:
     """The terms' names, the largest gap, the largest in a step that terminated, and how many did."""
     env = gymnasium.make(name)
-    foci = [focus for part in pattern.split(",") for focus in found_foci(part, first_info(env))]
+    advisors = [advisor for part in pattern.split(",") for advisor in found_advisors(part, first_info(env))]
     env.reset(seed=0)
     env.action_space.seed(0)
     largest = largest_last = 0.0
@@ -33,13 +33,13 @@ def gaps(name: str, pattern: str, steps: int) -> tuple[tuple[str, ...], float, f
     for _ in range(steps):
         step = env.step(env.action_space.sample())
         transition = mad.Transition(None, 0, step[1], *step[:1], *step[2:])
-        gap = abs(step[1] - sum(reward_function(focus)(transition) for focus in foci))
+        gap = abs(step[1] - sum(reward_function(advisor)(transition) for advisor in advisors))
         largest = max(largest, gap)
         if step[2]:
             ends, largest_last = ends + 1, max(largest_last, gap)
         if step[2] or step[3]:
             env.reset()
-    return tuple(focus.name for focus in foci), largest, largest_last, ends
+    return tuple(advisor.name for advisor in advisors), largest, largest_last, ends
 
 
 def main() -> None:
@@ -48,11 +48,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000)
     steps = parser.parse_args().steps
     warnings.simplefilter("ignore")
-    print("| environment | foci | terms | largest gap | in steps that ended a game |\n|---|---|---|---:|---:|")
+    print("| environment | advisors | terms | largest gap | in steps that ended an episode |\n|---|---|---|---:|---:|")
     for name in IDS:
         pattern = PATTERNS.get(name, "info:reward_*")
         terms, largest, last, ends = gaps(name, pattern, steps)
-        at_ends = f"{last:.1e} ({ends})" if ends else "no game ended"
+        at_ends = f"{last:.1e} ({ends})" if ends else "no episode ended"
         print(f"| {name} | `{pattern}` | {', '.join(terms)} | {largest:.1e} | {at_ends} |", flush=True)
 
 

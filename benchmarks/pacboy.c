@@ -15,7 +15,7 @@
 #define TINY 1e-200
 
 enum { EGOCENTRIC, AGNOSTIC, EMPATHIC };
-enum { CHOICE, FORESIGHT, GAME, WORLD = 16, PLACE = 1 << 20 };
+enum { CHOICE, FORESIGHT, EPISODE, WORLD = 16, PLACE = 1 << 20 };
 
 static inline uint64_t mix(uint64_t word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -51,23 +51,23 @@ static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline __attribute__((always_inline)) int64_t run(
     const int64_t neighbour[CELLS][4], const int64_t fruit_at[CELLS], int64_t start, const int64_t ghost_start[GHOSTS],
     double (*restrict ghost)[4], double (*restrict fruit)[FRUITS][4], uint64_t key, double gamma, double alpha,
-    double epsilon, int64_t turns, const int planning) {
-    int64_t games = 0;
-    int turn_of_game = LIMIT, left = 0, cell = 0, monster[GHOSTS] = {0, 0};
+    double epsilon, int64_t steps, const int planning) {
+    int64_t episodes = 0;
+    int step_of_episode = LIMIT, left = 0, cell = 0, monster[GHOSTS] = {0, 0};
     int place[FRUITS]; /* the active fruit advisors, rising */
     double target[FRUITS], total[4];
 
-    for (int64_t turn = 0; turn < turns; turn++) {
-        uint64_t now = mix(key + (uint64_t)turn * 0x9E3779B97F4A7C15u);
-        if (turn_of_game == LIMIT || left == 0) {
-            uint64_t deal = draw(now, GAME);
+    for (int64_t step = 0; step < steps; step++) {
+        uint64_t now = mix(key + (uint64_t)step * 0x9E3779B97F4A7C15u);
+        if (step_of_episode == LIMIT || left == 0) {
+            uint64_t deal = draw(now, EPISODE);
             left = 0;
             for (int f = 0; f < FRUITS; f++) {
                 place[left] = f;
                 left += (draw(deal, PLACE + f) & 0xFFFFFFFFu) < 0x80000000u;
             }
             if (left == 0) place[left++] = below(draw(deal, PLACE + FRUITS), FRUITS);
-            cell = start, monster[0] = ghost_start[0], monster[1] = ghost_start[1], turn_of_game = 0;
+            cell = start, monster[0] = ghost_start[0], monster[1] = ghost_start[1], step_of_episode = 0;
             for (int a = 0; a < 4; a++) {
                 double t = ghost[cell * CELLS + monster[0]][a] + ghost[cell * CELLS + monster[1]][a];
                 for (int i = 0; i < left; i++) t += fruit[cell][place[i]][a];
@@ -92,10 +92,10 @@ static inline __attribute__((always_inline)) int64_t run(
             for (int i = slot; i < left; i++) place[i] = place[i + 1];
         }
         double *here[GHOSTS] = {ghost[before * CELLS + old[0]], ghost[before * CELLS + old[1]]};
-        turn_of_game++;
-        if (left == 0) { /* the game is over: nothing to bootstrap on */
+        step_of_episode++;
+        if (left == 0) { /* the episode is over: nothing to bootstrap on */
             for (int g = 0; g < GHOSTS; g++) nudge(&here[g][action], alpha, reward[g]);
-            games++;
+            episodes++;
             continue;
         }
 
@@ -127,15 +127,15 @@ static inline __attribute__((always_inline)) int64_t run(
             for (int i = 0; i < left; i++) t += fruit[cell][place[i]][action];
             total[action] = t;
         }
-        if (turn_of_game == LIMIT) games++;
+        if (step_of_episode == LIMIT) episodes++;
     }
-    return games;
+    return episodes;
 }
 
 int64_t play(const int64_t neighbour[CELLS][4], const int64_t fruit_at[CELLS], int64_t start,
              const int64_t ghost_start[GHOSTS], double (*ghost)[4], double (*fruit)[FRUITS][4], uint64_t key,
-             double gamma, double alpha, double epsilon, int64_t turns, int planning) {
+             double gamma, double alpha, double epsilon, int64_t steps, int planning) {
     /* One copy per planning, each without the others' branches. */
-#define RUN(p) run(neighbour, fruit_at, start, ghost_start, ghost, fruit, key, gamma, alpha, epsilon, turns, p)
+#define RUN(p) run(neighbour, fruit_at, start, ghost_start, ghost, fruit, key, gamma, alpha, epsilon, steps, p)
     return planning == EGOCENTRIC ? RUN(EGOCENTRIC) : planning == AGNOSTIC ? RUN(AGNOSTIC) : RUN(EMPATHIC);
 }

@@ -4,12 +4,12 @@
 
 Needs `pip install -e '.[explorer,mo,test]'` and Chromium (`make browser`). Prints a Markdown table:
 
-- first picture: from opening the address to the first drawn turn of a game with its picture, medians of `--rounds`
-  fresh browsers, each with its games recorded but nothing drawn yet;
+- first picture: from opening the address to the first drawn step of an episode with its picture, medians of `--rounds`
+  fresh browsers, each with its episodes recorded but nothing drawn yet;
 - frames: intervals between animation frames while it plays, at each speed up to 4x;
-- memory: `--hours` of playing at 1x, which is 4 turns a second, played at 16x with games in turn; the heap after a
+- memory: `--hours` of playing at 1x, which is 4 steps a second, played at 16x with episodes in turn; the heap after a
   collection of garbage and the memory of the tab's process, at the end and its growth in the second half;
-- a trace of 1,000 turns with frames: its size as a file.
+- a trace of 1,000 steps with frames: its size as a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 import multiadvisor as mad
-from multiadvisor.benchmarks.tables import machine
+from measures.tables import machine
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, address, serving
 from multiadvisor.runs.pictures import with_pictures
@@ -35,14 +35,14 @@ from multiadvisor.runs.trace import record, write_trace
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--js-flags=--expose-gc"]
 SPEEDS = (1, 2, 4)
-TURNS_A_SECOND = 4  # at speed 1
+STEPS_A_SECOND = 4  # at speed 1
 SECONDS = 6  # of frames at each speed
-GAMES = 3
+EPISODES = 3
 DRAWN = """() => window.explorer && document.documentElement.dataset.drawn
   && [...document.querySelectorAll(".picturebox canvas, .boardbox canvas")].some((one) =>
-    one.offsetParent && one.width > 1 && (one.closest(".boardbox") || one.dataset.turn !== undefined))"""
+    one.offsetParent && one.width > 1 && (one.closest(".boardbox") || one.dataset.step !== undefined))"""
 FRAMES = """async ([speed, seconds]) => {
-  explorer.store.set({ turn: 0, speed, loop: true });
+  explorer.store.set({ step: 0, speed, loop: true });
   explorer.player.play();
   await new Promise((done) => setTimeout(done, 500));
   const seen = [];
@@ -57,15 +57,15 @@ FRAMES = """async ([speed, seconds]) => {
   explorer.player.pause();
   return seen.slice(1).map((now, k) => now - seen[k]);
 }"""
-PLAY = """async ([turns, games]) => {
-  explorer.store.set({ turn: 0, speed: 16, loop: false, game: (explorer.store.state.game + 1) % games });
+PLAY = """async ([steps, episodes]) => {
+  explorer.store.set({ step: 0, speed: 16, loop: false, episode: (explorer.store.state.episode + 1) % episodes });
   await new Promise((done) => setTimeout(done, 300));
   explorer.player.play();
-  let before = explorer.player.turn, played = 0;
-  while (played < turns && explorer.player.playing) {
+  let before = explorer.player.step, played = 0;
+  while (played < steps && explorer.player.playing) {
     await new Promise((done) => setTimeout(done, 50));
-    played += Math.max(0, explorer.player.turn - before);
-    before = explorer.player.turn;
+    played += Math.max(0, explorer.player.step - before);
+    before = explorer.player.step;
   }
   explorer.player.pause();
   return played;
@@ -113,7 +113,7 @@ def _below(folder: Path, process: int) -> bool:
 
 
 def wait(page: Any, seconds: float = 60.0) -> None:
-    """Until a picture of a game is there; asked from outside, as the page evaluates no strings."""
+    """Until a picture of an episode is there; asked from outside, as the page evaluates no strings."""
     end = time.monotonic() + seconds
     while not page.evaluate(DRAWN):
         if time.monotonic() > end:
@@ -122,7 +122,7 @@ def wait(page: Any, seconds: float = 60.0) -> None:
 
 
 def first_pictures(browser: Any, explorer: Explorer, port: int, run: int, rounds: int) -> list[float]:
-    """Seconds from opening the page to the first picture of a game, in fresh browsers."""
+    """Seconds from opening the page to the first picture of an episode, in fresh browsers."""
     taken = []
     for _ in range(rounds):
         context = browser.new_context(viewport={"width": 1366, "height": 768})
@@ -134,8 +134,8 @@ def first_pictures(browser: Any, explorer: Explorer, port: int, run: int, rounds
     return taken
 
 
-def played(browser: Any, explorer: Explorer, port: int, run: int, turns: int) -> dict[str, Any]:
-    """Frames at each speed, and memory over so many turns."""
+def played(browser: Any, explorer: Explorer, port: int, run: int, steps: int) -> dict[str, Any]:
+    """Frames at each speed, and memory over so many steps."""
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     page = context.new_page()
     page.goto(f"{address(port, explorer.keys.ticket())}&run={run}")
@@ -144,13 +144,13 @@ def played(browser: Any, explorer: Explorer, port: int, run: int, turns: int) ->
     tab = context.new_cdp_session(page)
     tab.send("Performance.enable")
     done, heaps = 0, []
-    while done < turns:
-        done += page.evaluate(PLAY, [turns - done, GAMES])
+    while done < steps:
+        done += page.evaluate(PLAY, [steps - done, EPISODES])
         tab.send("HeapProfiler.collectGarbage")
         metrics = {one["name"]: one["value"] for one in tab.send("Performance.getMetrics")["metrics"]}
         heaps.append((done, metrics["JSHeapUsedSize"] / 1e6, metrics["Nodes"], resident(os.getpid())))
     context.close()
-    table = np.array(heaps)  # [games, turns so far, heap, nodes, resident]
+    table = np.array(heaps)  # [episodes, steps so far, heap, nodes, resident]
     late = table[len(table) // 2 :]
     growth = np.polyfit(np.arange(len(late)), late[:, 1:], 1)[0] if len(late) > 1 else np.zeros(3)
     frames = {
@@ -161,41 +161,41 @@ def played(browser: Any, explorer: Explorer, port: int, run: int, turns: int) ->
         for speed, found in intervals.items()
     }  # fmt: skip
     return {
-        "frames": frames, "turns": done, "games": len(table), "heap_mb": float(table[-1, 1]),
-        "process_mb": float(table[-1, 3]), "heap_mb_a_game": float(growth[0]), "nodes_a_game": float(growth[1]),
-        "process_mb_a_game": float(growth[2]),
+        "frames": frames, "steps": done, "episodes": len(table), "heap_mb": float(table[-1, 1]),
+        "process_mb": float(table[-1, 3]), "heap_mb_an_episode": float(growth[0]), "nodes_an_episode": float(growth[1]),
+        "process_mb_an_episode": float(growth[2]),
     }  # fmt: skip
 
 
-def trace_size(agent: mad.MultiAdvisor, turns: int = 1_000) -> dict[str, Any]:
-    """The file of so many turns with a picture of each."""
-    games, seen = 0, 0
-    while seen < turns:
-        games += 1
-        trace = record(agent, games)
-        seen = int(trace.turns.sum())
+def trace_size(agent: mad.MultiAdvisor, steps: int = 1_000) -> dict[str, Any]:
+    """The file of so many steps with a picture of each."""
+    episodes, seen = 0, 0
+    while seen < steps:
+        episodes += 1
+        trace = record(agent, episodes)
+        seen = int(trace.length.sum())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
         write_trace(path, with_pictures(trace, agent.task))
-        return {"turns": seen, "mb": path.stat().st_size / 1e6}
+        return {"steps": seen, "mb": path.stat().st_size / 1e6}
 
 
 def measure(rounds: int, hours: float) -> dict[str, Any]:
     """Everything, for each agent."""
     made = agents()
-    library = Library(games=GAMES)
+    library = Library(episodes=EPISODES)
     for name, agent in made.items():
         library.add_agent(agent, name)
     explorer = Explorer(library)
     for name in library.entries:
-        for game in range(GAMES):
-            library.recorded(name, game)  # played, as a server that has been asked before
+        for episode in range(EPISODES):
+            library.recorded(name, episode)  # played, as a server that has been asked before
     found: dict[str, Any] = {"machine": machine(), "cores": os.cpu_count(), "load": os.getloadavg()[0], "rows": {}}
     with serving(explorer) as port, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         for run, (name, agent) in enumerate(made.items()):
             row = {"first_picture_s": first_pictures(browser, explorer, port, run, rounds)}
-            row |= played(browser, explorer, port, run, round(hours * 3600 * TURNS_A_SECOND))
+            row |= played(browser, explorer, port, run, round(hours * 3600 * STEPS_A_SECOND))
             found["rows"][name] = row | {"trace": trace_size(agent)}
         browser.close()
     return found
@@ -216,13 +216,13 @@ def markdown(found: dict[str, Any]) -> str:
     for speed in map(str, SPEEDS):
         line(f"frames at {speed}x", "60 a second",
              lambda row, at=speed: "{a_second:.0f}, p95 {p95_ms:.0f} ms".format(**row["frames"][at]))  # fmt: skip
-    line("turns played, games", "", lambda row: f"{row['turns']:,}, {row['games']}")
+    line("steps played, episodes", "", lambda row: f"{row['steps']:,}, {row['episodes']}")
     line("memory of the tab's process after them", "300 MB", lambda row: f"{row['process_mb']:.0f} MB")
     line("heap after them", "", lambda row: f"{row['heap_mb']:.1f} MB")
     line("growth of the heap, of nodes", "none",
-         lambda row: f"{row['heap_mb_a_game']:+.3f} MB, {row['nodes_a_game']:+.1f} a game")  # fmt: skip
-    line("trace of 1,000 turns with frames", "10 MB",
-         lambda row: f"{row['trace']['mb']:.1f} MB ({row['trace']['turns']:,} turns)")  # fmt: skip
+         lambda row: f"{row['heap_mb_an_episode']:+.3f} MB, {row['nodes_an_episode']:+.1f} an episode")  # fmt: skip
+    line("trace of 1,000 steps with frames", "10 MB",
+         lambda row: f"{row['trace']['mb']:.1f} MB ({row['trace']['steps']:,} steps)")  # fmt: skip
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from multiadvisor.experiments.ms_pacman_report import CAVEAT, reproduce
+from multiadvisor.studies.ms_pacman_report import CAVEAT, reproduce
 
 HERE = Path(__file__).parent
 MARKS = ("<!-- results: python docs/from_ms_pacman.py -->", "<!-- end of results -->")

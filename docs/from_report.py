@@ -15,14 +15,14 @@ import matplotlib.image
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.beyond import PART
-from multiadvisor.experiments.claims import Judged, counts, judge_all
-from multiadvisor.experiments.noise import NOISY
-from multiadvisor.experiments.pac_boy import MEASURES, SETTINGS, final, row, table, with_rules
-from multiadvisor.experiments.page import claims_markdown, markdown_table
-from multiadvisor.experiments.parts import Evidence
-from multiadvisor.experiments.report import read_report
-from multiadvisor.experiments.schemes import MAIN, PAPERS
+from multiadvisor.studies.beyond import PART
+from multiadvisor.studies.claims import ClaimResult, counts, judge_all
+from multiadvisor.studies.noise_study import NOISY
+from multiadvisor.studies.pac_boy_study import MEASURES, SETTINGS, final, row, table, with_rules
+from multiadvisor.studies.page import claims_markdown, markdown_table
+from multiadvisor.studies.parts import Evidence
+from multiadvisor.studies.schemes import MAIN, PAPERS
+from multiadvisor.studies.study_report import read_report
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -43,14 +43,14 @@ def settings_table(evidence: Evidence) -> str:
     """The settings without and with noise."""
     rows = table(evidence, SETTINGS)
     rows += [row(s.name, {m: final(evidence, with_rules(s, evidence.plan), m) for m in MEASURES}) for s in NOISY]
-    head = ("setting", "score", "95% interval", "turns", "finished", "touches")
+    head = ("setting", "score", "95% interval", "length", "terminated", "touches")
     return markdown_table([head, *(
-        (r["setting"], f"{r['score']:.2f}", "[{:.2f}, {:.2f}]".format(*r["score_interval"]), f"{r['turns']:.1f}",
-         f"{r['finished']:.2f}", f"{r['touches']:.2f}") for r in rows
+        (r["setting"], f"{r['score']:.2f}", "[{:.2f}, {:.2f}]".format(*r["score_interval"]), f"{r['length']:.1f}",
+         f"{r['terminated']:.2f}", f"{r['touches']:.2f}") for r in rows
     )])  # fmt: skip
 
 
-def counted(judged: list[Judged]) -> str:
+def counted(judged: list[ClaimResult]) -> str:
     """How many claims hold."""
     whole, part, none = counts(judged).values()
     return f"Of {whole + part + none} claims {whole} reproduce, {part} in part, and {none} do{'es' * (none == 1)} not"
@@ -64,7 +64,7 @@ def side_by_side(*names: Path) -> np.ndarray:
     return np.concatenate(padded, axis=1)
 
 
-def beyond(folder: Path, evidence: Evidence, judged: list[Judged]) -> None:
+def beyond(folder: Path, evidence: Evidence, judged: list[ClaimResult]) -> None:
     """What is made from a report of `reproduce beyond`."""
     page = DOCS / "beyond-the-paper.md"
     figures = {figure.name: figure for figure in PART.figures(evidence)}
@@ -75,7 +75,7 @@ def beyond(folder: Path, evidence: Evidence, judged: list[Judged]) -> None:
     put(page, "search", f"{figures['beyond-choice'].text}\n\n{markdown_table(figures['beyond-choice'].table)}")
     put(page, "tours", f"{figures['beyond-tours'].text}\n\n{markdown_table(figures['beyond-tours'].table)}")
     put(page, "claims", claims_markdown(judged))
-    for measure in ("score", "turns"):
+    for measure in ("score", "length"):
         shutil.copyfile(folder / "figures" / f"beyond-{measure}.png", IMAGES / f"beyond-{measure}.png")
 
 

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.experiments.systems.reproduce import seen
-from multiadvisor.experiments.systems.system import System, systems
+from multiadvisor.studies.systems.system import System, systems
+from multiadvisor.studies.systems.systems_reproduction import seen
 
 DOCS = Path(__file__).parent
-HEAD = ("system", "focus", "state view", "planning", "aggregator", "guarantee", "command")
+HEAD = ("system", "advisor", "state view", "planning", "aggregator", "guarantee", "command")
 
 
 def between(name: str) -> re.Pattern[str]:
@@ -37,7 +37,7 @@ def row(system: System) -> tuple[str, ...]:
     """A system in the map, with a link to its page where it has one."""
     page = f"systems/{system.name}.md"
     title = f"[{system.title}]({page})" if (DOCS / page).exists() else system.title
-    parts = (system.focus, system.view, system.planning, system.aggregator, system.guarantee)
+    parts = (system.advisor, system.view, system.planning, system.aggregator, system.guarantee)
     return (f"{title} ({system.source})", *parts, f"`multiadvisor reproduce {system.name}`")
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import matplotlib.image
 
 import multiadvisor as mad
-from multiadvisor.experiments.systems.system import System, systems
-from multiadvisor.worlds.builtin import TASKS
-from multiadvisor.worlds.render import picture
+from multiadvisor.envs.builtin import TASKS
+from multiadvisor.envs.render import picture
+from multiadvisor.studies.systems.system import System, systems
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -33,8 +33,8 @@ PAGES = {  # where more is said of a task
 DRAWN = {"ms-pacman": "images/ms-pacman.png"}  # made elsewhere: these need an extra, and are not made here
 HEAD = """# Gallery
 
-The tasks that are shipped, each as its first game begins, and the systems of the literature. `multiadvisor tasks` lists
-the tasks with their options, `multiadvisor explore` shows agents in them. This page is made by
+The tasks that are shipped, each as its first episode begins, and the systems of the literature. `multiadvisor tasks`
+lists the tasks with their options, `multiadvisor explore` shows agents in them. This page is made by
 `python docs/from_tasks.py`.
 
 ## Tasks
@@ -50,7 +50,7 @@ def task_entry(name: str) -> str:
     """A task with its picture."""
     advisors = "" if name in DRAWN else f" {mad.make(name).n} advisors."
     more = f" [More]({PAGES[name]})." if name in PAGES else ""
-    words = f"A game of {name}" if name in DRAWN else f"The first game of {name} as it begins"
+    words = f"An episode of {name}" if name in DRAWN else f"The first episode of {name} as it begins"
     shown = f"![{words}]({DRAWN.get(name, f'images/task-{name}.png')})"
     return f"### {name}\n\n{shown}\n\n{about(name)}{advisors}{more}\n\n    multiadvisor train {name}\n"
 
@@ -71,11 +71,11 @@ def page() -> str:
 
 
 def draw(name: str) -> None:
-    """The first game of a task as it begins."""
+    """The first episode of a task as it begins."""
     task = mad.make(name)
-    image = picture(task, task.deal(), cell=24)  # [rows, columns, 3]
+    image = picture(task, task.initial_state(), cell=24)  # [rows, columns, 3]
     cell = min(max(24 * HEIGHT // image.shape[0], 8), LARGEST)
-    image = picture(task, task.deal(), cell=cell)
+    image = picture(task, task.initial_state(), cell=cell)
     matplotlib.image.imsave(IMAGES / f"task-{name}.png", image, metadata={"Software": None})
 
 

@@ -19,7 +19,7 @@ from PIL import Image
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.worlds.render import picture
+from multiadvisor.envs.render import picture
 
 if TYPE_CHECKING:
     from multiadvisor.explorer.server import Explorer
@@ -38,14 +38,14 @@ def save(name: str, image: np.ndarray) -> None:
     print(f"{name}: {(IMAGES / name).stat().st_size / 1000:.0f} KB")
 
 
-def pac_boy(planning: str, gamma: float, turns: int) -> np.ndarray:
-    """The board after so many greedy turns of a trained agent, always in the same game."""
+def pac_boy(planning: str, gamma: float, steps: int) -> np.ndarray:
+    """The board after so many greedy steps of a trained agent, always in the same episode."""
     task = mad.make("pac-boy")
     agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=0).learn(1_000_000, progress=False)
     env = gymnasium.make("multiadvisor/PacBoy-v0")
     x, _ = env.reset(seed=4)
     facing = "W"
-    for _ in range(turns):
+    for _ in range(steps):
         action = agent.act(x)
         facing = task.actions[action]
         x, _, terminated, truncated, _ = env.step(action)
@@ -62,7 +62,7 @@ def side_by_side(*images: np.ndarray) -> np.ndarray:
 
 
 def mazes() -> np.ndarray:
-    """The maze of docs/mazes.md in its first game: with fruit at random, and with an F in two corners."""
+    """The maze of docs/mazes.md in its first episode: with fruit at random, and with an F in two corners."""
     lines = (IMAGES.parents[1] / "examples" / "maze.txt").read_text().splitlines()
     fixed = [lines[0][:-1] + "F", *lines[1:-1], "F" + lines[-1][1:]]
     images = []
@@ -71,7 +71,7 @@ def mazes() -> np.ndarray:
             file = Path(folder) / "maze.txt"
             file.write_text("\n".join(text))
             task = mad.make("pac-boy", maze=str(file))
-            images.append(picture(task, task.deal(), cell=40, facing="E"))
+            images.append(picture(task, task.initial_state(), cell=40, facing="E"))
     return side_by_side(*images)
 
 
@@ -92,8 +92,8 @@ def explained(name: str, *flags: str) -> None:
 
 
 EXPLORED = {  # the figures of docs/explorer.md: name, state of the page, height in pixels, colours
-    "explorer.png": ("turn=60&attractors=exact", 880, "light"),
-    "explorer-compare.png": ("view=compare&turn=13", 880, "dark"),
+    "explorer.png": ("step=60&attractors=exact", 880, "light"),
+    "explorer-compare.png": ("view=compare&step=13", 880, "dark"),
     "explorer-gallery.png": ("view=gallery&exhibit=three-fruits&gamma=0.51", 640, "light"),
 }
 
@@ -124,7 +124,7 @@ def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
         browser.close()
 
 
-ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, turn
+ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, step
     "lunar-lander": ("gymnasium:mo-lunar-lander-v3", {}, 40_000, {"deep": True}, 60),
     "cart-pole": ("gymnasium:CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
     "mountain-car": ("gymnasium:mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
@@ -141,22 +141,22 @@ def environments() -> None:
     from multiadvisor.explorer.library import Library
     from multiadvisor.explorer.server import Explorer
 
-    library = Library(games=3)
+    library = Library(episodes=3)
     for name, (task, options, transitions, settings, _) in ENVIRONMENTS.items():
         given = {**settings, "deep": mad.DeepSettings()} if settings.get("deep") else settings
         agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **given})
         library.add_agent(agent.learn(transitions, progress=False), f"runs/{name}")
     explorer = Explorer(library)
     photographs(explorer, _shots())
-    library = Library(games=5)
+    library = Library(episodes=5)
     for planning in ("egocentric", "agnostic", "empathic"):
         agent = mad.MultiAdvisor(mad.make("gymnasium:deep-sea-treasure-v0"), planning=planning, gamma=0.98, epsilon=0.3)
         library.add_agent(agent.learn(40_000, progress=False), f"runs/{planning}")
     photographs(Explorer(library), {"explorer-agents": ("view=agents", 1200, 520, "#agents")})
 
 
-LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, turn
-    "hopper": ("gymnasium:Hopper-v5", {"foci": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
+LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, step
+    "hopper": ("gymnasium:Hopper-v5", {"advisors": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
     "ms-pacman": ("ms-pacman", {}, 24_000, {}, 240),
     "highway": ("gymnasium:mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "deep": mad.DeepSettings()}, 4),
 }
@@ -167,11 +167,11 @@ def learners() -> None:
     from multiadvisor.explorer.library import Library
     from multiadvisor.explorer.server import Explorer
 
-    library, shots = Library(games=2), {}
-    for k, (name, (task, options, transitions, settings, turn)) in enumerate(LEARNERS.items()):
+    library, shots = Library(episodes=2), {}
+    for k, (name, (task, options, transitions, settings, step)) in enumerate(LEARNERS.items()):
         agent = mad.MultiAdvisor(mad.make(task, **options), **settings, seed=0).learn(transitions, progress=False)
         library.add_agent(agent, f"runs/{name}")
-        shots[f"explorer-{name}"] = (f"run={k}&turn={turn}", 1280, 800, "")
+        shots[f"explorer-{name}"] = (f"run={k}&step={step}", 1280, 800, "")
     shots["explorer-hopper-phone"] = (shots["explorer-hopper"][0], 390, 844, "")
     shots["explorer-ms-pacman-moments"] = (shots["explorer-ms-pacman"][0], 1280, 800, "#moments")
     photographs(Explorer(library), shots)
@@ -182,7 +182,7 @@ THERE = {"#rewards": "tr.now", "#moments": "li img", "#agents": "td.first"}  # w
 
 def _shots() -> dict[str, tuple[str, int, int, str]]:
     """State of the page, its size, and which part of it."""
-    shots = {f"explorer-{name}": (f"run={k}&turn={turn}", 1200, 760, "") for k, (name, (*_, turn)) in
+    shots = {f"explorer-{name}": (f"run={k}&step={step}", 1200, 760, "") for k, (name, (*_, step)) in
              enumerate(ENVIRONMENTS.items())}  # fmt: skip
     shots["explorer-phone"] = (shots["explorer-lunar-lander"][0], 390, 844, "")
     shots["explorer-rewards"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#rewards")
@@ -208,7 +208,7 @@ def photographs(explorer: Explorer, shots: dict[str, tuple[str, int, int, str]])
                 expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
             else:
                 page.wait_for_selector(
-                    f".picturebox canvas[data-turn='{state.partition('turn=')[2]}']", timeout=300_000
+                    f".picturebox canvas[data-step='{state.partition('step=')[2]}']", timeout=300_000
                 )
             page.wait_for_timeout(500)
             small(name, page.locator(part).screenshot() if part else page.screenshot())
@@ -225,19 +225,19 @@ def in_training() -> None:
     from multiadvisor.runs.live import LiveLog
     from multiadvisor.runs.training import LOCK, Training
     from multiadvisor.settings import Schedule
-    from multiadvisor.storage.lock import locked
+    from multiadvisor.storage.folder_lock import locked
 
     agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, deep=mad.DeepSettings())
     with tempfile.TemporaryDirectory() as home, locked(folder := Path(home) / "lander", LOCK):
         training = Training(agent, Schedule(100, 1_000, 3), out=folder, by_advisor=True)
         training.save()
-        library, log = Library(games=1), LiveLog(training)
+        library, log = Library(episodes=1), LiveLog(training)
         library.add_folder(folder, "runs/lander")
         explorer = Explorer(library)
         (run,) = library.entries
         training.schedule = Schedule(40, 1_000, 3)
 
-        def tell(turns: int, epoch: dict[str, object] | None) -> None:
+        def tell(steps: int, epoch: dict[str, object] | None) -> None:
             log.advance() if epoch is None else log.epoch(epoch)
             if epoch is not None and epoch["epoch"] % 4 == 0:
                 training.save()
@@ -288,7 +288,7 @@ if __name__ == "__main__":
         solved(name, command)
     agents = {f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")}
     explored(agents)
-    explained("why.png", "--seed", "3", "--turn", "41")
+    explained("why.png", "--seed", "3", "--step", "41")
     with tempfile.TemporaryDirectory() as folder:
         # nine minutes: only when asked for. (The pictures of the paper's results are made by from_report.py.)
         value_function = ["reproduce", "value-function", "--seeds", "20", "--first-seed", "1000", "--out", folder]

@@ -1,4 +1,5 @@
-"""What MkDocs is told beyond mkdocs.yml: pages and files from outside docs/, notebooks as pages, and a game to play.
+"""What MkDocs is told beyond mkdocs.yml: pages and files from outside docs/, notebooks as pages, and an episode to
+play.
 
 Documents link to each other as files of the repository, so that they can be read there. In the site the pages of the
 root stand beside those of docs/, and links are changed to lead to them.
@@ -20,7 +21,7 @@ from multiadvisor.explorer import export
 ROOT = Path(__file__).parents[1]
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 FILES = ("CITATION.cff", "LICENSE")
-GAME = "pac-boy.html"
+EPISODE = "pac-boy.html"
 
 
 def inside(text: str, depth: int) -> str:
@@ -51,17 +52,17 @@ def as_page(notebook: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def one_game() -> bytes:
-    """A game of Pac-Boy's egocentric agent as a file: made here, so that it is never older than the page."""
+def one_episode() -> bytes:
+    """An episode of Pac-Boy's egocentric agent as a file: made here, so that it is never older than the page."""
     agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="egocentric", gamma=0.9, seed=0)
     with tempfile.TemporaryDirectory() as folder:
-        export({"runs/egocentric": agent.learn(1_000_000, progress=False)}, Path(folder) / GAME)
-        return (Path(folder) / GAME).read_bytes()
+        export({"runs/egocentric": agent.learn(1_000_000, progress=False)}, Path(folder) / EPISODE)
+        return (Path(folder) / EPISODE).read_bytes()
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add what lies outside docs/, and a game."""
-    files.append(File.generated(config, GAME, content=one_game()))
+    """Add what lies outside docs/, and an episode."""
+    files.append(File.generated(config, EPISODE, content=one_episode()))
     for name in PAGES:
         text = inside((ROOT / name).read_text("utf-8"), -1)
         files.append(File.generated(config, name, content=text))
@@ -77,11 +78,11 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Change the links of the pages of docs/, and link the game."""
+    """Change the links of the pages of docs/, and link the episode."""
     if page.file.generated_by:
         return markdown
     if page.file.src_uri in ("explorer.md", "index.md"):  # in the repository this file has only its name
-        markdown = markdown.replace(f"`{GAME}`", f"[{GAME}]({GAME})")
+        markdown = markdown.replace(f"`{EPISODE}`", f"[{EPISODE}]({EPISODE})")
     return inside(markdown, page.file.src_uri.count("/"))
 
 

@@ -1,4 +1,4 @@
-"""Pac-Boy with 77 advisors: train, evaluate, look closer at the games, keep the agent."""
+"""Pac-Boy with 77 advisors: train, evaluate, look closer at the episodes, keep the agent."""
 
 import tempfile
 
@@ -9,19 +9,19 @@ import multiadvisor as mad
 task = mad.make("pac-boy")
 print(f"{task.n} advisors, for example {task.names[0]!r} and {task.names[-1]!r}; actions {', '.join(task.actions)}\n")
 
-print("five agents of one million transitions each, then 2,000 greedy games of each:")
+print("five agents of one million transitions each, then 2,000 greedy episodes of each:")
 for planning, gamma in (("egocentric", 0.4), ("egocentric", 0.9), ("agnostic", 0.9), ("empathic", 0.9)):
-    games = []
+    episodes = []
     for seed in range(5):
         agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed).learn(1_000_000, progress=False)
-        games.append(agent.evaluate(games=2000).played)
-    score = np.concatenate([played.score for played in games])
-    touches = np.concatenate([task.measures(played.returns)["touches"] for played in games])
+        episodes.append(agent.evaluate(episodes=2000).played)
+    score = np.concatenate([played.score for played in episodes])
+    touches = np.concatenate([task.measures(played.returns)["touches"] for played in episodes])
     many = touches >= 5
     share = touches[many].sum() / touches.sum()
     print(
         f"  {planning:10} {gamma}: score {score.mean():5.2f} (median {np.median(score):4.1f}); 5 touches or more in "
-        f"{many.mean():.2%} of games, which hold {share:.0%} of all, {touches.max():.0f} at most"
+        f"{many.mean():.2%} of episodes, which hold {share:.0%} of all, {touches.max():.0f} at most"
     )
 
 with tempfile.TemporaryDirectory() as folder:

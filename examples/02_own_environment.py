@@ -1,4 +1,4 @@
-"""Your own environment: any Gymnasium environment with discrete actions, and a list of foci."""
+"""Your own environment: any Gymnasium environment with discrete actions, and a list of advisors."""
 
 import gymnasium
 import numpy as np
@@ -41,7 +41,7 @@ class Courier(gymnasium.Env):
 # ---- the ten lines that matter ---------------------------------------------------------------------------------------
 def parcel(k):
     at, left = slice(2 + 3 * k, 4 + 3 * k), 4 + 3 * k
-    return mad.Focus(
+    return mad.Advisor(
         f"parcel {k + 1}", table="parcels",
         state=lambda o: tuple(o[at] - o[:2]),  # distance and direction, and nothing else
         reward=lambda t: float(t.observation[left] - t.next_observation[left]),
@@ -55,12 +55,12 @@ def bump(t):
 
 env = gymnasium.wrappers.TimeLimit(Courier(), 100)
 task = mad.Task.from_gymnasium(
-    env, [parcel(0), parcel(1), mad.Focus("bumps", reward=bump, state=(0, 1))], name="courier"
+    env, [parcel(0), parcel(1), mad.Advisor("bumps", reward=bump, state=(0, 1))], name="courier"
 )
 
 print(mad.check_task(task))
 for planning in ("egocentric", "agnostic", "empathic"):
     agent = mad.MultiAdvisor(task, planning=planning, gamma=0.8, seed=0).learn(40_000, progress=False)
-    print(f"{planning:10} {agent.evaluate(games=100)}")
+    print(f"{planning:10} {agent.evaluate(episodes=100)}")
 names = ", ".join(f"{name} {len(agent.values(name))}" for name in task.names)
 print(f"local states seen: {names} (both parcels share one table); the whole observation can take {36**3 * 4:,} values")

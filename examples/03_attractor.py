@@ -4,7 +4,7 @@ In theory Q_Sigma(South) = 3 gamma^2 and Q_Sigma(North, West, East) = gamma + 2 
 """
 
 import multiadvisor as mad
-from multiadvisor.worlds.render import text
+from multiadvisor.envs.render import text
 
 START = [12, 1, 1, 1]  # Pac-Boy's cell, and the three fruits are there
 
@@ -12,7 +12,7 @@ task = mad.make("three-fruits")
 print(text(task, START))
 
 for planning in ("egocentric", "empathic"):
-    print(f"\n{planning}\n gamma   Q(N)    Q(W)    Q(S)    Q(E)   goes   greedy games finished")
+    print(f"\n{planning}\n gamma   Q(N)    Q(W)    Q(S)    Q(E)   goes   greedy episodes finished")
     for gamma in (0.3, 0.4, 0.49, 0.51, 0.6, 0.75, 0.9):
         # every action is tried equally often (epsilon 1): what is learned does not depend on it here
         agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, epsilon=1.0, seed=0)
@@ -20,4 +20,4 @@ for planning in ("egocentric", "empathic"):
         values = agent.preferences(START)
         shown = "  ".join(f"{value:.4f}" for value in values)
         goes = task.actions[agent.act(START)]
-        print(f"  {gamma:.2f}  {shown}   {goes}      {agent.evaluate(games=100).finished:4.0%}")
+        print(f"  {gamma:.2f}  {shown}   {goes}      {agent.evaluate(episodes=100).terminated:4.0%}")

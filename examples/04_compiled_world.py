@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 import multiadvisor as mad
-from multiadvisor.draws import WORLD, below, draw
-from multiadvisor.worlds.slots import slot_of
+from multiadvisor.core.rng import WORLD, below, draw
+from multiadvisor.envs.slots import slot_of
 
 WIDTH, HEIGHT = 6, 4
 PARCELS = 2  # advisors 0 and 1; advisor 2 watches the forklift
@@ -85,13 +85,13 @@ def warehouse() -> mad.Task:
         ],
         axis=1,
     )
-    foci = [
-        mad.Focus("parcel 1", state="cart, parcel 1", states=cells * cells, table="parcels"),
-        mad.Focus("parcel 2", state="cart, parcel 2", states=cells * cells, table="parcels"),
-        mad.Focus("forklift", state="cart, forklift", states=cells * cells),
+    advisors = [
+        mad.Advisor("parcel 1", state="cart, parcel 1", states=cells * cells, table="parcels"),
+        mad.Advisor("parcel 2", state="cart, parcel 2", states=cells * cells, table="parcels"),
+        mad.Advisor("forklift", state="cart, forklift", states=cells * cells),
     ]
     world = mad.World(Warehouse(neighbour), 4, reset, begin, local_states, step)
-    return mad.Task("warehouse", ("N", "W", "S", "E"), tuple(foci), world, limit=100)
+    return mad.Task("warehouse", ("N", "W", "S", "E"), tuple(advisors), world, limit=100)
 
 
 if __name__ == "__main__":
@@ -100,4 +100,4 @@ if __name__ == "__main__":
     for planning, gamma in (("egocentric", 0.4), ("agnostic", 0.9), ("empathic", 0.9)):
         agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=0)
         agent.learn(1_000_000, progress=False)
-        print(f"{planning:10} {gamma}: {agent.evaluate(games=500)}")
+        print(f"{planning:10} {gamma}: {agent.evaluate(episodes=500)}")

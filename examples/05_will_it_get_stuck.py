@@ -1,14 +1,14 @@
 """Will it get stuck? What the theory lab says about a task, and what happens when agents with these values play.
 
-Egocentric advisors only: for each task the gamma at which attractors begin, then games on both sides of it.
+Egocentric advisors only: for each task the gamma at which attractors begin, then episodes on both sides of it.
 """
 
 import numpy as np
 
 import multiadvisor as mad
-from multiadvisor import theory
+from multiadvisor.analysis import theory
 
-# 1. The built-in tasks: the verdict, and greedy games with the exact values.
+# 1. The built-in tasks: the verdict, and greedy episodes with the exact values.
 for name in ("two-goal", "three-fruits", "four-fruits", "resource-scheduling"):
     task = mad.make(name)
     mdp = theory.enumerate_task(task)
@@ -22,13 +22,14 @@ for name in ("two-goal", "three-fruits", "four-fruits", "resource-scheduling"):
         here = [found for found in theory.attractors(solution) if found.state == start]
         kind = ("stable" if here[0].stable else "unstable") if here else "none"
         stuck = "stuck" if theory.stuck_states(solution)[start] else "goes on"
-        played = theory.exact_agent(task, "egocentric", gamma).evaluate(games=100)
+        played = theory.exact_agent(task, "egocentric", gamma).evaluate(episodes=100)
         print(
-            f"  gamma {gamma:.2f}  attractor at the start: {kind:8}  says: {stuck:7}  finished: {played.finished:4.0%}"
+            f"  gamma {gamma:.2f}  attractor at the start: {kind:8}  says: {stuck:7}  finished: "
+            f"{played.terminated:4.0%}"
         )
 
 # 2. Pac-Boy's maze: how often is a random board a trap?
-print("\nPac-Boy without ghosts, 500 random boards\n gamma  has an attractor  a stable one  games that end stuck")
+print("\nPac-Boy without ghosts, 500 random boards\n gamma  has an attractor  a stable one  episodes that end stuck")
 for row in theory.trap_shares(mad.make("pac-boy", ghosts=False), (1 / 3, 0.4, 0.5, 0.6, 0.7, 0.9), 500):
     print(
         f"  {row['gamma']:.2f}        {row['attractor']:6.1%}        {row['stable']:6.1%}          {row['stuck']:6.1%}"

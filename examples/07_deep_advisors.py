@@ -12,14 +12,14 @@ import multiadvisor as mad
 WEIGHTS = {"landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}
 
 task = mad.make("gymnasium:mo-lunar-lander-v3", weights=WEIGHTS)
-network = mad.DeepSettings(hidden=(64, 64), epsilon_turns=10_000)
+network = mad.DeepSettings(hidden=(64, 64), epsilon_steps=10_000)
 agent = mad.MultiAdvisor(task, planning="empathic", gamma=0.99, seed=0, deep=network)
 agent.learn(20_000, progress=False)
 
-seen = agent.evaluate(games=3)
+seen = agent.evaluate(episodes=3)
 print(seen)
 for name, value in seen.advisors.items():
-    print(f"  {name:12} {value:8.1f} a game, before its weight {WEIGHTS[name]}")
+    print(f"  {name:12} {value:8.1f} an episode, before its weight {WEIGHTS[name]}")
 
 observation, _ = mo_gymnasium.make("mo-lunar-lander-v3").reset(seed=1)
 print(agent.explain(observation))

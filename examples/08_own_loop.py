@@ -13,8 +13,8 @@ for _ in range(30_000):
     following, reward, terminated, truncated, info = env.step(action)
     agent.observe(observation, action, reward, following, terminated, truncated, info)
     observation = env.reset()[0] if terminated or truncated else following
-print(f"{agent.turns} transitions observed; {agent.evaluate(games=20)}")
+print(f"{agent.steps} transitions observed; {agent.evaluate(episodes=20)}")
 # ----------------------------------------------------------------------------------------------------------------------
 
 agent.save("own-loop")
-print(f"loaded, it has observed {mad.load('own-loop').turns}")
+print(f"loaded, it has observed {mad.load('own-loop').steps}")

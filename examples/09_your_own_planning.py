@@ -29,7 +29,7 @@ def soft_value(q, ahead):
     return worth / total
 
 
-@mad.planning("soft", compiled=soft_value)
+@mad.register_planning("soft", compiled=soft_value)
 def soft(advice, ahead):
     """Each advisor expects its own Boltzmann policy."""
     xp = advice.__array_namespace__()  # NumPy or JAX
@@ -51,7 +51,7 @@ def fill_approval(table, rows, weights, m, parameter, preferences):
                 preferences[action] += weights[i]
 
 
-@mad.aggregation("approval", compiled=fill_approval)
+@mad.register_aggregation("approval", compiled=fill_approval)
 def approval(advice, weights, parameter):
     """Each advisor gives w_j to every action that it finds better than the mean."""
     better = advice > (advice / advice.shape[-1]).sum(axis=-1, keepdims=True) + 1e-9
@@ -60,9 +60,9 @@ def approval(advice, weights, parameter):
 
 if __name__ == "__main__":
     task = mad.make("three-fruits")
-    print("planning    aggregation  finished  turns")
+    print("planning    aggregation  finished  steps")
     for planning, aggregation in (("egocentric", "sum"), ("egocentric", "max"), ("empathic", "sum"),
                                   ("soft", "sum"), ("soft", "max"), ("soft", "approval")):  # fmt: skip
         agent = mad.MultiAdvisor(task, planning=planning, aggregation=aggregation, gamma=0.9, seed=0)
-        seen = agent.learn(100_000, progress=False).evaluate(games=100)
-        print(f"{planning:11} {aggregation:11} {seen.finished:9.0%} {seen.turns:6.1f}")
+        seen = agent.learn(100_000, progress=False).evaluate(episodes=100)
+        print(f"{planning:11} {aggregation:11} {seen.terminated:9.0%} {seen.length:6.1f}")

@@ -1,4 +1,4 @@
-"""A council of advisors that each learn in their own way: a table, a linear function and a network on one cart.
+"""An ensemble of advisors that each learn in their own way: a table, a linear function and a network on one cart.
 
 Run it: python examples/11_mixed_learners.py (needs the extra "deep")
 """
@@ -7,23 +7,25 @@ import gymnasium
 import numpy as np
 
 import multiadvisor as mad
-from multiadvisor.council import Council
+from multiadvisor.learners.ensembles.ensemble import Ensemble
 
 env = gymnasium.make("CartPole-v1")
 
 
 def advisor(name, reward, discretise=None, **how):
-    """An agent with one focus: its own reward, view and learner."""
-    task = mad.Task.from_gymnasium(gymnasium.make("CartPole-v1"), [mad.Focus(name, reward)], discretise=discretise)
+    """An agent with one advisor: its own reward, view and learner."""
+    task = mad.Task.from_gymnasium(gymnasium.make("CartPole-v1"), [mad.Advisor(name, reward)], discretise=discretise)
     return mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, **how)
 
 
 def layers(*hidden):
-    return mad.DeepSettings(hidden=hidden, starts=200, update_every=4, target_every=200, learning_rate=2e-3)
+    return mad.DeepSettings(
+        hidden=hidden, learning_starts=200, train_freq=4, target_update_interval=200, learning_rate=2e-3
+    )
 
 
 falls = mad.Bins([-0.21, -2.0], [0.21, 2.0], [8, 8])  # the pole's angle and speed
-council = Council(
+ensemble = Ensemble(
     {
         "fall": advisor("fall", lambda t: -float(t.terminated), lambda o: falls(o[2:]), alpha=0.2),  # a table
         "middle": advisor("middle", lambda t: 0.24 - 0.1 * abs(float(t.next_observation[0])), deep=layers()),  # linear
@@ -33,27 +35,27 @@ council = Council(
 )
 
 
-def balanced(games=20):
-    """The mean number of steps of greedy games."""
+def balanced(episodes=20):
+    """The mean number of steps of greedy episodes."""
     steps = 0
-    for game in range(games):
-        observation, _ = env.reset(seed=1000 + game)
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=1000 + episode)
         over = False
         while not over:
-            observation, _, terminated, truncated, _ = env.step(council.act(observation))
+            observation, _, terminated, truncated, _ = env.step(ensemble.act(observation))
             steps, over = steps + 1, terminated or truncated
-    return steps / games
+    return steps / episodes
 
 
 print(f"before: {balanced():.0f} steps")
 observation, _ = env.reset(seed=0)
 for _ in range(15_000):
-    action = council.act(observation, explore=True)
+    action = ensemble.act(observation, explore=True)
     following, reward, terminated, truncated, info = env.step(action)
-    council.observe(observation, action, reward, following, terminated, truncated, info)
+    ensemble.observe(observation, action, reward, following, terminated, truncated, info)
     observation = env.reset()[0] if terminated or truncated else following
 after = balanced()
 print(f"after:  {after:.0f} steps, more than {100 if after > 100 else 0}")
-names, advice = council.advice(np.array([0.0, 0.0, 0.1, 0.5]))
+names, advice = ensemble.advice(np.array([0.0, 0.0, 0.1, 0.5]))
 for name, values in zip(names, advice, strict=True):
     print(f"{name:8} of a pole that falls to the right: left {values[0]:+.3f}, right {values[1]:+.3f}")

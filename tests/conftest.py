@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from multiadvisor import compiling
+from multiadvisor.core import compiling
 from patience import PATIENCE
 
 # The first example of a test may have to compile, hence no deadline; in CI the examples are the same each time.

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 import multiadvisor as mad
-from multiadvisor.experiments.parts import Evidence, Figure, Part, Plan, register_part
-from multiadvisor.plannings import one_hot
+from multiadvisor.core.plannings import one_hot
+from multiadvisor.envs.slots import slot_of
 from multiadvisor.runs.jobs import Job
-from multiadvisor.worlds.slots import slot_of
+from multiadvisor.studies.parts import Evidence, Figure, Part, Plan, register_part
 
 
 # ---- a planning ------------------------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ def hopeful_value(q, ahead):
     return 0.5 * best + 0.5 * total / q.shape[0]
 
 
-@mad.planning("hopeful", compiled=hopeful_value)
+@mad.register_planning("hopeful", compiled=hopeful_value)
 def hopeful(advice, ahead):
     """Every other time its own best action, else any."""
     return 0.5 * one_hot(advice.argmax(axis=1), advice) + 0.5 / advice.shape[1]
@@ -41,7 +41,7 @@ def fill_loudest(table, rows, weights, m, parameter, preferences):
         preferences[action] = sign * abs(preferences[action]) ** parameter
 
 
-@mad.aggregation("loudest", compiled=fill_loudest, takes="power", parameter=1.0, least=0.5)
+@mad.register_aggregation("loudest", compiled=fill_loudest, takes="power", parameter=1.0, least=0.5)
 def loudest(advice, weights, parameter):
     """The advice of largest magnitude, wish or fear."""
     heard = weights[..., None] * advice
@@ -98,16 +98,16 @@ def two_lamps(length: int = 5) -> mad.Task:
     """
     if not 3 <= length <= 100:
         raise mad.BadInput(f"length is {length}: choose 3 to 100")
-    foci = tuple(mad.Focus(name, state="place", states=length, group="lamps") for name in ("left", "right"))
+    advisors = tuple(mad.Advisor(name, state="place", states=length, group="lamps") for name in ("left", "right"))
     world = mad.World(Corridor(length), 3, reset, begin, local_states, step, sizes=(length, 2, 2))
-    return mad.Task("two-lamps", ("west", "east"), foci, world, limit=60, options={"length": length})
+    return mad.Task("two-lamps", ("west", "east"), advisors, world, limit=60, options={"length": length})
 
 
 # ---- an experiment ---------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """The own planning and the own aggregation on the own task."""
     settings = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "gamma": 0.9}
-    schedule = {"epochs": plan.epochs, "transitions": 500, "games": 5}
+    schedule = {"epochs": plan.epochs, "transitions": 500, "episodes": 5}
     seeds = range(plan.seeds)
     return [
         Job("train", {"task": "two-lamps", "settings": {**settings, "seed": s}, "schedule": schedule}) for s in seeds
@@ -115,9 +115,9 @@ def jobs(plan: Plan) -> list[Job]:
 
 
 def figures(evidence: Evidence) -> list[Figure]:
-    """How often the last games were finished."""
-    done = [evidence.result(job)["epochs"][-1]["finished"] for job in jobs(evidence.plan)]
-    return [Figure("lamps", "Two lamps", f"lamps lit in {np.mean(done):.0%} of the games")]
+    """How often the last episodes were finished."""
+    done = [evidence.result(job)["epochs"][-1]["terminated"] for job in jobs(evidence.plan)]
+    return [Figure("lamps", "Two lamps", f"lamps lit in {np.mean(done):.0%} of the episodes")]
 
 
 register_part(Part("lamps", "Lamps", 100, jobs, figures))

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.worlds.gadgets import finite_task
+from multiadvisor.envs.worlds.gadgets import finite_task
 
 
-def trained(task, turns=60_000, **how):
-    return mad.MultiAdvisor(task, epsilon=how.pop("epsilon", 0.5), **how).learn(turns, progress=False)
+def trained(task, steps=60_000, **how):
+    return mad.MultiAdvisor(task, epsilon=how.pop("epsilon", 0.5), **how).learn(steps, progress=False)
 
 
 @pytest.mark.parametrize(("gamma", "r1", "r2"), [(0.4, 1.0, 1.0), (0.7, 1.0, 2.0), (0.9, 1.0, 1.0), (0.6, 1.0, 2.0)])
@@ -23,7 +23,7 @@ def test_two_goal_closed_form(gamma, r1, r2):
     assert agent.preferences([0]) == pytest.approx([gamma * (r1 + r2), r1, r2], abs=1e-9)
     waits = gamma > max(r1, r2) / (r1 + r2)
     assert (agent.act([0]) == 0) == waits
-    assert agent.evaluate(5).turns == (50 if waits else 1)
+    assert agent.evaluate(5).length == (50 if waits else 1)
 
 
 @pytest.mark.parametrize("gamma", [0.45, 0.55, 0.9])
@@ -31,19 +31,19 @@ def test_three_fruits_closed_form(gamma):
     task = mad.make("three-fruits")
     agent = trained(task, 200_000, planning="egocentric", gamma=gamma)
     towards, south = gamma + 2 * gamma**3, 3 * gamma**2
-    assert agent.preferences(task.deal()) == pytest.approx([towards, towards, south, towards], abs=1e-6)
-    assert (task.actions[agent.act(task.deal())] == "S") == (gamma > 0.5)
+    assert agent.preferences(task.initial_state()) == pytest.approx([towards, towards, south, towards], abs=1e-6)
+    assert (task.actions[agent.act(task.initial_state())] == "S") == (gamma > 0.5)
 
 
 def test_empathic_advisors_leave_the_three_fruit_attractor():
     agent = trained(mad.make("three-fruits"), 200_000, planning="empathic", gamma=0.9, epsilon=0.1)
-    assert agent.evaluate(20).finished == 1.0
+    assert agent.evaluate(20).terminated == 1.0
 
 
 def test_four_fruits_closed_form():
     task = mad.make("four-fruits")
     agent = trained(task, 300_000, planning="egocentric", gamma=0.6)
-    assert agent.preferences(task.deal()) == pytest.approx([0.6 + 3 * 0.6**3] * 4, abs=1e-6)
+    assert agent.preferences(task.initial_state()) == pytest.approx([0.6 + 3 * 0.6**3] * 4, abs=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.55, 0.75])
@@ -135,13 +135,13 @@ def test_learns_frozen_lake():
     task = mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False))
     agent = mad.MultiAdvisor(task, gamma=0.95, epsilon=0.3, seed=0).learn(40_000, progress=False)
     seen = agent.evaluate(5)
-    assert (seen.score, seen.turns, seen.finished) == (1.0, 6.0, 1.0)
+    assert (seen.score, seen.length, seen.terminated) == (1.0, 6.0, 1.0)
 
 
-def test_evaluation_figures_agree_with_its_games():
+def test_evaluation_figures_agree_with_its_episodes():
     task = mad.make("pac-boy").with_weights(ghosts=0.5)
     seen = mad.MultiAdvisor(task).learn(20_000, progress=False).evaluate(50, seeds=(1, 2))
-    assert seen.games == 100
+    assert seen.episodes == 100
     assert seen.played.score == pytest.approx(seen.played.returns @ task.weights)
     assert seen.score_interval[0] < seen.score < seen.score_interval[1]
     assert seen.advisors["ghost 1"] == pytest.approx(seen.played.returns[:, 0].mean())
@@ -150,7 +150,7 @@ def test_evaluation_figures_agree_with_its_games():
 
 
 @pytest.mark.slow
-def test_noise_changes_learning_and_not_the_games_played():
+def test_noise_changes_learning_and_not_the_episodes_played():
     """The values of two advisors wander about the truth by sigma * sqrt(alpha / (2 - alpha)), independently."""
     seeds, sigma, alpha = 400, 0.5, 0.1
     how = {"gamma": 0.0, "alpha": alpha, "noise": sigma, "epsilon": 1.0}
@@ -193,11 +193,11 @@ def test_interrupting_loses_nothing():
     with pytest.raises(KeyboardInterrupt):
         agent.learn(2_000_000_000, progress=False)
     assert time.monotonic() - begun < 10
-    done = agent.turns
+    done = agent.steps
     twin = mad.MultiAdvisor(mad.make("pac-boy"), seed=9).learn(done, progress=False)
     assert twin._learner.table.tobytes() == agent._learner.table.tobytes()
     agent.learn(10, progress=False)
-    assert agent.turns == done + 10
+    assert agent.steps == done + 10
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_bad_settings(how, message):
 
 def test_gamma_one_needs_an_end():
     mad.MultiAdvisor(chain(1), gamma=1.0)
-    with pytest.raises(mad.BadInput, match="no game of 'chain' ever ends"):
+    with pytest.raises(mad.BadInput, match="no episode of 'chain' ever ends"):
         mad.MultiAdvisor(chain(0), gamma=1.0)
-    foci = (dataclasses.replace(chain(0).foci[0], gamma=1.0),)
+    advisors = (dataclasses.replace(chain(0).advisors[0], gamma=1.0),)
     with pytest.raises(mad.BadInput, match="choose it below 1"):
-        mad.MultiAdvisor(dataclasses.replace(chain(0), foci=foci), gamma=0.5)
+        mad.MultiAdvisor(dataclasses.replace(chain(0), advisors=advisors), gamma=0.5)
 
 
 def test_numpy_numbers_and_planning_functions_are_welcome():
@@ -237,10 +237,10 @@ def test_numpy_numbers_and_planning_functions_are_welcome():
 def test_wrong_calls():
     agent = mad.MultiAdvisor(mad.make("two-goal"))
     for call, message in (
-        (lambda: agent.learn(-1), "turns is -1"),
-        (lambda: agent.learn(1e3), "turns is 1000.0"),
-        (lambda: agent.evaluate(0), "games is 0"),
-        (lambda: agent.evaluate(10.5), "games is 10.5"),
+        (lambda: agent.learn(-1), "steps is -1"),
+        (lambda: agent.learn(1e3), "steps is 1000.0"),
+        (lambda: agent.evaluate(0), "episodes is 0"),
+        (lambda: agent.evaluate(10.5), "episodes is 10.5"),
         (lambda: agent.evaluate(1, seeds=()), "no seed"),
         (lambda: agent.act([0, 0]), "is 1 integers"),
         (lambda: agent.act([5]), "it must be below 1"),
@@ -254,7 +254,7 @@ def test_wrong_calls():
 
 def test_an_estimating_agent_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):
     """What advisors have counted of the aggregator is part of the run."""
-    how = {"planning": "empathic", "foresight": "estimate", "seed": 3}
+    how = {"planning": "estimate", "seed": 3}
     whole = mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(6000, progress=False)
     mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(2500, progress=False).save(tmp_path / "run")
     again = mad.load(tmp_path / "run").learn(3500, progress=False)
@@ -269,15 +269,10 @@ def test_an_estimating_agent_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):
 def test_with_full_states_the_estimate_is_the_aggregator():
     """Where an advisor sees everything, its estimate settles on what the aggregator does, and so do its values."""
     found = []
-    for foresight in ("real", "estimate"):
+    for planning in ("empathic", "estimate"):
         task = mad.make("two-goal", r1=1.0, r2=2.0)
-        agent = mad.MultiAdvisor(task, planning="empathic", gamma=0.9, foresight=foresight, epsilon=0.2, seed=0)
+        agent = mad.MultiAdvisor(task, planning=planning, gamma=0.9, epsilon=0.2, seed=0)
         agent.learn(50_000, progress=False)
         found.append(agent.preferences([0]))
     assert found[1] == pytest.approx(found[0], abs=0.05)
     assert found[0].argmax() == found[1].argmax() == 2
-
-
-def test_an_estimate_is_for_empathic_advisors():
-    with pytest.raises(mad.BadInput, match="empathically"):
-        mad.MultiAdvisor(mad.make("two-goal"), planning="agnostic", foresight="estimate")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from multiadvisor.benchmarks import act as benchmark_act
+from measures import act as benchmark_act
 from multiadvisor.cli import main
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from multiadvisor.benchmarks import sweep as benchmark_sweep
+from measures import sweep as benchmark_sweep
 
 
 def test_overhead_is_what_the_workers_did_not_work(monkeypatch):

@@ -210,13 +210,13 @@ def test_search_finds_a_page(browser: Any, address: str) -> None:
     context.close()
 
 
-def test_the_game_on_the_site_plays(browser: Any, address: str) -> None:
+def test_the_episode_on_the_site_plays(browser: Any, address: str) -> None:
     context = browser.new_context(viewport=WIDE)
     tab, wrong = context.new_page(), []
     tab.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
     tab.goto(f"{address}explorer.html")
     tab.get_by_role("link", name="pac-boy.html").click()
-    tab.wait_for_selector('html[data-drawn^="game "]', state="attached")
+    tab.wait_for_selector('html[data-drawn^="episode "]', state="attached")
     tab.keyboard.press("ArrowRight")
     tab.wait_for_selector('html[data-drawn$=" 1"]', state="attached")
     context.close()

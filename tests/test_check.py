@@ -12,16 +12,16 @@ import pytest
 from gymnasium import spaces
 
 import multiadvisor as mad
-from multiadvisor import Focus, Task, World, check_task
-from multiadvisor.checks.check import DEFECTS
-from multiadvisor.compiling import compiled
-from multiadvisor.draws import WORLD, below, draw, uniform
+from multiadvisor import Advisor, Task, World, check_task
+from multiadvisor.analysis.checks.task_check import DEFECTS
+from multiadvisor.core.compiling import compiled
+from multiadvisor.core.rng import WORLD, below, draw, uniform
+from multiadvisor.envs.builtin import TASKS
+from multiadvisor.envs.registry import ENVIRONMENTS as EMULATED
 from multiadvisor.task import Outcome
-from multiadvisor.worlds.builtin import TASKS
-from multiadvisor.worlds.registry import ENVIRONMENTS as EMULATED
 
 GOAL = 5
-PLANTED_TURNS = 800
+PLANTED_STEPS = 800
 
 
 class Corridor(gymnasium.Env):
@@ -87,14 +87,18 @@ def fruit_was_eaten(t):
     return bool(t.observation[1] == 1 and t.next_observation[1] == 0)
 
 
-FRUIT = Focus("fruit", reward=fruit_reward, active=fruit_is_left, ended=fruit_was_eaten)
-IDLE = Focus("idle", reward=lambda t: 0.0)
-EXTRA = "idle"  # the advisor of a defect that comes with a third focus
+FRUIT = Advisor("fruit", reward=fruit_reward, active=fruit_is_left, ended=fruit_was_eaten)
+IDLE = Advisor("idle", reward=lambda t: 0.0)
+EXTRA = "idle"  # the advisor of a defect that comes with a third advisor
 
 
 def corridor(env=Corridor, *extra, goal=None, **fruit):
-    foci = [replace(Focus("goal", goal_reward, cell_of, GOAL + 1), **(goal or {})), replace(FRUIT, **fruit), *extra]
-    return Task.from_gymnasium(env(), foci, name="corridor")
+    advisors = [
+        replace(Advisor("goal", goal_reward, cell_of, GOAL + 1), **(goal or {})),
+        replace(FRUIT, **fruit),
+        *extra,
+    ]
+    return Task.from_gymnasium(env(), advisors, name="corridor")
 
 
 def variant(**methods):
@@ -188,12 +192,12 @@ def forgetful_reset(self, seed=None, options=None):
     return Corridor.reset(self, seed=np.random.default_rng().integers(1 << 31).item() if seed is None else seed)
 
 
-# What is planted, in whose focus, and how; several ways to plant one defect are told apart by the text after a space.
+# What is planted, in whose advisor, and how; several ways to plant one defect are told apart by the text after a space.
 ENVIRONMENTS = {
     "reset-not-seeded": (None, lambda: corridor(variant(first_cell=first_cell_unseeded()))),
     "unseeded-randomness": (None, lambda: corridor(variant(chance=own_chance()))),
     "reset-forgets-seed": (None, lambda: corridor(variant(reset=forgetful_reset))),
-    "leaks-between-games": (None, lambda: corridor(variant(put_fruit=lambda self: None))),
+    "leaks-between-episodes": (None, lambda: corridor(variant(put_fruit=lambda self: None))),
     "never-ends": (None, lambda: corridor(variant(flags=lambda self, terminated: (False, False)))),
     "reset-raises": (None, lambda: corridor(variant(put_fruit=raising))),
     "reset-raises no seed": (None, lambda: corridor(variant(reset=lambda self: (self.observe(), {})))),
@@ -219,7 +223,7 @@ ENVIRONMENTS = {
     "reward-not-repeatable": (EXTRA, lambda: corridor(Corridor, replace(IDLE, reward=alternating(0, 1e-9)))),
     "reward-raises": ("goal", lambda: corridor(goal={"reward": raising})),
     "rewards-do-not-sum": (None, lambda: corridor(weight=0.5)),
-    "rewards-do-not-sum twice": (None, lambda: corridor(Corridor, Focus("all", state=cell_of))),
+    "rewards-do-not-sum twice": (None, lambda: corridor(Corridor, Advisor("all", state=cell_of))),
     "inactive-advisor-paid": (
         EXTRA,
         lambda: corridor(
@@ -262,7 +266,7 @@ class Plan(NamedTuple):
 
 
 MODES = (
-    "honest", "reset-not-seeded", "unseeded-randomness", "leaks-between-games", "never-ends", "reset-raises",
+    "honest", "reset-not-seeded", "unseeded-randomness", "leaks-between-episodes", "never-ends", "reset-raises",
     "step-raises", "activity-raises", "state-raises", "flag-not-boolean", "nan-reward", "infinite-reward",
     "local-state-out-of-range", "local-state-out-of-range unwritten", "local-state-not-repeatable", "never-active",
     "activity-not-repeatable", "activity-changes-silently joins", "activity-changes-silently leaves",
@@ -396,11 +400,11 @@ def no_outcomes(world, x, action):
 
 def world_task(mode=HONEST, *, limit=None, endless=False, states=6, begin=begin, step=step, **answers):
     world = World(Plan(mode, np.zeros(1, np.int64)), 3, reset, begin, local_states, step, **answers)
-    foci = tuple(Focus(name, state="cell", states=states) for name in ("goal", "fruit", "bell"))
-    return Task("corridor", ("left", "right"), foci, world=world, limit=limit, endless=endless)
+    advisors = tuple(Advisor(name, state="cell", states=states) for name in ("goal", "fruit", "bell"))
+    return Task("corridor", ("left", "right"), advisors, world=world, limit=limit, endless=endless)
 
 
-# What else the plant brings about: chance in `begin` is seen as advisors that come and go in mid-game, too.
+# What else the plant brings about: chance in `begin` is seen as advisors that come and go in mid-episode, too.
 ALSO = {"activity-not-repeatable": {"activity-changes-silently", "unseeded-randomness"}}
 
 WORLDS = {name: (lambda mode=mode: world_task(mode)) for mode, name in enumerate(MODES) if mode != HONEST} | {
@@ -423,14 +427,14 @@ def test_an_honest_environment_has_no_defect():
     for task in (corridor(), vector()):
         report = check_task(task)
         assert report.ok, str(report)
-        assert report.turns == 2000
-        assert str(report) == f"no defect found in task 'corridor' (2000 turns in {report.games} games)"
+        assert report.steps == 2000
+        assert str(report) == f"no defect found in task 'corridor' (2000 steps in {report.episodes} episodes)"
 
 
 @pytest.mark.parametrize("plant", ENVIRONMENTS)
 def test_a_defect_planted_in_an_environment_is_named(plant):
     advisor, build = ENVIRONMENTS[plant]
-    report = check_task(build(), turns=PLANTED_TURNS)
+    report = check_task(build(), steps=PLANTED_STEPS)
     defect = plant.split()[0]
     assert report.defects == (defect,), str(report)
     assert report.findings[0].advisor == advisor
@@ -451,7 +455,7 @@ def test_an_honest_world_has_no_defect():
 @pytest.mark.parametrize("plant", WORLDS)
 def test_a_defect_planted_in_a_world_is_named(plant):
     task = WORLDS[plant]()
-    report = check_task(task, turns=PLANTED_TURNS)
+    report = check_task(task, steps=PLANTED_STEPS)
     defect = plant.split()[0]
     assert defect in report.defects, str(report)
     assert set(report.defects) - {defect} <= ALSO.get(plant, set()), str(report)
@@ -483,7 +487,7 @@ def test_no_false_alarm_on_another_pac_boy(options):
 
 @pytest.mark.slow
 def test_no_false_alarm_on_fruit_that_is_rare():
-    report = check_task(mad.make("fruit-grid", width=20, height=20, fruits=3), games=2, turns=200)
+    report = check_task(mad.make("fruit-grid", width=20, height=20, fruits=3), episodes=2, steps=200)
     assert report.ok, str(report)
 
 
@@ -506,7 +510,7 @@ def test_a_task_can_be_used_after_its_check():
     def learned(checked):
         task = corridor()
         if checked:
-            check_task(task, turns=100)
+            check_task(task, steps=100)
         return mad.MultiAdvisor(task, seed=1).learn(500, progress=False)
 
     one, other = learned(True), learned(False)
@@ -516,13 +520,13 @@ def test_a_task_can_be_used_after_its_check():
 
 @pytest.mark.parametrize("what", ["state", "reward", "active", "ended"])
 def test_no_answer_makes_the_check_fail(what):
-    report = check_task(corridor(**{what: lambda _: Shy()}), turns=100)
+    report = check_task(corridor(**{what: lambda _: Shy()}), steps=100)
     assert "fruit" in {finding.advisor for finding in report.findings}, str(report)
 
 
 def test_no_environment_makes_the_check_fail():
     for methods in ({"observe": lambda self: Shy()}, {"pay": lambda self, *parts: Shy()}):
-        assert not check_task(corridor(variant(**methods)), turns=100).ok
+        assert not check_task(corridor(variant(**methods)), steps=100).ok
 
 
 def test_an_agent_goes_on_after_a_check_as_if_nothing_had_happened():
@@ -530,7 +534,7 @@ def test_an_agent_goes_on_after_a_check_as_if_nothing_had_happened():
         task = corridor()
         agent = mad.MultiAdvisor(task, seed=1).learn(203, progress=False)
         if checked:
-            check_task(task, turns=100)
+            check_task(task, steps=100)
         return agent.learn(300, progress=False)
 
     one, other = learned(True), learned(False)
@@ -552,21 +556,21 @@ def test_a_defect_is_named_once_for_each_advisor_that_has_it():
 
 
 def test_a_report_is_data():
-    report = check_task(corridor(weight=0.5), games=3, turns=60)
+    report = check_task(corridor(weight=0.5), episodes=3, steps=60)
     assert json.loads(json.dumps(report.as_dict())) == {
         "ok": False,
         "task": "corridor",
         "findings": [
             {"defect": "rewards-do-not-sum", "advisor": None, "message": report.findings[0].message},
         ],
-        "games": report.games,
-        "turns": 60,
+        "episodes": report.episodes,
+        "steps": 60,
         "remarks": [],
     }
-    assert str(report).splitlines()[0] == f"1 found in task 'corridor' (60 turns in {report.games} games)"
+    assert str(report).splitlines()[0] == f"1 found in task 'corridor' (60 steps in {report.episodes} episodes)"
 
 
-@pytest.mark.parametrize("size", [{"games": 0}, {"turns": 0}])
+@pytest.mark.parametrize("size", [{"episodes": 0}, {"steps": 0}])
 def test_a_check_of_nothing_is_refused(size):
     with pytest.raises(mad.BadInput, match="at least one"):
         check_task(corridor(), **size)

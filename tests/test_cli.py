@@ -18,7 +18,7 @@ def run(capsys, *arguments):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli") / "a"
-    short = ["--epochs", "3", "--transitions", "2000", "--games", "5"]
+    short = ["--epochs", "3", "--transitions", "2000", "--episodes", "5"]
     assert main(["train", "pac-boy", *short, "--out", str(folder)]) == 0
     return folder
 
@@ -33,7 +33,7 @@ def test_train_json(capsys, tmp_path):
         "3",
         "--transitions",
         "2000",
-        "--games",
+        "--episodes",
         "5",
         "--seed",
         "4",
@@ -46,25 +46,25 @@ def test_train_json(capsys, tmp_path):
     assert (result["task"], result["planning"], result["gamma"], result["seed"]) == ("pac-boy", "empathic", 0.9, 4)
     assert result["transitions"] == 6000
     assert [set(e) for e in result["epochs"]] == [
-        {"epoch", "transitions", "score", "turns", "finished", "touches", "advisors"}
+        {"epoch", "transitions", "score", "length", "terminated", "touches", "advisors"}
     ] * 3
     assert [e["epoch"] for e in result["epochs"]] == [1, 2, 3]
 
 
 def test_evaluate_json(capsys, trained):
-    code, out, _ = run(capsys, "evaluate", str(trained), "--games", "7", "--json")
+    code, out, _ = run(capsys, "evaluate", str(trained), "--episodes", "7", "--json")
     result = json.loads(out)
     assert code == 0
-    assert {"games", "score", "turns", "finished", "touches", "advisors"} <= set(result)
-    assert result["games"] == 7
+    assert {"episodes", "score", "length", "terminated", "touches", "advisors"} <= set(result)
+    assert result["episodes"] == 7
     assert len(result["advisors"]) == 77
-    again = json.loads(run(capsys, "evaluate", str(trained), "--games", "7", "--json")[1])
-    other = json.loads(run(capsys, "evaluate", str(trained), "--games", "7", "--seed", "1", "--json")[1])
+    again = json.loads(run(capsys, "evaluate", str(trained), "--episodes", "7", "--json")[1])
+    other = json.loads(run(capsys, "evaluate", str(trained), "--episodes", "7", "--seed", "1", "--json")[1])
     assert again == result != other
 
 
 def test_resume_and_text_output(capsys, trained):
-    short = ["--epochs", "4", "--transitions", "2000", "--games", "5"]
+    short = ["--epochs", "4", "--transitions", "2000", "--episodes", "5"]
     code, out, _ = run(capsys, "train", "pac-boy", *short, "--out", str(trained), "--resume")
     assert code == 0
     assert "8,000 transitions" in out
@@ -86,18 +86,18 @@ def test_check(capsys):
 
 
 def test_train_without_ghosts_has_no_touches(capsys):
-    flags = ["--no-ghosts", "--epochs", "1", "--transitions", "500", "--games", "2", "--json"]
+    flags = ["--no-ghosts", "--epochs", "1", "--transitions", "500", "--episodes", "2", "--json"]
     code, out, _ = run(capsys, "train", "pac-boy", *flags)
     assert code == 0
     assert json.loads(out)["epochs"][0]["touches"] is None
 
 
 def test_train_a_gymnasium_environment(capsys, tmp_path):
-    flags = ["--epochs", "2", "--transitions", "300", "--games", "2", "--out", str(tmp_path / "a"), "--json"]
+    flags = ["--epochs", "2", "--transitions", "300", "--episodes", "2", "--out", str(tmp_path / "a"), "--json"]
     code, out, _ = run(capsys, "train", "gymnasium:multiadvisor/mo-ThreeFruits-v0", *flags)
     assert code == 0
     assert len(json.loads(out)["epochs"]) == 2
-    code, out, _ = run(capsys, "evaluate", str(tmp_path / "a"), "--games", "3", "--json")
+    code, out, _ = run(capsys, "evaluate", str(tmp_path / "a"), "--episodes", "3", "--json")
     assert (code, len(json.loads(out)["advisors"])) == (0, 3)
 
 
@@ -113,7 +113,7 @@ def test_benchmark_kernel_json(capsys):
 
 @pytest.mark.slow
 def test_reproduce(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("multiadvisor.experiments.dqn_clipped.available", lambda: False)  # as without the extra; faster
+    monkeypatch.setattr("multiadvisor.studies.dqn_clipped.available", lambda: False)  # as without the extra; faster
     code, out, _ = run(
         capsys, "reproduce", "pac-boy", "--seeds", "2", "--epochs", "2", "--workers", "0",
         "--out", str(tmp_path / "report"), "--json",
@@ -154,7 +154,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ),
         ("train pac-boy --weights fruits=1,,ghosts=2", "'fruits=1,,ghosts=2' is not of the form"),
         ("solve three-fruits --out x.gif", "a figure is saved as PNG and SVG, not as .gif: name it x.png"),
-        ("explain nowhere --turn 1 --out x.pdf", "not as .pdf: name it x.png"),
+        ("explain nowhere --step 1 --out x.pdf", "not as .pdf: name it x.png"),
         ("sweep plot nowhere --out x.JPG", "not as .JPG: name it x.png"),
         ("train pac-boy --gamma 1.5", "gamma is 1.5"),
         ("train pac-boy --gamma -0.1", "gamma is -0.1"),
@@ -169,26 +169,26 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train pac-boy --maze no-such-file.txt", "No such file"),
         ("train pac-boy extra", "not expected here"),
         ("train three-fruits --width 3", "unknown flag '--width'"),
-        ("train bridge --deep --replay 100000000000000", "give an integer of at most"),
-        ("train bridge --deep --envs 100000000000", "envs is 100000000000: give an integer of at most 100000"),
-        ("train bridge --deep --games 1000000000000", "games is 1000000000000: give an integer of at most"),
+        ("train bridge --deep --buffer-size 100000000000000", "give an integer of at most"),
+        ("train bridge --deep --n-envs 100000000000", "envs is 100000000000: give an integer of at most 100000"),
+        ("train bridge --deep --episodes 1000000000000", "episodes is 1000000000000: give an integer of at most"),
         ("train bridge --seed 99999999999999999999", "give an integer of at most 9223372036854775807"),
         ("train bridge --resume", "name its folder"),
         ("train bridge --weights self=1", "no advisor or group is called 'self'"),
         ("train bridge --weights =1", "has a name twice or none at all"),
         ("train pac-boy --weights ghosts=1,ghosts=5", "has a name twice or none at all"),
         ("train gymnasium:fishwood-v0 --deep --components fish,", "give a list of names"),
-        ("train gymnasium:fishwood-v0 --deep --components fish,fish", "two foci are called 'fish'"),
+        ("train gymnasium:fishwood-v0 --deep --components fish,fish", "two advisors are called 'fish'"),
         ("train gymnasium:no_such_module:Foo-v0", "cannot be made: ModuleNotFoundError"),
-        ("train pac-boy --deep --foresight estimate", "advisors with tables"),
+        ("train pac-boy --deep --planning estimate", "is for tables"),
         ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
         ("train gymnasium:Pendulum-v1 --learner linear", "which is a table"),
         ("train pac-boy --out .", "holds no run"),
         ("evaluate no-such-run", "no run in 'no-such-run'"),
         ("evaluate", "required: RUN"),
-        ("evaluate . --games 3", "no run in '.'"),
+        ("evaluate . --episodes 3", "no run in '.'"),
         ("check nothing", "unknown task 'nothing'"),
-        ("check two-goal --turns 0", "0 turns"),
+        ("check two-goal --steps 0", "0 steps"),
         ("benchmark stairs", "invalid choice: 'stairs'"),
         ("reproduce --seeds 0", "0 seeds"),
         ("reproduce nothing", "unknown experiment 'nothing'"),
@@ -198,8 +198,6 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("reproduce noise --epochs 0", "0 epochs"),
         ("reproduce value-function --rules hra", "--rules is for the other experiments"),
         ("reproduce value-function --reading odd", "unknown reading 'odd'"),
-        ("train pac-boy --foresight second", "unknown foresight 'second'"),
-        ("train pac-boy --planning agnostic --foresight estimate", "that plan empathically"),
         ("train pac-boy --learner quadratic", "unknown learner 'quadratic'"),
     ],
 )
@@ -216,7 +214,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, ar
 
 
 def test_negative_evaluations_are_refused(capsys, trained):
-    code, _, error = run(capsys, "evaluate", str(trained), "--games", "0")
+    code, _, error = run(capsys, "evaluate", str(trained), "--episodes", "0")
     assert (code, len(error.splitlines())) == (2, 1)
 
 

@@ -8,13 +8,8 @@ import sys
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import compiling
-from multiadvisor.tabular.switch import (
-    SHIPPED_AGGREGATIONS,
-    SHIPPED_PLANNINGS,
-    combine_switch,
-    expect_switch,
-)
+from multiadvisor.core import compiling
+from multiadvisor.learners.tabular.switch import SHIPPED_AGGREGATIONS, SHIPPED_PLANNINGS, combine_switch, expect_switch
 
 WORLD = """
 import multiadvisor as mad
@@ -41,7 +36,7 @@ def step(world, x, action, key, advisors, m, reward, ended):
 
 def task(step=step):
     world = mad.World((1,), 1, reset, begin, local_states, step)
-    return mad.Task("paid", ("wait", "go"), (mad.Focus("pay", state="one", states=1),), world)
+    return mad.Task("paid", ("wait", "go"), (mad.Advisor("pay", state="one", states=1),), world)
 """
 HELPER = """
 import multiadvisor as mad
@@ -113,7 +108,7 @@ def paying(amount):
         return True
 
     world = mad.World((1,), 1, reset, begin, local_states, step)
-    return mad.Task("paid", ("wait", "go"), (mad.Focus("pay", state="one", states=1),), world)
+    return mad.Task("paid", ("wait", "go"), (mad.Advisor("pay", state="one", states=1),), world)
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.aggregations import weighted_sum
-from multiadvisor.benchmarks.tables import crowd
+from measures.tables import crowd
+from multiadvisor.core.aggregations import weighted_sum
 
 
 def calls(work):

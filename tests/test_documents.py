@@ -23,22 +23,23 @@ AT_THE_ROOT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 DOCUMENTS = [*(ROOT / name for name in AT_THE_ROOT), *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = {
     "01_pac_boy.py": ["77 advisors", "bit for bit? True"],
-    "02_own_environment.py": ["no defect found in task 'courier'", "100% finished", "121"],
+    "02_own_environment.py": ["no defect found in task 'courier'", "100% terminated", "121"],
     "03_attractor.py": ["0.49  0.7253  0.7253  0.7203  0.7253   N      100%",
                         "0.51  0.7753  0.7753  0.7803  0.7753   S        0%"],
-    "04_compiled_world.py": ["no defect found in task 'warehouse'", "100% finished"],
+    "04_compiled_world.py": ["no defect found in task 'warehouse'", "100% terminated"],
     "05_will_it_get_stuck.py": ["gamma 0.45  attractor at the start: unstable  says: goes on  finished: 100%",
                                 "gamma 0.90  attractor at the start: unstable  says: stuck    finished:   0%",
                                 "0.50          9.4%          0.0%            0.0%",
                                 "empathic   at gamma 0.9: compromise"],
     "06_why_did_it_do_that.py": ["finished, replayed exactly", "not finished, replayed exactly",
-                                 "its last 100 turns are spent in (5, 5); 100 of them in an attractor"],
+                                 "its last 100 steps are spent in (5, 5); 100 of them in an attractor"],
     "09_your_own_planning.py": ["egocentric  sum                0%", "soft        max              100%",
                                 "soft        approval"],
-    "07_deep_advisors.py": ["main engine", "a game, before its weight 0.3", "what speaks for "],
-    "10_hopper.py": ["('forward', 'ctrl', 'survive') 3 games", "of all the pushing", "effort ten times as expensive"],
+    "07_deep_advisors.py": ["main engine", "an episode, before its weight 0.3", "what speaks for "],
+    "10_hopper.py": ["('forward', 'ctrl', 'survive') 3 episodes", "of all the pushing", "effort ten times as "
+                                                                                        "expensive"],
     "11_mixed_learners.py": ["before: 9 steps", "more than 100"],
-    "08_own_loop.py": ["30000 transitions observed; 20 games: score -13.00", "loaded, it has observed 30000"],
+    "08_own_loop.py": ["30000 transitions observed; 20 episodes: score -13.00", "loaded, it has observed 30000"],
 }  # fmt: skip
 MARK = "---- end of a block ----"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -178,7 +179,7 @@ def test_the_grid_of_the_documents_is_the_example_and_gives_what_is_shown(tmp_pa
 
 
 def test_the_maze_of_the_documents_is_the_example_and_every_symbol_is_explained() -> None:
-    from multiadvisor.worlds.board import SYMBOLS, parse_maze
+    from multiadvisor.envs.worlds.board import SYMBOLS, parse_maze
 
     text, maze = (ROOT / "docs" / "mazes.md").read_text("utf-8"), (ROOT / "examples" / "maze.txt").read_text("utf-8")
     assert f'"""\\\n{maze}"""' in text
@@ -204,7 +205,7 @@ def test_documents_name_no_place_of_one_machine() -> None:
 
 
 def test_every_planning_and_aggregation_is_explained() -> None:
-    from multiadvisor.tabular.switch import SHIPPED_AGGREGATIONS, SHIPPED_PLANNINGS
+    from multiadvisor.learners.tabular.switch import SHIPPED_AGGREGATIONS, SHIPPED_PLANNINGS
 
     text = (ROOT / "docs" / "plannings-and-aggregations.md").read_text("utf-8")
     for heading, known in (("The plannings", SHIPPED_PLANNINGS), ("The aggregations", SHIPPED_AGGREGATIONS)):

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor import theory
-from multiadvisor.explain import disagreement, explain, explain_advice, influence, msx
-from multiadvisor.runs.trace import explain_turn, record
-from multiadvisor.sentences import who
-from multiadvisor.theory.learned import learned_solution, surroundings
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory.learned_values import learned_solution, surroundings
+from multiadvisor.explain.explanation import disagreement, explain, explain_advice, influence, msx
+from multiadvisor.explain.sentences import who
+from multiadvisor.runs.trace import explain_step, record
 
 
 # ---- the shortest explanation ----------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Deep:
 @pytest.mark.parametrize("gamma", [0.3, 0.4, 0.45, 0.49, 0.5, 0.51, 0.6, 0.9])
 def test_the_three_fruits_turn_south_at_one_half(gamma):
     task = mad.make("three-fruits")
-    found = theory.exact_agent(task, "egocentric", gamma).explain(task.deal(), "S", "N")
+    found = theory.exact_agent(task, "egocentric", gamma).explain(task.initial_state(), "S", "N")
     assert found.advantage == pytest.approx(3 * gamma**2 - gamma - 2 * gamma**3)  # distances 2, 2, 2 against 1, 3, 3
     assert found.disagreement == pytest.approx(3 * gamma - max(3 * gamma**2, gamma + 2 * gamma**3))
     if gamma == 0.5:
@@ -313,15 +313,15 @@ def test_the_three_fruits_turn_south_at_one_half(gamma):
 def test_an_attractor_of_a_listed_world():
     task = mad.make("two-goal", r1=1.0, r2=0.5)  # waiting wins above gamma = 2/3
     for gamma in (0.6, 0.7):
-        found = theory.exact_agent(task, "egocentric", gamma).explain(task.deal())
+        found = theory.exact_agent(task, "egocentric", gamma).explain(task.initial_state())
         assert (found.attractor, found.stable, found.stuck) == (gamma > 2 / 3,) * 3
         assert found.margin == pytest.approx(1.5 * gamma - 1.0)
-    assert theory.exact_agent(task, "agnostic", 0.7).explain(task.deal()).attractor is None
+    assert theory.exact_agent(task, "agnostic", 0.7).explain(task.initial_state()).attractor is None
 
 
 @pytest.fixture(scope="module")
 def rested():
-    """Pac-Boy with egocentric advisors, who rest somewhere, and the trace of a game."""
+    """Pac-Boy with egocentric advisors, who rest somewhere, and the trace of an episode."""
     agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="egocentric", gamma=0.9, seed=1).learn(
         400_000, progress=False
     )
@@ -330,8 +330,8 @@ def rested():
 
 def test_where_pac_boy_rests_is_an_attractor(rested):
     agent, trace = rested
-    assert trace.turns[0] == 300
-    assert not trace.finished[0]
+    assert trace.length[0] == 300
+    assert not trace.terminated[0]
     last = trace.states(0)[-40:]
     cells = np.bincount(last[:, 0])
     resting = last[last[:, 0] == cells.argmax()][-1]
@@ -343,15 +343,15 @@ def test_where_pac_boy_rests_is_an_attractor(rested):
     named = {one.label: one for one in theory.attractors(solution)}
     here = named[agent.task.board.name(int(resting[0]))]
     assert (here.stable, here.margin) == (found.stable, found.margin)
-    start = agent.explain(agent.task.deal(3))
+    start = agent.explain(agent.task.initial_state(3))
     assert not start.attractor
     assert start.margin < 0
 
 
 def test_an_agent_without_tables_is_explained_alike(rested):
     agent, trace = rested
-    for turn in (0, 17, 120, 299):
-        state = trace.turn(0, turn).state
+    for step in (0, 17, 120, 299):
+        state = trace.step(0, step).state
         one, other = agent.explain(state), explain(Deep(agent), state)
         assert one.sentence == other.sentence
         assert one.msx_plus == other.msx_plus
@@ -362,25 +362,25 @@ def test_an_agent_without_tables_is_explained_alike(rested):
     assert solution.preferences[cell] == pytest.approx(agent.preferences(state))
 
 
-def test_a_turn_of_a_trace_is_explained_as_its_state(rested):
+def test_a_step_of_a_trace_is_explained_as_its_state(rested):
     agent, trace = rested
-    seen = trace.turn(0, 41)
-    assert explain_turn(agent, trace, 0, 41).as_dict() == agent.explain(seen.state, seen.action).as_dict()
-    assert explain_turn(agent, trace, 0, 41, "North").against == "N"
-    for turn, message in ((300, "nothing is done at turn 300"), (301, "there is no turn 301")):
+    seen = trace.step(0, 41)
+    assert explain_step(agent, trace, 0, 41).as_dict() == agent.explain(seen.state, seen.action).as_dict()
+    assert explain_step(agent, trace, 0, 41, "North").against == "N"
+    for step, message in ((300, "nothing is done at step 300"), (301, "there is no step 301")):
         with pytest.raises(mad.BadInput, match=message):
-            explain_turn(agent, trace, 0, turn)
+            explain_step(agent, trace, 0, step)
     other = mad.MultiAdvisor(agent.task, planning="egocentric", gamma=0.9, seed=2)
     with pytest.raises(mad.BadInput, match="of another agent"):
-        explain_turn(other, trace, 0, 41)
+        explain_step(other, trace, 0, 41)
 
 
 def test_ghosts_and_discounts_of_their_own():
     task = mad.make("pac-boy")
-    foci = tuple(dataclasses.replace(f, gamma=0.5 if f.group == "fruits" else None) for f in task.foci)
-    agent = mad.MultiAdvisor(dataclasses.replace(task, foci=foci), planning="egocentric", gamma=0.95, seed=0)
+    advisors = tuple(dataclasses.replace(f, gamma=0.5 if f.group == "fruits" else None) for f in task.advisors)
+    agent = mad.MultiAdvisor(dataclasses.replace(task, advisors=advisors), planning="egocentric", gamma=0.95, seed=0)
     agent.learn(50_000, progress=False)
-    x = agent.task.deal(5)
+    x = agent.task.initial_state(5)
     names, advice = agent.advice(x)
     own = np.where([name.startswith("fruit") for name in names], 0.5, 0.95)
     away = task.board.neighbour[x[0]] != x[0]
@@ -400,12 +400,12 @@ def test_nobody_has_a_say():
 
 @pytest.mark.slow
 def test_gymnasium_agents_are_explained_from_an_observation():
-    foci = [
-        mad.Focus("time", reward=lambda t: -1.0),
-        mad.Focus("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0, active=lambda o: o >= 24),
+    advisors = [
+        mad.Advisor("time", reward=lambda t: -1.0),
+        mad.Advisor("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0, active=lambda o: o >= 24),
     ]
     env = gymnasium.make("CliffWalking-v1", max_episode_steps=200)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci), gamma=0.99).learn(60_000, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), gamma=0.99).learn(60_000, progress=False)
     found = agent.explain(30, against=2)  # just above the cliff: down is 2
     assert found.names == ("time", "cliff")
     assert found.advantage > 20
@@ -414,9 +414,9 @@ def test_gymnasium_agents_are_explained_from_an_observation():
     assert found.attractor is None
     assert agent.explain(0).names == ("time",)
     trace = record(agent, 1)
-    assert explain_turn(agent, trace, 0, 0).as_dict() == agent.explain(36).as_dict()
+    assert explain_step(agent, trace, 0, 0).as_dict() == agent.explain(36).as_dict()
 
 
 def test_too_large_to_look_around():
     task = mad.make("fruit-grid", width=50, height=50, fruits=600)
-    assert surroundings(mad.MultiAdvisor(task), task.deal()) is None
+    assert surroundings(mad.MultiAdvisor(task), task.initial_state()) is None

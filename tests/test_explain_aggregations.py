@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.aggregations import AGGREGATIONS, aggregation
-from multiadvisor.committee import Team, Voices, voices_of
-from multiadvisor.explain import best, explain_advice, influence
-from multiadvisor.runs.trace import explain_turn, read_trace, record
-from multiadvisor.silence import alone, contributions, lead, rounding, without_each
+from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
+from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of
+from multiadvisor.explain.ablation import alone, contributions, lead, rounding, without_each
+from multiadvisor.explain.explanation import best, explain_advice, influence
+from multiadvisor.runs.trace import explain_step, read_trace, record
 
 COMPASS = ["N", "W", "S", "E"]
 SHIPPED = ("sum", "max", "p_norm", "majority", "ranks", "boltzmann_product", "boltzmann_sum", "normalised")
 BY_GROUP = ("odd=max", "odd=majority,even=ranks", "odd=p_norm:3,even=normalised")
 
 
-@aggregation("least")
+@register_aggregation("least")
 def least(advice, weights, parameter):
     """The least of all wishes; whoever has no weight is not asked."""
     heard = np.where(weights[..., None] != 0, weights[..., None] * advice, np.inf).min(axis=-2)
@@ -27,7 +27,7 @@ def least(advice, weights, parameter):
 
 
 def team(m):
-    return Team("task", tuple(mad.Focus(f"advisor {j}", group="odd" if j % 2 else "even") for j in range(m)))
+    return Team("task", tuple(mad.Advisor(f"advisor {j}", group="odd" if j % 2 else "even") for j in range(m)))
 
 
 def case(seed, m, actions, text):
@@ -35,7 +35,7 @@ def case(seed, m, actions, text):
     advice = generator.integers(-8, 9, size=(m, actions)) / 8
     weights = generator.choice([-0.5, 0.0, 0.5, 1.0, 2.0], size=m)
     values = text if "=" not in text or m > 1 else "sum"
-    return advice, weights, voices_of(team(m), values)
+    return advice, weights, aggregator_of(team(m), values)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -43,17 +43,17 @@ def case(seed, m, actions, text):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), m=st.integers(1, 7), actions=st.integers(2, 4))
 def test_what_an_advisors_silence_changes(text, seed, m, actions):
-    advice, weights, voices = case(seed, m, actions, text)
-    now, silent = voices.prefer(advice, weights), without_each(advice, weights, voices)
-    share = contributions(advice, weights, voices, 0, 1)
-    tolerance = rounding(advice, weights, voices)
+    advice, weights, aggregator = case(seed, m, actions, text)
+    now, silent = aggregator.prefer(advice, weights), without_each(advice, weights, aggregator)
+    share = contributions(advice, weights, aggregator, 0, 1)
+    tolerance = rounding(advice, weights, aggregator)
     for j in range(m):
         others = np.where(np.arange(m) == j, 0.0, weights)
-        without = voices.prefer(advice, others)
+        without = aggregator.prefer(advice, others)
         assert silent[j] == pytest.approx(without, abs=1e-9)
         assert share[j] == pytest.approx((now[0] - now[1]) - (without[0] - without[1]), abs=1e-9)
         changed = (best(without, tolerance) != best(now, tolerance)).any()
-        assert influence(advice, weights, voices)[j] == changed
+        assert influence(advice, weights, aggregator)[j] == changed
 
 
 @settings(max_examples=100, deadline=None)
@@ -61,10 +61,10 @@ def test_what_an_advisors_silence_changes(text, seed, m, actions):
 def test_of_a_sum_it_is_rdx_and_adds_up(seed, m):
     generator = np.random.default_rng(seed)
     advice, weights = generator.normal(size=(m, 3)), generator.normal(size=m)
-    voices = voices_of(team(m), "sum")
-    assert np.array_equal(contributions(advice, weights, voices, 2, 0), weights * (advice[:, 2] - advice[:, 0]))
-    total = voices.prefer(advice, weights)
-    assert contributions(advice, weights, voices, 2, 0).sum() == pytest.approx(total[2] - total[0], abs=1e-12)
+    aggregator = aggregator_of(team(m), "sum")
+    assert np.array_equal(contributions(advice, weights, aggregator, 2, 0), weights * (advice[:, 2] - advice[:, 0]))
+    total = aggregator.prefer(advice, weights)
+    assert contributions(advice, weights, aggregator, 2, 0).sum() == pytest.approx(total[2] - total[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -80,8 +80,8 @@ def test_additive_is_what_adds_up(name):
 
 def test_thousands_under_a_maximum_cost_no_more_than_their_number():
     advice = np.random.default_rng(0).normal(size=(20_000, 4))
-    voices = Voices(((AGGREGATIONS["max"], 0.0),), np.zeros(20_000, np.int64))
-    silent = without_each(advice, np.ones(20_000), voices)  # [m, m, A] would be 12 GB
+    aggregator = Aggregator(((AGGREGATIONS["max"], 0.0),), np.zeros(20_000, np.int64))
+    silent = without_each(advice, np.ones(20_000), aggregator)  # [m, m, A] would be 12 GB
     top = np.sort(advice, axis=0)
     leads = advice.argmax(axis=0)
     for a in range(4):
@@ -91,10 +91,10 @@ def test_thousands_under_a_maximum_cost_no_more_than_their_number():
 
 def test_an_advisor_without_weight_neither_leads_nor_follows():
     advice, weights = np.array([[9.0, 0.0], [1.0, 0.5], [0.2, 0.8]]), np.array([0.0, 1.0, 1.0])
-    voices = voices_of(team(3), "max")
-    assert lead(advice, weights, voices)[:3] == (1, 0, 1.0)
-    assert lead(advice, weights * 0, voices) is None
-    assert contributions(advice, weights, voices, 0, 1)[0] == 0.0
+    aggregator = aggregator_of(team(3), "max")
+    assert lead(advice, weights, aggregator)[:3] == (1, 0, 1.0)
+    assert lead(advice, weights * 0, aggregator) is None
+    assert contributions(advice, weights, aggregator, 0, 1)[0] == 0.0
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_any_other_aggregation():
 
 
 def test_what_is_not_finite_is_said_to_be():
-    @aggregation("broken")
+    @register_aggregation("broken")
     def broken(advice, weights, parameter):
         return advice.sum(axis=-2) * np.nan
 
@@ -220,24 +220,27 @@ def test_an_agent_is_explained_as_it_acts(text, tmp_path):
     task = mad.make("pac-boy")
     agent = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, aggregation=text).learn(20_000, progress=False)
     trace = record(agent, 1, 3)
-    for turn in (0, 5, 20):
-        state = trace.turn(0, turn).state
+    for step in (0, 5, 20):
+        state = trace.step(0, step).state
         found = agent.explain(state)
         assert list(found.preferences.values()) == pytest.approx(agent.preferences(state).tolist(), abs=1e-12)
         assert found.action in found.greedy
         assert (found.attractor is not None, found.aggregation) == (True, text)
     record(agent, 1, 3, advice=True).save(tmp_path / "a.trace")  # with its advice, it is explained from the file alone
     again = read_trace(tmp_path / "a.trace")
-    assert explain_turn(agent, again, 0, 5).as_dict() == explain_turn(agent, trace, 0, 5).as_dict()
+    assert explain_step(agent, again, 0, 5).as_dict() == explain_step(agent, trace, 0, 5).as_dict()
 
 
 @pytest.mark.slow
 def test_python_environments_too():
     import gymnasium
 
-    foci = [mad.Focus("time", reward=lambda t: -1.0), mad.Focus("cliff", reward=lambda t: float(t.reward == -100))]
+    advisors = [
+        mad.Advisor("time", reward=lambda t: -1.0),
+        mad.Advisor("cliff", reward=lambda t: float(t.reward == -100)),
+    ]
     env = gymnasium.make("CliffWalking-v1", max_episode_steps=50)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci), aggregation="max").learn(500, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), aggregation="max").learn(500, progress=False)
     trace = record(agent, 1)
-    assert explain_turn(agent, trace, 0, 0).as_dict() == agent.explain(36, trace.turn(0, 0).action).as_dict()
+    assert explain_step(agent, trace, 0, 0).as_dict() == agent.explain(36, trace.step(0, 0).action).as_dict()
     assert agent.explain(36).leader is not None

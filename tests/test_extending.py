@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import own
-from multiadvisor.aggregations import AGGREGATIONS, aggregation
+from multiadvisor.analysis.theory.solve_report import answer
 from multiadvisor.cli import main
-from multiadvisor.experiments import parts
-from multiadvisor.explorer.bundle import game_pack, run_pack
-from multiadvisor.plannings import PLANNINGS, one_hot, planning
+from multiadvisor.core import plugins
+from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
+from multiadvisor.core.plannings import PLANNINGS, one_hot, register_planning
+from multiadvisor.envs.builtin import TASKS
+from multiadvisor.explorer.bundle import episode_pack, run_pack
 from multiadvisor.runs.trace import record
-from multiadvisor.theory.report import answer
-from multiadvisor.worlds.builtin import TASKS
+from multiadvisor.studies import parts
 
 FILE = Path(__file__).with_name("own_extension.py")
 HOW = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "seed": 3}
@@ -30,7 +30,7 @@ FLAGS = [
     "--aggregation=lamps=loudest:2",
     "--seed=3",
     "--transitions=500",
-    "--games=5",
+    "--episodes=5",
     "--length=4",
 ]
 
@@ -40,7 +40,7 @@ def registries(monkeypatch):
     """Whatever a test registers is gone after it."""
     kept = [(registry, dict(registry)) for registry in (PLANNINGS, AGGREGATIONS, TASKS, parts.OWN)]
     path = list(sys.path)
-    monkeypatch.setattr(own, "IMPORTED", [])
+    monkeypatch.setattr(plugins, "IMPORTED", [])
     yield
     for registry, before in kept:
         registry.clear()
@@ -51,7 +51,7 @@ def registries(monkeypatch):
 @pytest.fixture
 def mine():
     """The user's file; a module is imported once, so that what it registered is put back."""
-    module = own.import_own(str(FILE))
+    module = plugins.import_own(str(FILE))
     PLANNINGS["hopeful"], AGGREGATIONS["loudest"], TASKS["two-lamps"] = module.hopeful, module.loudest, module.two_lamps
     return module
 
@@ -86,7 +86,7 @@ def said(call):
 def test_trained_evaluated_saved_resumed(mine, tmp_path):
     task = mad.make("two-lamps")
     whole = mad.MultiAdvisor(task, **HOW).learn(3000, progress=False)
-    assert whole.evaluate(20).finished == 1.0
+    assert whole.evaluate(20).terminated == 1.0
     part = mad.MultiAdvisor(task, **HOW).learn(1234, progress=False)
     part.save(tmp_path / "run")
     again = mad.load(tmp_path / "run")  # the task as well: it is made again from its name
@@ -117,9 +117,9 @@ def test_the_values_are_those_of_the_own_functions(mine):
 @pytest.mark.slow
 def test_explained_or_refused_in_one_line(mine):
     agent = mad.MultiAdvisor(mad.make("two-lamps"), planning="hopeful").learn(3000, progress=False)
-    assert "west" in str(agent.explain(agent.task.deal(), against="east"))
+    assert "west" in str(agent.explain(agent.task.initial_state(), against="east"))
     voted = mad.MultiAdvisor(mad.make("two-lamps"), **HOW).learn(100, progress=False)
-    assert said(lambda: voted.explain(voted.task.deal()))
+    assert said(lambda: voted.explain(voted.task.initial_state()))
 
 
 def test_the_world_is_solved_and_an_unknown_planning_refused(mine):
@@ -134,14 +134,14 @@ def test_the_page_shows_it(mine):
     trace = record(agent, 1, advice=True)
     assert b'"lamps=loudest:2"' in run_pack(agent, "mine")
     assert b'"hopeful"' in run_pack(agent, "mine")
-    assert len(game_pack(trace, 0, agent)) > 100
+    assert len(episode_pack(trace, 0, agent)) > 100
 
 
 @pytest.mark.slow
 def test_a_network_plans_and_hears_so_too(mine):
-    deep = mad.DeepSettings(hidden=(8,), batch=4, starts=8, replay=64, updates_at_once=1)
+    deep = mad.DeepSettings(hidden=(8,), batch_size=4, learning_starts=8, buffer_size=64, updates_at_once=1)
     agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW, deep=deep).learn(64, progress=False)
-    assert np.isfinite(agent.preferences(agent.task.deal())).all()
+    assert np.isfinite(agent.preferences(agent.task.initial_state())).all()
 
 
 # ---- the command line ------------------------------------------------------------------------------------------------
@@ -156,13 +156,13 @@ def test_in_another_process_that_imports_the_file(tmp_path):
                              cwd=tmp_path)  # fmt: skip
     assert code == 0, err
     assert len(json.loads(out)["epochs"]) == 4
-    code, out, err = command("evaluate", run, "--games", 5, *given, cwd=tmp_path)
+    code, out, err = command("evaluate", run, "--episodes", 5, *given, cwd=tmp_path)
     assert code == 0, err
-    assert json.loads(out)["finished"] == 1.0
-    code, out, err = command("explore", run, "--export", tmp_path / "game.html", *given, cwd=tmp_path)
+    assert json.loads(out)["terminated"] == 1.0
+    code, out, err = command("explore", run, "--export", tmp_path / "episode.html", *given, cwd=tmp_path)
     assert code == 0, err
-    assert "hopeful" in (tmp_path / "game.html").read_text()
-    for words in (("evaluate", run), ("explain", run, "--turn", 0), ("explore", run, "--export", tmp_path / "x.html")):
+    assert "hopeful" in (tmp_path / "episode.html").read_text()
+    for words in (("evaluate", run), ("explain", run, "--step", 0), ("explore", run, "--export", tmp_path / "x.html")):
         code, out, err = command(*words, cwd=tmp_path)
         assert (code, out) == (2, "")
         assert (
@@ -175,7 +175,7 @@ def test_in_another_process_that_imports_the_file(tmp_path):
 def test_workers_of_a_sweep_import_it_too(tmp_path):
     (tmp_path / "grid.toml").write_text(
         'task = "two-lamps"\nseeds = 2\n[settings]\nplanning = ["hopeful", "empathic"]\naggregation = "loudest"\n'
-        "[schedule]\nepochs = 1\ntransitions = 500\ngames = 5\n[gammas]\nleft = [0.5, 0.9]\n"
+        "[schedule]\nepochs = 1\ntransitions = 500\nepisodes = 5\n[gammas]\nleft = [0.5, 0.9]\n"
     )
     words = ("sweep", "grid.toml", "--out", "out", "--workers", 1, "--json")
     code, out, err = command(*words, "--import", FILE, cwd=tmp_path)
@@ -195,7 +195,7 @@ def test_the_experiment_makes_a_report(tmp_path):
     words = ("reproduce", "lamps", "--seeds", 2, "--epochs", 3, "--workers", 1, "--out", "report", "--json")
     code, out, err = command(*words, "--import", FILE, cwd=tmp_path)
     assert code == 0, err
-    assert "lamps lit in 100% of the games" in (tmp_path / "report" / "report.html").read_text()
+    assert "lamps lit in 100% of the episodes" in (tmp_path / "report" / "report.html").read_text()
     code, out, err = command(*words, cwd=tmp_path)
     assert (code, out) == (2, "")
     assert "unknown experiment 'lamps'" in err
@@ -223,8 +223,8 @@ def test_what_cannot_be_imported(tmp_path, capsys, monkeypatch):
 
 
 def test_a_file_is_imported_once_and_a_checkpoint_never_names_one(mine, tmp_path, capsys):
-    assert own.import_own(str(FILE)) is mine
-    assert [str(FILE)] == own.IMPORTED
+    assert plugins.import_own(str(FILE)) is mine
+    assert [str(FILE)] == plugins.IMPORTED
     agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW).learn(10, progress=False)
     agent.save(tmp_path / "run")
     text = (tmp_path / "run" / "agent.json").read_text()
@@ -280,7 +280,11 @@ def leaves_what_was_there(table, rows, weights, m, parameter, preferences):
 
 
 AGGREGATES = {
-    "no twin": (shows_array, None, "aggregation 'bad' has no compiled twin, and acting needs one: give @aggregation"),
+    "no twin": (
+        shows_array,
+        None,
+        "aggregation 'bad' has no compiled twin, and acting needs one: give @register_aggregation",
+    ),
     "another twin": (shows_array, doubles, "the compiled twin of aggregation 'bad' differs from its array form"),
     "beyond": (shows_array, beyond, "the compiled twin of aggregation 'bad' cannot be used, as it raises IndexError"),
     "arrays": (shows_array, makes_an_array, "of aggregation 'bad' cannot be compiled: write it with loops over single"),
@@ -303,7 +307,7 @@ AGGREGATES = {
 @pytest.mark.parametrize("case", AGGREGATES)
 def test_an_aggregation_that_does_not_fit(case):
     form, twin, message = AGGREGATES[case]
-    aggregation("bad", compiled=twin)(form)
+    register_aggregation("bad", compiled=twin)(form)
     with pytest.raises(mad.BadInput) as refusal:
         mad.MultiAdvisor(mad.make("two-goal"), aggregation="bad")
     assert message in str(refusal.value)
@@ -334,7 +338,7 @@ PLANS = {
 @pytest.mark.parametrize("case", PLANS)
 def test_a_planning_that_does_not_fit(case):
     form, twin, message = PLANS[case]
-    planning("bad", compiled=twin)(form)
+    register_planning("bad", compiled=twin)(form)
     with pytest.raises(mad.BadInput) as refusal:
         mad.MultiAdvisor(mad.make("two-goal"), planning="goal 1=bad,agnostic")
     assert message in str(refusal.value)
@@ -342,11 +346,11 @@ def test_a_planning_that_does_not_fit(case):
 
 
 def test_names_that_are_taken_or_cannot_be_spelled():
-    for register, kind in ((planning, "a planning"), (aggregation, "an aggregation")):
+    for register, kind in ((register_planning, "a planning"), (register_aggregation, "an aggregation")):
         with pytest.raises(mad.BadInput, match=f"'Mine!' cannot name {kind}: use lower-case letters"):
             register("Mine!")
     with pytest.raises(mad.BadInput, match="a planning called 'empathic' is registered already: choose another name"):
-        planning("empathic")
+        register_planning("empathic")
     with pytest.raises(mad.BadInput, match="a task called 'pac-boy' is registered already"):
         mad.register_task("pac-boy")
     with pytest.raises(mad.BadInput, match="'Mine' cannot name a task"):
@@ -360,9 +364,9 @@ def test_names_that_are_taken_or_cannot_be_spelled():
 
 @pytest.mark.slow
 def test_a_function_that_was_compiled_already_is_taken_as_it_is():
-    aggregation("double_sum", compiled=mad.compiled(doubles))(lambda q, w, p: 2.0 * shows_array(q, w, p))
+    register_aggregation("double_sum", compiled=mad.compiled(doubles))(lambda q, w, p: 2.0 * shows_array(q, w, p))
     agent = mad.MultiAdvisor(mad.make("two-goal"), aggregation="double_sum").learn(200, progress=False)
-    x = agent.task.deal()
+    x = agent.task.initial_state()
     names, advice = agent.advice(x)
     assert agent.preferences(x) == pytest.approx(2.0 * advice.sum(axis=0))
     assert len(names) == 2

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from multiadvisor import extras
 from multiadvisor.cli import main
+from multiadvisor.core import optional_dependencies
 
 ROOT = Path(__file__).resolve().parents[1]
-GRID = 'task = "two-goal"\nseeds = 1\n[schedule]\nepochs = 1\ntransitions = 50\ngames = 1\n'
+GRID = 'task = "two-goal"\nseeds = 1\n[schedule]\nepochs = 1\ntransitions = 50\nepisodes = 1\n'
 COMMANDS = [
     ("tensorboard", "sweep grid.toml --workers 0 --tensorboard --out made"),
     ("ray", "sweep grid.toml --engine ray --out made"),
@@ -21,7 +21,7 @@ COMMANDS = [
     ("plots", "sweep plot nowhere --out made.png"),
     ("deep", "train two-goal --deep --epochs 1 --transitions 50 --out made"),
     ("plots", "solve three-fruits --out made.png"),
-    ("plots", "explain nowhere --turn 1 --out made.png"),
+    ("plots", "explain nowhere --step 1 --out made.png"),
     ("explorer", "explore nowhere --no-browser"),
     ("plots", "reproduce --out made"),
     ("video", "reproduce --out made"),
@@ -42,7 +42,7 @@ def test_a_missing_extra_is_named_before_anything_starts(extra, command, tmp_pat
     Path("deep.toml").write_text(GRID + "[deep]\nhidden = [8]\n")
     Path("ranges.toml").write_text(GRID + "[settings]\ngamma = {low = 0.1, high = 0.9}\n")
     before = sorted(tmp_path.rglob("*"))
-    for module in extras.EXTRAS[extra].modules:
+    for module in optional_dependencies.EXTRAS[extra].modules:
         monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     assert main(command.split()) == 2
     out, error = capsys.readouterr()
@@ -75,7 +75,7 @@ def test_a_missing_mo_is_named_and_nothing_else_is_meant(hidden, task, words):
 
 def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(extras.EXTRAS) == set(project) - {"test", "docs"}
+    assert set(optional_dependencies.EXTRAS) == set(project) - {"test", "docs"}
     documented = (
         (ROOT / "docs" / "installing.md").read_text().partition("| extra | adds | for |")[2].partition("\n\n")[0]
     )
@@ -86,15 +86,19 @@ def test_the_extras_are_those_of_the_project():
 def test_the_command_that_installs_is_that_of_this_checkout(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(ROOT / ".venv" / "bin" / "python"))
     monkeypatch.chdir(ROOT)
-    assert extras.install("plots") == ".venv/bin/python -m pip install -e '.[plots]'"
+    assert optional_dependencies.install("plots") == ".venv/bin/python -m pip install -e '.[plots]'"
     monkeypatch.chdir(tmp_path)
-    assert extras.install("plots") == f"{ROOT}/.venv/bin/python -m pip install -e '{ROOT}[plots]'"
-    monkeypatch.setattr(extras.shutil, "which", lambda name: sys.executable)
-    assert extras.install("plots") == f"python -m pip install -e '{ROOT}[plots]'"
-    monkeypatch.setattr(extras, "__file__", str(tmp_path / "site-packages" / "multiadvisor" / "extras.py"))
-    assert extras.install("plots") == "python -m pip install 'multiadvisor[plots]'", "installed from a package"
+    assert optional_dependencies.install("plots") == f"{ROOT}/.venv/bin/python -m pip install -e '{ROOT}[plots]'"
+    monkeypatch.setattr(optional_dependencies.shutil, "which", lambda name: sys.executable)
+    assert optional_dependencies.install("plots") == f"python -m pip install -e '{ROOT}[plots]'"
+    monkeypatch.setattr(
+        optional_dependencies, "__file__", str(tmp_path / "site-packages" / "multiadvisor" / "extras.py")
+    )
+    assert optional_dependencies.install("plots") == "python -m pip install 'multiadvisor[plots]'", (
+        "installed from a package"
+    )
 
 
 def test_what_is_there_but_broken_says_why():
-    error = extras.lacking("plots", ImportError("libfreetype.so is missing"))
+    error = optional_dependencies.lacking("plots", ImportError("libfreetype.so is missing"))
     assert "figures need matplotlib (libfreetype.so is missing): install the extra plots with " in str(error)

@@ -85,8 +85,12 @@ def module(tmp_path_factory):
 
 
 def train(name, capsys, *more):
-    network = ("--hidden", "8", "--starts", "32", "--batch", "16", "--updates-at-once", "1") if "--deep" in more else ()
-    short = ("--epochs", "1", "--transitions", "300", "--games", "3")
+    network = (
+        ("--hidden", "8", "--learning-starts", "32", "--batch-size", "16", "--updates-at-once", "1")
+        if "--deep" in more
+        else ()
+    )
+    short = ("--epochs", "1", "--transitions", "300", "--episodes", "3")
     code = main(["train", f"gymnasium:faulty_rings:faulty/{name}-v0", *short, *more, *network])
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -10,11 +10,11 @@ from gymnasium.vector import SyncVectorEnv
 
 import multiadvisor as mad
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.bundle import game_pack
-from multiadvisor.runs.trace import explain_turn, read_trace, record, replay
+from multiadvisor.explorer.bundle import episode_pack
+from multiadvisor.runs.trace import explain_step, read_trace, record, replay
 
 STARTS = [-7, -1, 0, 5]
-NETWORK = mad.DeepSettings(hidden=(8,), starts=32, batch=16, updates_at_once=1, epsilon_turns=100)
+NETWORK = mad.DeepSettings(hidden=(8,), learning_starts=32, batch_size=16, updates_at_once=1, epsilon_steps=100)
 
 
 class Corridor(gymnasium.Env):
@@ -28,19 +28,19 @@ class Corridor(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.at, self.turns = 0, 0
+        self.at, self.steps = 0, 0
         return self.at, {}
 
     def step(self, action):
         assert self.action_space.contains(action), action
-        self.turns += 1
+        self.steps += 1
         self.at = self.at + 1 if action == self.action_space.start + 1 else 0
-        return self.at, float(self.at == 3), self.at == 3, self.turns == 20, {}
+        return self.at, float(self.at == 3), self.at == 3, self.steps == 20, {}
 
 
-def trained(start, deep=None, turns=600):
-    task = mad.Task.from_gymnasium(Corridor(start), [mad.Focus("end")], name="corridor")
-    return mad.MultiAdvisor(task, gamma=0.8, alpha=0.5, epsilon=0.3, deep=deep).learn(turns, progress=False)
+def trained(start, deep=None, steps=600):
+    task = mad.Task.from_gymnasium(Corridor(start), [mad.Advisor("end")], name="corridor")
+    return mad.MultiAdvisor(task, gamma=0.8, alpha=0.5, epsilon=0.3, deep=deep).learn(steps, progress=False)
 
 
 def own_loop(agent, env):
@@ -55,7 +55,7 @@ def own_loop(agent, env):
 @pytest.mark.parametrize("start", STARTS)
 def test_a_loop_of_ones_own_plays_what_evaluate_plays(start):
     agent = trained(start)
-    assert agent.evaluate(games=1).score == 1.0
+    assert agent.evaluate(episodes=1).score == 1.0
     assert own_loop(agent, Corridor(start)) == 1.0
     assert agent.act(0) == start + 1
     assert isinstance(agent.act(0), int)
@@ -78,26 +78,26 @@ def test_an_explanation_takes_the_environments_numbers(start):
 @pytest.mark.parametrize("start", STARTS)
 def test_a_trace_keeps_the_environments_numbers(start, tmp_path):
     agent = trained(start)
-    record(agent, games=2, seed=1, epsilon=0.5).save(tmp_path / "games.trace")
-    trace = read_trace(tmp_path / "games.trace")
+    record(agent, episodes=2, seed=1, epsilon=0.5).save(tmp_path / "episodes.trace")
+    trace = read_trace(tmp_path / "episodes.trace")
     replay(trace, agent.task)
     assert set(trace.action) == {start, start + 1}
     assert set(trace.choice) == {0, 1}
-    seen = trace.turn(0, 0)
+    seen = trace.step(0, 0)
     assert seen.action == trace.action[0]
-    assert explain_turn(agent, trace, 0, 0).action == f"action {seen.action}"
-    assert explain_turn(agent, trace, 0, 0, against=2 * start + 1 - seen.action).action == f"action {seen.action}"
+    assert explain_step(agent, trace, 0, 0).action == f"action {seen.action}"
+    assert explain_step(agent, trace, 0, 0, against=2 * start + 1 - seen.action).action == f"action {seen.action}"
     sent = trace.choice[trace.span(0)].astype("<i4").tobytes()  # the page looks them up in the list of names
-    assert sent in game_pack(trace, 0, agent)
+    assert sent in episode_pack(trace, 0, agent)
 
 
 @pytest.mark.slow
-def test_a_network_speaks_the_environments_numbers_too():
+def test_a_network_uses_the_environments_numbers_too():
     agent = trained(5, NETWORK)
     assert agent.act(0) in (5, 6)
     assert agent.act(0) == 5 + int(np.argmax(agent.preferences(0)))
     assert agent.explain(0).action == f"action {agent.act(0)}"
-    trace = record(agent, games=1)
+    trace = record(agent, episodes=1)
     assert set(trace.action) <= {5, 6}
     replay(trace, agent.task)
 
@@ -105,8 +105,8 @@ def test_a_network_speaks_the_environments_numbers_too():
 @pytest.mark.slow
 def test_a_vector_environment_gets_its_own_actions_and_so_does_the_caller():
     env = SyncVectorEnv([lambda: Corridor(-7)] * 3)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Focus("end")]), deep=NETWORK)
-    agent.learn(200, progress=False).evaluate(games=3)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Advisor("end")]), deep=NETWORK)
+    agent.learn(200, progress=False).evaluate(episodes=3)
     assert agent.act(0) == -7 + int(np.argmax(agent.preferences(0)))
     assert agent.explain(0, action=-7, against=-6).action == "action -7"
 
@@ -117,29 +117,29 @@ class Panel(gymnasium.Env):
 
     def __init__(self, space=None, wanted=(1, 4), plain=True):
         self.action_space = space or spaces.MultiDiscrete([2, 3], start=[0, 2])
-        self.wanted, self.plain, self.turns = np.array(wanted), plain, 0
+        self.wanted, self.plain, self.steps = np.array(wanted), plain, 0
         light = spaces.Box(0, 1, (2,), np.float32)
         self.observation_space = spaces.Discrete(1) if plain else spaces.Dict(light=light, places=spaces.Discrete(3))
 
     def see(self):
-        return 0 if self.plain else {"light": np.ones(2, np.float32), "places": self.turns % 3}
+        return 0 if self.plain else {"light": np.ones(2, np.float32), "places": self.steps % 3}
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.turns = 0
+        self.steps = 0
         return self.see(), {}
 
     def step(self, action):
         assert self.action_space.contains(action), action
-        self.turns += 1
+        self.steps += 1
         hits = (np.asarray(action) == self.wanted).astype(float)
         info = {"reward_first": hits[0], "reward_second": hits[1]}
-        return self.see(), float(hits.sum()), False, self.turns == 5, info
+        return self.see(), float(hits.sum()), False, self.steps == 5, info
 
 
-def panel(turns=400, deep=None, **how):
+def panel(steps=400, deep=None, **how):
     task = mad.Task.from_gymnasium(Panel(**how), "info:reward_*", name="panel")
-    return mad.MultiAdvisor(task, gamma=0.0, alpha=0.5, epsilon=0.5, deep=deep).learn(turns, progress=False)
+    return mad.MultiAdvisor(task, gamma=0.0, alpha=0.5, epsilon=0.5, deep=deep).learn(steps, progress=False)
 
 
 def test_several_choices_are_one_list_and_come_back_as_they_are(tmp_path):
@@ -148,10 +148,10 @@ def test_several_choices_are_one_list_and_come_back_as_they_are(tmp_path):
     chosen = agent.act(0)
     assert chosen.tolist() == [1, 4]
     assert env.action_space.contains(chosen)
-    assert agent.evaluate(games=2).score == 10.0
+    assert agent.evaluate(episodes=2).score == 10.0
     told = agent.explain(0, against=np.array([0, 4]))
     assert (told.action, told.against) == ("1/4", "0/4")
-    record(agent, games=1, epsilon=0.5).save(tmp_path / "panel.trace")
+    record(agent, episodes=1, epsilon=0.5).save(tmp_path / "panel.trace")
     replay(read_trace(tmp_path / "panel.trace"), agent.task)
     before = agent.advice(0)[1][0, 1]
     for _ in range(20):
@@ -174,7 +174,7 @@ def test_a_network_chooses_several_things_at_once(vector):
         agent = mad.MultiAdvisor(task, gamma=0.0, epsilon=0.5, deep=deep).learn(300, progress=False)
     chosen = agent.act({"light": np.ones(2, np.float32), "places": 1})
     assert (chosen.tolist(), chosen.dtype) == ([1, 0], np.int8)
-    assert agent.evaluate(games=2).score == 10.0
+    assert agent.evaluate(episodes=2).score == 10.0
 
 
 def test_too_many_combinations_are_one_line():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from multiadvisor.experiments.noise import NOISY
-from multiadvisor.experiments.pac_boy import EMPATHIC, SETTINGS, final, job, random_job, row, table
-from multiadvisor.experiments.parts import LAST, Evidence, Plan, unique
 from multiadvisor.runs.driver import run_jobs
+from multiadvisor.studies.noise_study import NOISY
+from multiadvisor.studies.pac_boy_study import EMPATHIC, SETTINGS, final, job, random_job, row, table
+from multiadvisor.studies.parts import LAST, Evidence, Plan, unique
 
 pytestmark = pytest.mark.slow
 
@@ -32,13 +32,13 @@ def test_egocentric_with_a_low_gamma_is_near_optimal(rows):
 
 def test_egocentric_with_a_high_gamma_is_stuck(rows):
     assert rows["egocentric 0.9"]["score"] < 15
-    assert rows["egocentric 0.9"]["turns"] > 299
-    assert rows["egocentric 0.9"]["finished"] < 0.01
+    assert rows["egocentric 0.9"]["length"] > 299
+    assert rows["egocentric 0.9"]["terminated"] < 0.01
 
 
 def test_agnostic_seldom_eats_the_last_fruits(rows):
     assert 32 <= rows["agnostic 0.9"]["score"] <= 36
-    assert rows["agnostic 0.9"]["finished"] <= 0.75
+    assert rows["agnostic 0.9"]["terminated"] <= 0.75
 
 
 def test_empathic_is_near_optimal(rows):
@@ -55,8 +55,8 @@ def test_linear_q_learning_is_far_below(rows):
 
 
 def test_egocentric_is_faster(rows):
-    """ "Tends to finish the game 20 turns faster."""
-    assert 10 < rows["empathic 0.9"]["turns"] - rows["egocentric 0.4"]["turns"] < 50
+    """ "Tends to finish the episode 20 steps faster."""
+    assert 10 < rows["empathic 0.9"]["length"] - rows["egocentric 0.4"]["length"] < 50
 
 
 def test_the_random_player(rows, evidence):
@@ -69,5 +69,5 @@ def test_a_row_is_the_mean_of_the_last_epochs(evidence):
     scores = final(evidence, EMPATHIC)
     last = [epoch["score"] for epoch in evidence.result(job(EMPATHIC, 3, PLAN))["epochs"][-LAST:]]
     assert scores[3] == np.mean(last)
-    told = row("x", {key: np.array([1.0, 2.0, 3.0, 30.0]) for key in ("score", "turns", "finished", "touches")})
+    told = row("x", {key: np.array([1.0, 2.0, 3.0, 30.0]) for key in ("score", "length", "terminated", "touches")})
     assert (told["score"], told["score_iqm"], told["seeds"]) == (9.0, 2.5, 4)

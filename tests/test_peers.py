@@ -1,16 +1,16 @@
-"""How other libraries are measured: their greedy games, with actions as their models give them."""
+"""How other libraries are measured: their greedy episodes, with actions as their models give them."""
 
 import gymnasium
 import numpy as np
 import pytest
 
+from multiadvisor.envs import stepping
 from multiadvisor.errors import BadInput
-from multiadvisor.peers import missing, peer_score
-from multiadvisor.worlds import stepping
+from multiadvisor.studies.baselines import missing, peer_score
 
 
 class Count(gymnasium.Env):
-    """As many turns as the seed says, each of which pays the action, or the first number of it."""
+    """As many steps as the seed says, each of which pays the action, or the first number of it."""
 
     observation_space = gymnasium.spaces.Box(0, 100, (1,))
 
@@ -45,14 +45,14 @@ class Model:
         (gymnasium.spaces.Box(0, 5, (1,)), np.array([2.0], np.float32)),
     ],
 )
-def test_the_score_is_the_mean_return_of_games_with_these_seeds(actions, action):
-    assert peer_score(Model(action), Count(actions), first=3, games=4) == 2.0 * np.mean([3, 4, 5, 6])
+def test_the_score_is_the_mean_return_of_episodes_with_these_seeds(actions, action):
+    assert peer_score(Model(action), Count(actions), first=3, episodes=4) == 2.0 * np.mean([3, 4, 5, 6])
 
 
-def test_a_game_without_an_end_is_given_up(monkeypatch):
-    monkeypatch.setattr(stepping, "LONGEST_GAME", 100)
-    with pytest.raises(BadInput, match=r"did not end in 100 turns: give it a limit"):
-        peer_score(Model(np.array(1)), Count(gymnasium.spaces.Discrete(3)), first=0, games=1)
+def test_an_episode_without_an_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(stepping, "LONGEST_EPISODE", 100)
+    with pytest.raises(BadInput, match=r"did not end in 100 steps: give it a limit"):
+        peer_score(Model(np.array(1)), Count(gymnasium.spaces.Discrete(3)), first=0, episodes=1)
 
 
 def test_an_environment_that_cannot_be_made_says_why():

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multiadvisor import BadInput
-from multiadvisor import plannings as all_plannings
-from multiadvisor.aggregations import epsilon_greedy, greedy, weighted_sum
-from multiadvisor.plannings import PLANNINGS, Ahead, bootstrap, planning_named
+from multiadvisor.core import plannings as all_plannings
+from multiadvisor.core.aggregations import epsilon_greedy, greedy, weighted_sum
+from multiadvisor.core.plannings import PLANNINGS, Ahead, bootstrap, planning_named
 
 
 def egocentric(advice):

@@ -1,17 +1,18 @@
-"""A portfolio chooses who plays and lets everybody learn at the end of an epoch; a council hears everybody at once."""
+"""A portfolio chooses who plays and lets everybody learn at the end of an epoch; an ensemble hears everybody at
+once."""
 
 import gymnasium
 import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.council import Council
 from multiadvisor.errors import BadInput, Caution
-from multiadvisor.portfolio import UCB1, Portfolio, fading
+from multiadvisor.learners.ensembles.algorithm_selection import UCB1, Portfolio, fading
+from multiadvisor.learners.ensembles.ensemble import Ensemble
 
 
 class Lever(gymnasium.Env):
-    """One turn: pulling lever a pays a."""
+    """One step: pulling lever a pays a."""
 
     observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
 
@@ -41,16 +42,16 @@ def never(epoch):
     return 0.0
 
 
-def test_the_better_one_is_chosen_and_all_learn_from_all_games():
+def test_the_better_one_is_chosen_and_all_learn_from_all_episodes():
     members = {"bad": Stubborn(0), "good": Stubborn(1)}
     portfolio = Portfolio(members, exploration=never)
-    games = portfolio.play(Lever(), 8)
-    assert [game.epoch for game in games] == [e for e in range(8) for _ in range(1 << e)]
-    last = [game.member for game in games if game.epoch == 7]
+    episodes = portfolio.play(Lever(), 8)
+    assert [episode.epoch for episode in episodes] == [e for e in range(8) for _ in range(1 << e)]
+    last = [episode.member for episode in episodes if episode.epoch == 7]
     assert np.mean(last) > 0.85
     assert members["bad"].told == members["good"].told
-    assert len(members["bad"].told) == portfolio.turns == 255
-    assert all(game.value == game.member for game in games)
+    assert len(members["bad"].told) == portfolio.steps == 255
+    assert all(episode.value == episode.member for episode in episodes)
 
 
 def test_a_reward_that_is_not_finite_is_refused():
@@ -63,7 +64,9 @@ def test_a_reward_that_is_not_finite_is_refused():
 
 
 def test_a_return_that_the_bandit_does_not_count_on_is_told_once():
-    with pytest.warns(Caution, match="a game of the portfolio returned 1, and the bandit counts on 0 to 0.5") as told:
+    with pytest.warns(
+        Caution, match="an episode of the portfolio returned 1, and the bandit counts on 0 to 0.5"
+    ) as told:
         Portfolio({"one": Stubborn(1)}, exploration=never, high=0.5).play(Lever(), 3)
     assert len(told) == 1
 
@@ -74,22 +77,22 @@ def test_policies_are_frozen_within_an_epoch_and_the_bandit_begins_anew():
     portfolio.play(Lever(), 4)
     assert member.asked_after == [0] + [1] * 2 + [3] * 4 + [7] * 8
     both = Portfolio({"a": Stubborn(0), "b": Stubborn(1)}, exploration=never).play(Lever(), 5)
-    firsts = [[game.member for game in both if game.epoch == epoch][:2] for epoch in range(1, 5)]
+    firsts = [[episode.member for episode in both if episode.epoch == epoch][:2] for epoch in range(1, 5)]
     assert firsts == [[0, 1]] * 4, "in every epoch each is tried once before anything else"
 
 
 def test_it_goes_on_in_pieces_as_in_one():
     def values(*pieces):
         portfolio = Portfolio({"a": Stubborn(0), "b": Stubborn(1)}, seed=3)
-        return [game for piece in pieces for game in portfolio.play(Lever(), piece)]
+        return [episode for piece in pieces for episode in portfolio.play(Lever(), piece)]
 
     assert values(6) == values(2, 3, 1)
 
 
 def test_exploration_passes_and_the_action_that_follows():
     member = Stubborn(1)
-    games = Portfolio({"one": member}, passes=2, exploration=lambda epoch: 1.0).play(Lever(), 6)
-    assert 0.3 < np.mean([game.value for game in games]) < 0.7
+    episodes = Portfolio({"one": member}, passes=2, exploration=lambda epoch: 1.0).play(Lever(), 6)
+    assert 0.3 < np.mean([episode.value for episode in episodes]) < 0.7
     assert len(member.told) == 2 * 63
     env, walker = gymnasium.make("FrozenLake-v1", is_slippery=False), Stubborn(2)
     Portfolio({"one": walker}, exploration=never).play(env, 1)
@@ -106,23 +109,23 @@ def test_ucb_prefers_who_was_hardly_tried():
 
 
 class Paying(gymnasium.Env):
-    """Each action pays around a mean of its own, for some turns; writes down what was done and paid in each game."""
+    """Each action pays around a mean of its own, for some steps; writes down what was done and paid in each episode."""
 
     observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(5, start=3)
 
     def __init__(self, means, spread, length):
-        self.means, self.spread, self.length, self.games = means, spread, length, []
+        self.means, self.spread, self.length, self.episodes = means, spread, length, []
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.games.append([])
+        self.episodes.append([])
         self.left = int(self.np_random.integers(1, self.length + 1))
         return 0, {}
 
     def step(self, action):
         paid = float(self.means[action - 3] + self.spread * self.np_random.normal())
         self.left -= 1
-        self.games[-1].append((action - 3, paid))
+        self.episodes[-1].append((action - 3, paid))
         return 0, paid, self.left == 0, False, {}
 
 
@@ -138,32 +141,32 @@ class Paying(gymnasium.Env):
         (3, (0.1, 0.1, 0.9, 0, 0), 0.2, 2, {"low": -1.0, "high": 3.0, "gamma": 0.0}),
     ],
 )
-@pytest.mark.filterwarnings("ignore:a game of the portfolio returned")
+@pytest.mark.filterwarnings("ignore:an episode of the portfolio returned")
 def test_who_plays_is_what_a_plain_loop_of_ucb_chooses(arms, means, spread, length, how):
     env, epochs = Paying(means, spread, length), 7
     members = {str(k): Stubborn(3 + k) for k in range(arms)}
-    games = Portfolio(members, seed=4, exploration=never, **how).play(env, epochs)
+    episodes = Portfolio(members, seed=4, exploration=never, **how).play(env, epochs)
     low, high, gamma = how.get("low", 0.0), how.get("high", 1.0), how.get("gamma", 0.9)
     place = 0
     for epoch in range(epochs):
         seen = {k: [] for k in range(arms)}  # the bandit of an epoch knows nothing of those before
-        for game in range(2**epoch):
+        for episode in range(2**epoch):
             untried = [k for k in range(arms) if not seen[k]]
             bound = {
                 k: sum(seen[k]) / len(seen[k])
-                + (how.get("confidence", 0.25) * np.log(game) / len(seen[k])) ** 0.5
+                + (how.get("confidence", 0.25) * np.log(episode) / len(seen[k])) ** 0.5
                 for k in range(arms) if seen[k]
             }  # fmt: skip
             chosen = untried[0] if untried else next(k for k in bound if bound[k] == max(bound.values()))
-            turns = env.games[place]
-            value = sum(gamma**t * paid for t, (_, paid) in enumerate(turns))
-            assert {member for member, _ in turns} == {chosen}
-            assert (games[place].epoch, games[place].member) == (epoch, chosen)
-            assert games[place].value == pytest.approx(value, rel=1e-12)
+            steps = env.episodes[place]
+            value = sum(gamma**t * paid for t, (_, paid) in enumerate(steps))
+            assert {member for member, _ in steps} == {chosen}
+            assert (episodes[place].epoch, episodes[place].member) == (epoch, chosen)
+            assert episodes[place].value == pytest.approx(value, rel=1e-12)
             seen[chosen].append((value - low) / (high - low))
             place += 1
-    assert place == len(games) == len(env.games)
-    assert {game.member for game in games} == set(range(arms))
+    assert place == len(episodes) == len(env.episodes)
+    assert {episode.member for episode in episodes} == set(range(arms))
 
 
 @pytest.mark.parametrize(
@@ -186,37 +189,37 @@ def test_what_is_refused(how, message):
         Portfolio({})
 
 
-# ---- a council -------------------------------------------------------------------------------------------------------
+# ---- an ensemble -----------------------------------------------------------------------------------------------------
 def alone(j, **how):
     env = gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0)
-    task = mad.Task.from_gymnasium(env, [mad.Focus(f"goal {j + 1}", reward=j)])
+    task = mad.Task.from_gymnasium(env, [mad.Advisor(f"goal {j + 1}", reward=j)])
     return mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, alpha=0.5, **how)
 
 
-def test_a_council_of_tables_is_a_committee_of_them():
+def test_an_ensemble_of_tables_is_a_committee_of_them():
     """The same tables as one agent with both advisors, from the same transitions."""
-    council = Council({"goal 1": alone(0), "goal 2": alone(1)}, weights={"goal 1": 3.0})
+    ensemble = Ensemble({"goal 1": alone(0), "goal 2": alone(1)}, weights={"goal 1": 3.0})
     task = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0))
     agent = mad.MultiAdvisor(task.with_weights(**{"goal 1": 3.0}), planning="egocentric", gamma=0.9, alpha=0.5)
-    for who in (council, agent):
+    for who in (ensemble, agent):
         for action, following in ((0, 1), (1, None), (0, 2), (2, None)) * 3:
             reward = np.eye(3)[action][1:] * [1.0, 2.0]
             who.observe(0, action, reward, 0, terminated=action > 0, next_action=following)
-    assert np.array_equal(council.preferences(0), agent.preferences(0))
-    assert council.act(0) == agent.act(0)
-    votes = Council({"goal 1": alone(0), "goal 2": alone(1)}, aggregation="majority")
+    assert np.array_equal(ensemble.preferences(0), agent.preferences(0))
+    assert ensemble.act(0) == agent.act(0)
+    votes = Ensemble({"goal 1": alone(0), "goal 2": alone(1)}, aggregation="majority")
     assert votes.preferences(0) == pytest.approx([2 / 3] * 3), "both are undecided"
 
 
-def test_a_council_explores_as_its_seed_has_it():
-    first, second = (Council({"goal 1": alone(0)}, epsilon=1.0, seed=seed) for seed in (1, 1))
-    actions = [[council.act(0, explore=True) for _ in range(20)] for council in (first, second)]
+def test_an_ensemble_explores_as_its_seed_has_it():
+    first, second = (Ensemble({"goal 1": alone(0)}, epsilon=1.0, seed=seed) for seed in (1, 1))
+    actions = [[ensemble.act(0, explore=True) for _ in range(20)] for ensemble in (first, second)]
     assert actions[0] == actions[1]
     assert len(set(actions[0])) == 3
 
 
 class Slider(gymnasium.Env):
-    """One turn: the action is paid what it is."""
+    """One step: the action is paid what it is."""
 
     observation_space = gymnasium.spaces.Box(-1, 1, (1,))
 
@@ -232,24 +235,26 @@ class Slider(gymnasium.Env):
 
 
 def actor(high=4.0, **how):
-    return mad.MultiAdvisor(mad.Task.from_gymnasium(Slider(high)), continuous={"hidden": (8,), "starts": 5}, **how)
+    return mad.MultiAdvisor(
+        mad.Task.from_gymnasium(Slider(high)), continuous={"hidden": (8,), "learning_starts": 5}, **how
+    )
 
 
-def test_a_council_of_actors_plays_the_mean_of_their_actions():
+def test_an_ensemble_of_actors_plays_the_mean_of_their_actions():
     members, twins = ([actor(seed=seed) for seed in (1, 2)] for _ in range(2))
-    council = Council(dict(zip("ab", members, strict=True)), weights={"a": 3.0})
+    ensemble = Ensemble(dict(zip("ab", members, strict=True)), weights={"a": 3.0})
     for seen in (np.zeros(1), np.ones(1)):
         first, second = (twin.act(seen) for twin in twins)
         assert not np.allclose(first, 1.0), "the middle of the box"
-        assert council.act(seen) == pytest.approx((3 * first + second) / 4)
-        assert council.act(seen) in members[0].task.adapter.env.action_space
-        assert np.array_equal(council.advice(seen)[1], [first, second])
+        assert ensemble.act(seen) == pytest.approx((3 * first + second) / 4)
+        assert ensemble.act(seen) in members[0].task.adapter.env.action_space
+        assert np.array_equal(ensemble.advice(seen)[1], [first, second])
         first, second = (twin.act(seen, explore=True) for twin in twins)
-        assert council.act(seen, explore=True) == pytest.approx((3 * first + second) / 4)
-    council.observe(np.zeros(1), council.act(np.zeros(1)), 1.0, np.zeros(1), terminated=True)
-    assert [member.turns for member in members] == [1, 1]
+        assert ensemble.act(seen, explore=True) == pytest.approx((3 * first + second) / 4)
+    ensemble.observe(np.zeros(1), ensemble.act(np.zeros(1)), 1.0, np.zeros(1), terminated=True)
+    assert [member.steps for member in members] == [1, 1]
     with pytest.raises(BadInput, match="prefers none: ask for act"):
-        council.preferences(np.zeros(1))
+        ensemble.preferences(np.zeros(1))
 
 
 @pytest.mark.parametrize(
@@ -261,33 +266,33 @@ def test_a_council_of_actors_plays_the_mean_of_their_actions():
         ({"weights": {"a": -1.0}}, "the weight of 'a' is -1.0: give a number between 0 and"),
     ],
 )
-def test_councils_of_actors_that_cannot_be(how, message):
+def test_ensembles_of_actors_that_cannot_be(how, message):
     with pytest.raises(BadInput, match=message):
-        Council({"a": actor(), "b": actor()}, **how)
+        Ensemble({"a": actor(), "b": actor()}, **how)
     with pytest.raises(BadInput, match="other actions"):
-        Council({"a": actor(), "b": actor(high=9.0)})
+        Ensemble({"a": actor(), "b": actor(high=9.0)})
 
 
 @pytest.mark.parametrize("epsilon", [5, -3, np.nan])
-def test_epsilon_of_a_council_is_a_probability(epsilon):
+def test_epsilon_of_an_ensemble_is_a_probability(epsilon):
     with pytest.raises(BadInput, match=r"epsilon is \S+: give a number between 0 and 1"):
-        Council({"goal 1": alone(0)}, epsilon=epsilon)
+        Ensemble({"goal 1": alone(0)}, epsilon=epsilon)
 
 
-def test_weights_of_a_council_whose_sum_overflows_are_refused():
+def test_weights_of_an_ensemble_whose_sum_overflows_are_refused():
     with pytest.raises(BadInput, match=r"the weight of 'goal 1' is 1e.308: give a number between"):
-        Council({"goal 1": alone(0)}, weights={"goal 1": 1e308})
-    council = Council({"goal 1": alone(0), "goal 2": alone(1)}, weights={"goal 1": 1e30, "goal 2": -1e30})
-    council.observe(0, 1, np.array([1e300, 1e300]), 0, terminated=True)
+        Ensemble({"goal 1": alone(0)}, weights={"goal 1": 1e308})
+    ensemble = Ensemble({"goal 1": alone(0), "goal 2": alone(1)}, weights={"goal 1": 1e30, "goal 2": -1e30})
+    ensemble.observe(0, 1, np.array([1e300, 1e300]), 0, terminated=True)
     with np.errstate(all="ignore"), pytest.raises(BadInput, match="too large for a number: lower the weights"):
-        council.act(0)
+        ensemble.act(0)
 
 
-def test_councils_that_cannot_be():
+def test_ensembles_that_cannot_be():
     with pytest.raises(BadInput, match="needs members"):
-        Council({})
-    with pytest.raises(BadInput, match="no member of the council is called 'x'"):
-        Council({"goal 1": alone(0)}, weights={"x": 1.0})
+        Ensemble({})
+    with pytest.raises(BadInput, match="no member of the ensemble is called 'x'"):
+        Ensemble({"goal 1": alone(0)}, weights={"x": 1.0})
     other = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"))
     with pytest.raises(BadInput, match="other actions"):
-        Council({"goal 1": alone(0), "lake": other})
+        Ensemble({"goal 1": alone(0), "lake": other})

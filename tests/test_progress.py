@@ -2,8 +2,8 @@
 
 import pytest
 
-from multiadvisor import progress
-from multiadvisor.progress import JobsBar, Status
+from multiadvisor.core import progress
+from multiadvisor.core.progress import JobsBar, Status
 
 
 class Clock:

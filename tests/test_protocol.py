@@ -8,8 +8,8 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import ACTOR, MAKERS, NETWORK
-from multiadvisor.aims import Aims, Goals
-from multiadvisor.learner import Learner
+from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
+from multiadvisor.learners.protocol import Learner
 from multiadvisor.settings import LEARNERS
 
 OFFERED = {name: part for name, part in vars(Learner).items() if part.__doc__ and not name.startswith("_")}
@@ -32,7 +32,7 @@ AGENTS = {
     "linear": lambda: mad.MultiAdvisor(mad.make("two-goal"), learner="linear"),
     "an environment": environment,
     "a bank": lambda: mad.MultiAdvisor(lake()),
-    "a network": lambda: environment(deep=mad.DeepSettings(hidden=(4,), replay=50, batch=16)),
+    "a network": lambda: environment(deep=mad.DeepSettings(hidden=(4,), buffer_size=50, batch_size=16)),
 }
 
 
@@ -41,14 +41,14 @@ def test_every_name_of_the_settings_has_a_maker():
 
 
 def actor():
-    small = {"hidden": (4,), "replay": 50, "batch": 16}
+    small = {"hidden": (4,), "buffer_size": 50, "batch_size": 16}
     return mad.MultiAdvisor(mad.Task.from_gymnasium("Pendulum-v1"), continuous=small)
 
 
 @pytest.mark.parametrize("name", [*AGENTS, "an actor"])
 def test_learners_offer_what_the_protocol_says(name):
     agent = {**AGENTS, "an actor": actor}[name]()
-    assert set(OFFERED) > {"turns", "consult", "run", "evaluate", "explore", "observe", "tensors", "restore"}
+    assert set(OFFERED) > {"steps", "consult", "run", "evaluate", "explore", "observe", "tensors", "restore"}
     for name, promised in OFFERED.items():
         own = getattr(agent._learner, name)
         assert callable(own) != isinstance(promised, property), name
@@ -70,10 +70,10 @@ def test_the_agent_runs_on_nothing_else(name):
             return getattr(self._behind, part)
 
     agent._learner = Fence(agent._learner)
-    state = agent.task.deal() if agent.task.world is not None else 0
-    agent.prepare().learn(40, progress=False).evaluate(games=1)
+    state = agent.task.initial_state() if agent.task.world is not None else 0
+    agent.prepare().learn(40, progress=False).evaluate(episodes=1)
     assert agent.act(state) in range(len(agent.task.actions))
     assert agent.act(state, explore=True) in range(len(agent.task.actions))
-    assert agent.turns == 40
+    assert agent.steps == 40
     assert agent.advice(state)[0]
     agent.explain(state)

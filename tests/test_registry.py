@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multiadvisor import BadInput
-from multiadvisor.aggregations import AGGREGATIONS, LEARNED, aggregation_named, maximum, p_norm, weighted_sum
-from multiadvisor.compiling import compiled
-from multiadvisor.plannings import Ahead, bootstrap
-from multiadvisor.tabular import switch
+from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED, aggregation_named, maximum, p_norm, weighted_sum
+from multiadvisor.core.compiling import compiled
+from multiadvisor.core.plannings import Ahead, bootstrap
+from multiadvisor.learners.tabular import switch
 
 # Where both forms only add, multiply or compare in the same order, they give the same bits; powers, exponentials and
 # sums that NumPy takes in pairs may differ in the last one.

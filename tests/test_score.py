@@ -9,16 +9,16 @@ import pytest
 from gymnasium import spaces
 
 import multiadvisor as mad
-from multiadvisor.aims import Aims, Goals
+from multiadvisor.analysis.calibration import LEFT, calibrate
+from multiadvisor.analysis.episode_report import report
+from multiadvisor.analysis.stuck import ends_of_parts
 from multiadvisor.errors import BadInput
-from multiadvisor.insight.calibration import LEFT, calibrate
-from multiadvisor.insight.report import report
-from multiadvisor.insight.stuck import ends_of_parts
+from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
 from multiadvisor.runs.trace import record
 from multiadvisor.settings import ContinuousSettings, DeepSettings
 from multiadvisor.task import Transition
 
-STATES, TURNS, GAMMA = 6, 60, 0.9
+STATES, STEPS, GAMMA = 6, 60, 0.9
 
 
 class Ring(gymnasium.Env):
@@ -34,72 +34,72 @@ class Ring(gymnasium.Env):
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
-        self.x, self.turn = 0, 0
+        self.x, self.elapsed = 0, 0
         return self.see(), {}
 
     def step(self, action):
-        self.x, self.turn = (self.x + 1) % STATES, self.turn + 1
+        self.x, self.elapsed = (self.x + 1) % STATES, self.elapsed + 1
         info = {"home": float(self.x == 0), "toll": 1.0 + self.x}
-        return self.see(), info["home"], False, self.turn == TURNS, info
+        return self.see(), info["home"], False, self.elapsed == STEPS, info
 
 
 def at(seen):
     return int(np.ravel(seen)[0])
 
 
-def foci(*without):
+def advisors(*without):
     """One that is always there, one that comes and goes, one that ends at home, one that falls silent, and all that."""
     near, home = (lambda o: at(o) < 3), (lambda t: at(t.next_observation) == 0)
     all_of_them = [
-        mad.Focus("plain", reward="info:home"), mad.Focus("near", reward="info:toll", weight=2.0, active=near),
-        mad.Focus("ends", reward="info:home", ended=home),
-        mad.Focus("quiet", reward="info:toll", weight=-0.5, speaks=near),
-        mad.Focus("odd", reward="info:toll", gamma=0.5, active=lambda o: at(o) != 1, speaks=near, ended=home),
+        mad.Advisor("plain", reward="info:home"), mad.Advisor("near", reward="info:toll", weight=2.0, active=near),
+        mad.Advisor("ends", reward="info:home", ended=home),
+        mad.Advisor("quiet", reward="info:toll", weight=-0.5, advises=near),
+        mad.Advisor("odd", reward="info:toll", gamma=0.5, active=lambda o: at(o) != 1, advises=near, ended=home),
     ]  # fmt: skip
-    return [replace(focus, **dict.fromkeys(without)) for focus in all_of_them]
+    return [replace(advisor, **dict.fromkeys(without)) for advisor in all_of_them]
 
 
 class Plain(NamedTuple):
-    """What a plain loop finds in a game."""
+    """What a plain loop finds in an episode."""
 
     returns: np.ndarray  # [n]
     active: np.ndarray  # [T, n]
     asked: np.ndarray  # [T, n]
-    over: np.ndarray  # [T, n] whose part this turn ended
+    over: np.ndarray  # [T, n] whose part this step ended
     paid: np.ndarray  # [T, n]
     states: list
 
 
-def plain_loop(env, foci):
-    """A game, read with nothing but the functions of the foci: who is not active is not paid."""
+def plain_loop(env, advisors):
+    """An episode, read with nothing but the functions of the advisors: who is not active is not paid."""
     seen, _ = env.reset()
     active, asked, over, paid, states, cut = [], [], [], [], [], False
     while not cut:
         after, reward, ends, cut, info = env.step(env.action_space.sample())
         step = Transition(seen, 0, reward, after, ends, cut, info)
-        active.append([f.active is None or f.active(seen) for f in foci])
-        asked.append([a and (f.speaks is None or f.speaks(seen)) for a, f in zip(active[-1], foci, strict=True)])
-        stays = [(f.active is None or f.active(after)) and not (f.ended and f.ended(step)) for f in foci]
+        active.append([f.active is None or f.active(seen) for f in advisors])
+        asked.append([a and (f.advises is None or f.advises(seen)) for a, f in zip(active[-1], advisors, strict=True)])
+        stays = [(f.active is None or f.active(after)) and not (f.ended and f.ended(step)) for f in advisors]
         over.append(~np.array(stays))
-        amounts = [info[f.reward.removeprefix("info:")] for f in foci]
+        amounts = [info[f.reward.removeprefix("info:")] for f in advisors]
         paid.append(np.where(active[-1], amounts, 0.0))
         states.append(seen)
         seen = after
     return Plain(np.sum(paid, axis=0), *map(np.array, (active, asked, over, paid)), states)
 
 
-def followed(game, j, gamma):
-    """The turns that count, with the return that followed each: up to the end of this part, or nearly to the cut."""
-    for turn in np.flatnonzero(game.asked[:, j]):
+def followed(episode, j, gamma):
+    """The steps that count, with the return that followed each: up to the end of this part, or nearly to the cut."""
+    for step in np.flatnonzero(episode.asked[:, j]):
         total, factor, known = 0.0, 1.0, False
-        for later in range(turn, len(game.paid)):
-            total += factor * game.paid[later, j]
+        for later in range(step, len(episode.paid)):
+            total += factor * episode.paid[later, j]
             factor *= gamma
-            if game.over[later, j]:
+            if episode.over[later, j]:
                 known = True
                 break
         if known or factor <= LEFT:
-            yield turn, total
+            yield step, total
 
 
 # ---- a compiled world that is the same ring --------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def local_states(world, x, advisors, m, local):
 
 
 @mad.compiled
-def speaks(world, x, advisors, m, voice):
+def advises(world, x, advisors, m, voice):
     for i in range(m):
         if advisors[i] >= 3 and x[0] >= 3:
             voice[i] = 0.0
@@ -152,59 +152,59 @@ def step(world, x, action, key, advisors, m, reward, ended):
 def compiled_ring(*without):
     world = mad.World(
         Constants(STATES), 1, reset, begin, local_states, step, sizes=(STATES,), joins=True,
-        speaks=None if "speaks" in without else speaks,
+        advises=None if "advises" in without else advises,
     )  # fmt: skip
-    own = [replace(f, reward=None, active=None, speaks=None, ended=None, state="x", states=STATES)
-           for f in foci(*without)]  # fmt: skip
-    return mad.Task("ring", ("a", "b"), tuple(own), world=world, limit=TURNS, endless=True)
+    own = [replace(f, reward=None, active=None, advises=None, ended=None, state="x", states=STATES)
+           for f in advisors(*without)]  # fmt: skip
+    return mad.Task("ring", ("a", "b"), tuple(own), world=world, limit=STEPS, endless=True)
 
 
 # ---- every learner ---------------------------------------------------------------------------------------------------
 def network(**how):
-    return {"deep": DeepSettings(hidden=(8,), batch=8, starts=16, replay=200, **how)}
+    return {"deep": DeepSettings(hidden=(8,), batch_size=8, learning_starts=16, buffer_size=200, **how)}
 
 
 def actor(critics, **how):
-    own = ContinuousSettings(critics=critics, hidden=(8,), batch=8, starts=16, replay=200, **how)
+    own = ContinuousSettings(critics=critics, hidden=(8,), batch_size=8, learning_starts=16, buffer_size=200, **how)
     return {"continuous": own}
 
 
 def ring(*without, box=False):
     return mad.Task.from_gymnasium(
-        Ring(spaces.Box(-1, 1, (1,), np.float32), True) if box else Ring(), foci(*without), name="ring"
+        Ring(spaces.Box(-1, 1, (1,), np.float32), True) if box else Ring(), advisors(*without), name="ring"
     )
 
 
 def vector(*without, box=False):
     made = (lambda: Ring(spaces.Box(-1, 1, (1,), np.float32), True)) if box else Ring
-    return mad.Task.from_gymnasium(gymnasium.vector.SyncVectorEnv([made] * 3), foci(*without), name="ring")
+    return mad.Task.from_gymnasium(gymnasium.vector.SyncVectorEnv([made] * 3), advisors(*without), name="ring")
 
 
 gymnasium.register("tests/Ring-v0", Ring)
 
 
 def several(*without):
-    return mad.Task.from_gymnasium("tests/Ring-v0", foci(*without))
+    return mad.Task.from_gymnasium("tests/Ring-v0", advisors(*without))
 
 
-SILENT = ("speaks",)  # what networks do not know of
-SUMMED = ("speaks", "ended", "gamma")  # and what no critic of a sum can represent
+SILENT = ("advises",)  # what networks do not know of
+SUMMED = ("advises", "ended", "gamma")  # and what no critic of a sum can represent
 LEARNERS = {
     "tables": (ring, (), {}),
     "tables, agnostic": (ring, (), {"planning": "agnostic"}),
     "compiled": (compiled_ring, (), {}),
-    "linear": (compiled_ring, ("speaks", "gamma"), {"learner": "linear"}),
+    "linear": (compiled_ring, ("advises", "gamma"), {"learner": "linear"}),
     "network": (ring, SILENT, network()),
     "network, n steps": (ring, SILENT, network(n_step=3)),
     "network of a compiled world": (compiled_ring, SILENT, network()),
-    "network, several games": (several, SILENT, network(envs=7)),
+    "network, several episodes": (several, SILENT, network(n_envs=7)),
     "network of groups": (ring, SILENT, network(split="groups")),
     "network of the sum": (ring, SILENT, network(split="none")),
-    "network, vector": (vector, ("speaks", "ended"), network()),
+    "network, vector": (vector, ("advises", "ended"), network()),
     "actor": (lambda *w: ring(*w, box=True), SILENT, actor("shared")),
-    "actor, beside": (lambda *w: ring(*w, box=True), SUMMED, actor("beside")),
+    "actor, beside": (lambda *w: ring(*w, box=True), SUMMED, actor("separate")),
     "actor, one": (lambda *w: ring(*w, box=True), SUMMED, actor("one")),
-    "actor, vector": (lambda *w: vector(*w, box=True), SUMMED, actor("beside")),
+    "actor, vector": (lambda *w: vector(*w, box=True), SUMMED, actor("separate")),
 }  # fmt: skip
 
 
@@ -213,11 +213,11 @@ LEARNERS = {
     params=[pytest.param(name, marks=[pytest.mark.slow] if "," in name else []) for name in LEARNERS],
 )
 def played(request):
-    """An agent after four games, and the game that a plain loop has played."""
+    """An agent after four episodes, and the episode that a plain loop has played."""
     make, without, settings = LEARNERS[request.param]
     agent = mad.MultiAdvisor(make(*without), gamma=GAMMA, **settings)
-    turns = 4 * TURNS * getattr(agent._learner, "games_each", 1)
-    return agent.learn(turns, progress=False), plain_loop(Ring(), foci(*without))
+    steps = 4 * STEPS * getattr(agent._learner, "episodes_each", 1)
+    return agent.learn(steps, progress=False), plain_loop(Ring(), advisors(*without))
 
 
 def test_score_and_returns_are_those_of_a_plain_loop(played):
@@ -227,16 +227,16 @@ def test_score_and_returns_are_those_of_a_plain_loop(played):
     assert np.allclose(seen.played.returns, plain.returns)
     assert np.allclose(seen.played.score, score)
     learner = agent._learner
-    assert learner.games >= 4
-    assert learner.score_sum == pytest.approx(learner.games * score)  # while learning
+    assert learner.episodes >= 4
+    assert learner.score_sum == pytest.approx(learner.episodes * score)  # while learning
     if agent.task.adapter is not None and agent.task.adapter.vector:
         return
     trace, said = record(agent, 2), report(agent, 2)
     assert np.allclose(trace.played().returns, plain.returns)
     assert np.allclose(trace.played().score, score)
-    assert np.allclose(said.games.played.returns, plain.returns)
-    assert np.allclose(said.games.played.score, score)
-    assert np.allclose(np.add.reduceat(said.games.gain, said.games.first[:-1]), score)
+    assert np.allclose(said.episodes.played.returns, plain.returns)
+    assert np.allclose(said.episodes.played.score, score)
+    assert np.allclose(np.add.reduceat(said.episodes.gain, said.episodes.first[:-1]), score)
 
 
 def test_calibration_is_that_of_a_plain_loop(played):
@@ -246,7 +246,7 @@ def test_calibration_is_that_of_a_plain_loop(played):
             report(agent, 2)
         return
     said, names = report(agent, 2), agent.task.names
-    told = [known for name, known in zip(said.games.names, said.calibration, strict=True) if name in names]
+    told = [known for name, known in zip(said.episodes.names, said.calibration, strict=True) if name in names]
     settings = agent.settings
     if settings.learner == "linear" or (settings.continuous is not None and settings.continuous.critics == "one"):
         assert not any(said.calibration)
@@ -261,9 +261,9 @@ def test_calibration_is_that_of_a_plain_loop(played):
     assert len(told) == plain.paid.shape[1]
     gammas = agent.task.gammas(GAMMA) if len(told) == agent.task.n else [GAMMA]
     for j, known in enumerate(told):
-        turns, came = zip(*followed(plain, j, gammas[j]), strict=True)
-        values = [value_of(agent, plain.states[turn], said.games.names[j]) for turn in turns]
-        assert known.turns == 2 * len(turns)
+        steps, came = zip(*followed(plain, j, gammas[j]), strict=True)
+        values = [value_of(agent, plain.states[step], said.episodes.names[j]) for step in steps]
+        assert known.steps == 2 * len(steps)
         assert known.followed == pytest.approx(np.mean(came), rel=1e-5)
         assert known.predicted == pytest.approx(np.mean(values), rel=1e-4, abs=1e-5)
         assert known.bias == pytest.approx(np.mean(values) - np.mean(came), rel=1e-4, abs=1e-5)
@@ -277,10 +277,10 @@ def value_of(agent, seen, name):
 
 
 # ---- what was wrong --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("without", [("active", "speaks"), ("active", "ended"), ("speaks",), ()])
+@pytest.mark.parametrize("without", [("active", "advises"), ("active", "ended"), ("advises",), ()])
 def test_exact_values_have_no_bias(without):
     """Returns end with the advisor's part and go on where it is silent."""
-    agent = mad.MultiAdvisor(ring(*without), gamma=GAMMA, alpha=1.0).learn(60 * TURNS, progress=False)
+    agent = mad.MultiAdvisor(ring(*without), gamma=GAMMA, alpha=1.0).learn(60 * STEPS, progress=False)
     assert np.allclose(agent.values("ends")[0].max(), 0.9**5 if "ended" not in without else 0.9**5 / (1 - 0.9**6))
     for name, known in zip(agent.task.names, report(agent, 2).calibration, strict=True):
         assert (name, known.bias) == (name, pytest.approx(0.0, abs=0.02 * abs(known.followed)))
@@ -305,15 +305,15 @@ def test_a_bank_has_the_same_score_and_its_parts_end_at_their_goals():
         return np.array([after == 0, after == 3 and before < 5], float)
 
     goals = Goals(STATES, np.arange(STATES), int, aim, reached, sweeps=50)
-    task = replace(mad.Task.from_gymnasium(Ring(), [mad.Focus("home"), mad.Focus("far", weight=2.0)]), goals=goals)
-    agent = mad.MultiAdvisor(task, planning="egocentric", gamma=GAMMA, epsilon=0.5).learn(4 * TURNS, progress=False)
+    task = replace(mad.Task.from_gymnasium(Ring(), [mad.Advisor("home"), mad.Advisor("far", weight=2.0)]), goals=goals)
+    agent = mad.MultiAdvisor(task, planning="egocentric", gamma=GAMMA, epsilon=0.5).learn(4 * STEPS, progress=False)
     seen, trace, said = agent.evaluate(2).played, record(agent, 2).played(), report(agent, 2)
-    for played in (seen, trace, said.games.played):
-        assert played.score.tolist() == [TURNS / STATES] * 2
-        assert played.returns.tolist() == [[TURNS / STATES] * 2] * 2
-    assert (agent.games, agent._learner.score_sum) == (4, 4 * TURNS / STATES)
-    assert said.games.active[:6, 1].tolist() == [True] * 5 + [False]
-    assert np.flatnonzero(said.games.ended[:12, 1]).tolist() == [2, 4, 8, 10]
+    for played in (seen, trace, said.episodes.played):
+        assert played.score.tolist() == [STEPS / STATES] * 2
+        assert played.returns.tolist() == [[STEPS / STATES] * 2] * 2
+    assert (agent.episodes, agent._learner.score_sum) == (4, 4 * STEPS / STATES)
+    assert said.episodes.active[:6, 1].tolist() == [True] * 5 + [False]
+    assert np.flatnonzero(said.episodes.ended[:12, 1]).tolist() == [2, 4, 8, 10]
     came = [0.9**2, 0.9, 1.0, 0.0, 0.0]  # from behind its goal it has no part before it is there again
     assert said.calibration[1].followed == pytest.approx(np.mean(came))
     assert said.calibration[0].bias == pytest.approx(0.0, abs=1e-6)
@@ -322,12 +322,12 @@ def test_a_bank_has_the_same_score_and_its_parts_end_at_their_goals():
 @pytest.mark.slow
 def test_calibration_with_and_without_noise_add_up_the_same():
     """What is done changes nothing here, so that the same returns follow; values are of other actions."""
-    agent = mad.MultiAdvisor(ring(*SILENT, box=True), gamma=GAMMA, **actor("shared")).learn(TURNS, progress=False)
+    agent = mad.MultiAdvisor(ring(*SILENT, box=True), gamma=GAMMA, **actor("shared")).learn(STEPS, progress=False)
     said, fits = report(agent, 2), calibrate(agent._learner, 2)
-    assert "its noise included (these games were played without it)" in str(said)
+    assert "its noise included (these episodes were played without it)" in str(said)
     sizes = []
     for j, (name, fit) in enumerate(fits.items()):
-        known, plain = said.calibration[j], plain_loop(Ring(), foci(*SILENT))
+        known, plain = said.calibration[j], plain_loop(Ring(), advisors(*SILENT))
         came = [total for _, total in followed(plain, j, agent.task.gammas(GAMMA)[j])]
         assert (name, fit.followed) == (known and agent.task.names[j], pytest.approx(known.followed))
         assert fit.bias * np.std(came) == pytest.approx(fit.predicted - fit.followed)
@@ -342,7 +342,8 @@ def test_calibration_with_and_without_noise_add_up_the_same():
     assert still != pytest.approx(noisy, rel=1e-4)
 
 
-def test_who_comes_and_goes_does_not_hide_that_a_game_is_stuck():
-    """An advisor with a part in every other state of a circle has not done anything for good when the game is cut."""
+def test_who_comes_and_goes_does_not_hide_that_an_episode_is_stuck():
+    """An advisor with a part in every other state of a circle has not done anything for good when the episode is
+    cut."""
     there = np.arange(40) % 2 == 0
     assert not ends_of_parts(np.stack([there, np.ones(40, bool)], axis=1)).any()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multiadvisor.statistics import estimate, interquartile_mean, interval, paired, stratified, unpaired
+from multiadvisor.core.intervals import estimate, interquartile_mean, interval, paired, stratified, unpaired
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
 

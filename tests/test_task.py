@@ -1,4 +1,4 @@
-"""Tasks and foci: mazes that are refused, layouts, and environments of one's own."""
+"""Tasks and advisors: mazes that are refused, layouts, and environments of one's own."""
 
 import gymnasium
 import numpy as np
@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.worlds.board import parse_maze
-from multiadvisor.worlds.pac_boy import PAC_BOY
-from multiadvisor.worlds.registry import ENVIRONMENTS, TASKS
+from multiadvisor.envs.registry import ENVIRONMENTS, TASKS
+from multiadvisor.envs.worlds.board import parse_maze
+from multiadvisor.envs.worlds.pac_boy import PAC_BOY
 
 
 def test_pac_boy_has_the_papers_counts():
@@ -18,7 +18,7 @@ def test_pac_boy_has_the_papers_counts():
     board = parse_maze(PAC_BOY)
     assert board.shape == (11, 11)
     assert (int(board.walls.sum()), len(board.place), len(board.fruit), len(board.ghosts)) == (45, 76, 75, 2)
-    assert sum(focus.states for focus in task.foci) == 17_252
+    assert sum(advisor.states for advisor in task.advisors) == 17_252
     assert task.layout().rows * len(task.actions) == 45_904  # the two ghosts share a table
     assert task.actions == ("N", "W", "S", "E")
 
@@ -28,9 +28,9 @@ def test_layouts_give_every_local_state_a_row_of_its_own(name):
     task = mad.make(name)
     layout = task.layout()
     rows = {}
-    for j, focus in enumerate(task.foci):
-        mine = layout.offset[j] + layout.stride[j] * np.arange(focus.states)
-        rows.setdefault(focus.table or j, set()).update(mine.tolist())
+    for j, advisor in enumerate(task.advisors):
+        mine = layout.offset[j] + layout.stride[j] * np.arange(advisor.states)
+        rows.setdefault(advisor.table or j, set()).update(mine.tolist())
     taken = [row for group in rows.values() for row in group]
     assert sorted(taken) == list(range(layout.rows))
 
@@ -137,7 +137,7 @@ def test_whole_observations(kind):
     agent = mad.MultiAdvisor(task, gamma=0.5, epsilon=0.5).learn(3000, progress=False)
     # a reward of 1 at the right end, two steps away
     assert agent.preferences(LOOKS[kind][1](2))[1] == pytest.approx(0.5, abs=1e-6)
-    assert agent.evaluate(2).turns == 2
+    assert agent.evaluate(2).length == 2
 
 
 def test_parts_of_an_observation_are_told_apart_and_kept(tmp_path):
@@ -157,7 +157,7 @@ def test_a_dictionary_with_real_numbers_is_no_local_state():
 
 
 def test_an_environment_by_its_name():
-    task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False, max_episode_steps=7)
+    task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal")], is_slippery=False, max_episode_steps=7)
     assert task.name == "gymnasium:FrozenLake-v1"
     assert task.adapter.env.spec.max_episode_steps == 7
     assert not task.adapter.env.unwrapped.spec.kwargs["is_slippery"]
@@ -166,8 +166,8 @@ def test_an_environment_by_its_name():
         mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), is_slippery=False)
     with pytest.raises(mad.BadInput, match="no environment 'FrozenLag-v1'"):
         mad.Task.from_gymnasium("FrozenLag-v1")
-    with pytest.raises(mad.BadInput, match="foci and components as well"):
-        mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], components=["a"])
+    with pytest.raises(mad.BadInput, match="advisors and components as well"):
+        mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal")], components=["a"])
     with pytest.raises(mad.BadInput, match="bins and discretise= as well"):
         mad.Task.from_gymnasium("MountainCar-v0", bins="4,5", discretise=len)
 
@@ -191,10 +191,10 @@ def test_discretisers():
 def test_components_functions_and_shared_tables():
     env = Walk(*LOOKS["multi-discrete"], reward=lambda pay: np.array([pay, -0.1], np.float32))
     task = mad.Task.from_gymnasium(env, [
-        mad.Focus("place", reward=0, state=0),
-        mad.Focus("cost", reward=1, state=[0, 1]),
-        mad.Focus("mirror", reward=lambda t: 1.0 - t.action, state=lambda o: 4 - int(o[0]), states=5, table="t"),
-        mad.Focus("plain", reward=lambda t: 0.0, state=lambda o: int(o[0]), states=5, table="t"),
+        mad.Advisor("place", reward=0, state=0),
+        mad.Advisor("cost", reward=1, state=[0, 1]),
+        mad.Advisor("mirror", reward=lambda t: 1.0 - t.action, state=lambda o: 4 - int(o[0]), states=5, table="t"),
+        mad.Advisor("plain", reward=lambda t: 0.0, state=lambda o: int(o[0]), states=5, table="t"),
     ])  # fmt: skip
     agent = mad.MultiAdvisor(task, gamma=0.5, epsilon=0.5).learn(4000, progress=False)
     assert agent.values("place").shape == (5, 2)  # counted as they were met
@@ -209,39 +209,39 @@ def box():
 
 
 @pytest.mark.parametrize(
-    ("foci", "message"),
+    ("advisors", "message"),
     [
-        ([], "at least one focus"),
-        ([mad.Focus("a"), mad.Focus("a")], "two foci are called 'a'"),
-        ([mad.Focus("a", weight=float("inf"))], "weight of focus 'a'"),
-        ([mad.Focus("a", gamma=2.0)], "gamma of focus 'a'"),
-        ([mad.Focus("a", states=0, state=len)], "0 local states"),
-        ([mad.Focus("a", states=1.5, state=len)], "1.5 local states"),
-        ([mad.Focus("a", weight=1e308)], "weight of focus 'a' is 1e.308: weighted sums would overflow"),
-        ([mad.Focus("a", weight="much")], "weight of focus 'a' is 'much': give a finite number"),
-        ([mad.Focus(5)], "the name of focus 5 is 5: give a text"),
-        ([mad.Focus("a", table=5)], "the table of focus 'a' is 5: give a text"),
-        ([mad.Focus("a", group=None)], "the group of focus 'a' is None: give a text"),
-        ([mad.Focus("a", ended=5)], "`ended` of focus 'a' is 5: give a function"),
-        ([mad.Focus("a", speaks="no")], "`speaks` of focus 'a' is 'no': give a function"),
-        ([mad.Focus("a", reward=0)], "pays a scalar"),
-        ([mad.Focus("a", reward="x")], "write info:KEY for a term in info"),
-        ([mad.Focus("a", state="place")], "is the name 'place'"),
-        ([mad.Focus("a", state=7)], "picks components 7"),
-        ([mad.Focus("a", table="t", state=len, states=3), mad.Focus("b", table="t", state=len, states=4)], "share"),
+        ([], "at least one advisor"),
+        ([mad.Advisor("a"), mad.Advisor("a")], "two advisors are called 'a'"),
+        ([mad.Advisor("a", weight=float("inf"))], "weight of advisor 'a'"),
+        ([mad.Advisor("a", gamma=2.0)], "gamma of advisor 'a'"),
+        ([mad.Advisor("a", states=0, state=len)], "0 local states"),
+        ([mad.Advisor("a", states=1.5, state=len)], "1.5 local states"),
+        ([mad.Advisor("a", weight=1e308)], "weight of advisor 'a' is 1e.308: weighted sums would overflow"),
+        ([mad.Advisor("a", weight="much")], "weight of advisor 'a' is 'much': give a finite number"),
+        ([mad.Advisor(5)], "the name of advisor 5 is 5: give a text"),
+        ([mad.Advisor("a", table=5)], "the table of advisor 'a' is 5: give a text"),
+        ([mad.Advisor("a", group=None)], "the group of advisor 'a' is None: give a text"),
+        ([mad.Advisor("a", ended=5)], "`ended` of advisor 'a' is 5: give a function"),
+        ([mad.Advisor("a", advises="no")], "`advises` of advisor 'a' is 'no': give a function"),
+        ([mad.Advisor("a", reward=0)], "pays a scalar"),
+        ([mad.Advisor("a", reward="x")], "write info:KEY for a term in info"),
+        ([mad.Advisor("a", state="place")], "is the name 'place'"),
+        ([mad.Advisor("a", state=7)], "picks components 7"),
+        ([mad.Advisor("a", table="t", state=len, states=3), mad.Advisor("b", table="t", state=len, states=4)], "share"),
     ],
 )
-def test_bad_foci(foci, message):
+def test_bad_advisors(advisors, message):
     with pytest.raises(mad.BadInput, match=message):
-        mad.Task.from_gymnasium(box(), foci)
+        mad.Task.from_gymnasium(box(), advisors)
 
 
 def test_a_vector_reward_needs_an_index():
     env = Walk(*LOOKS["discrete"], reward=lambda pay: np.array([pay, 0.0]))
     assert mad.Task.from_gymnasium(env).names == ("reward 0", "reward 1")
-    for focus in (mad.Focus("a"), mad.Focus("a", reward=2)):
+    for advisor in (mad.Advisor("a"), mad.Advisor("a", reward=2)):
         with pytest.raises(mad.BadInput, match="vector of 2"):
-            mad.Task.from_gymnasium(env, [focus])
+            mad.Task.from_gymnasium(env, [advisor])
 
 
 def test_a_reward_that_is_not_what_was_promised():
@@ -254,18 +254,18 @@ def test_a_reward_that_is_not_what_was_promised():
 
 
 @pytest.mark.parametrize(
-    ("focus", "message"),
+    ("advisor", "message"),
     [
-        (mad.Focus("far", state=lambda o: int(o[0]), states=3), "'far' gave the local state 3"),
-        (mad.Focus("below", state=lambda o: -1, states=3), "'below' gave the local state -1"),
-        (mad.Focus("nan", reward=lambda t: float("nan")), "reward of focus 'nan' is not finite"),
-        (mad.Focus("half", state=lambda o: 1.5, states=3), "'half' gave a local state of type float"),
-        (mad.Focus("set", state=lambda o: frozenset([1])), "type frozenset cannot be saved"),
-        (mad.Focus("list", state=lambda o: [1]), "'list' gave a local state of type list"),
+        (mad.Advisor("far", state=lambda o: int(o[0]), states=3), "'far' gave the local state 3"),
+        (mad.Advisor("below", state=lambda o: -1, states=3), "'below' gave the local state -1"),
+        (mad.Advisor("nan", reward=lambda t: float("nan")), "reward of advisor 'nan' is not finite"),
+        (mad.Advisor("half", state=lambda o: 1.5, states=3), "'half' gave a local state of type float"),
+        (mad.Advisor("set", state=lambda o: frozenset([1])), "type frozenset cannot be saved"),
+        (mad.Advisor("list", state=lambda o: [1]), "'list' gave a local state of type list"),
     ],
 )
-def test_defects_are_named_while_learning(focus, message):
-    task = mad.Task.from_gymnasium(box(), [mad.Focus("honest"), focus])
+def test_defects_are_named_while_learning(advisor, message):
+    task = mad.Task.from_gymnasium(box(), [mad.Advisor("honest"), advisor])
     with pytest.raises(mad.BadInput, match=message):
         mad.MultiAdvisor(task, epsilon=1.0).learn(100, progress=False)
 
@@ -295,4 +295,4 @@ def test_a_weight_may_have_any_name_but_none():
     with pytest.raises(mad.BadInput, match="no advisor or group is called ''"):
         mad.make("two-goal", weights={"": 0.0})
     with pytest.raises(mad.BadInput, match="empty name"):
-        mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), [mad.Focus("")])
+        mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), [mad.Advisor("")])

@@ -1,4 +1,4 @@
-"""Recorded games as pictures: the same bytes every time, and what they show is what happened."""
+"""Recorded episodes as pictures: the same bytes every time, and what they show is what happened."""
 
 import io
 
@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 import multiadvisor as mad
-from multiadvisor import video
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.watching import earned, influence, recorded, watch
+from multiadvisor.studies.watching import earned, influence, recorded, watch
+from multiadvisor.viz import video
 
 
 @pytest.fixture(scope="module")
@@ -22,20 +22,20 @@ def trace(agent):
     return recorded(agent, 7, influence)
 
 
-def test_the_games_watched_are_those_of_the_evaluation(agent):
+def test_the_episodes_watched_are_those_of_the_evaluation(agent):
     seen = agent.evaluate(3, seeds=(7,)).played
-    for game, turns in enumerate(watch(agent, 7, 3)):
-        assert len(turns) == seen.turns[game]
-        assert sum(earned(agent, turn) for turn in turns) == seen.score[game]
+    for episode, steps in enumerate(watch(agent, 7, 3)):
+        assert len(steps) == seen.length[episode]
+        assert sum(earned(agent, step) for step in steps) == seen.score[episode]
 
 
-def test_states_are_those_of_the_game(agent, trace):
+def test_states_are_those_of_the_episode(agent, trace):
     shown = list(video.states(agent.task, trace))
-    (turns,) = watch(agent, 7)
-    assert len(shown) == len(turns) + 1
-    for state, turn in zip(shown, turns, strict=False):
-        assert np.array_equal(state, turn.state)
-    assert np.array_equal(shown[-1], turns[-1].after)
+    (steps,) = watch(agent, 7)
+    assert len(shown) == len(steps) + 1
+    for state, step in zip(shown, steps, strict=False):
+        assert np.array_equal(state, step.state)
+    assert np.array_equal(shown[-1], steps[-1].after)
 
 
 def test_the_strongest_advisors_decided(agent, trace):
@@ -47,7 +47,7 @@ def test_the_strongest_advisors_decided(agent, trace):
     assert min(abs(value) for value in said.values()) >= max(abs(v) for n, v in wish.items() if n not in said)
 
 
-def test_same_game_same_bytes(agent, trace):
+def test_same_episode_same_bytes(agent, trace):
     short = {**trace, **{key: trace[key][:12] for key in ("actions", "rewards", "advisors")}}
     short["movers"] = trace["movers"][:13]
     one, other = ([*video.frames(agent.task, short, "empathic 0.9", cell=16)] for _ in range(2))
@@ -70,7 +70,7 @@ def test_a_gif_plays_all_frames(agent, trace):
         duration += image.info["duration"]
         shown += 1
     assert shown >= 0.9 * len(frames)  # frames that are alike may be joined
-    assert duration == 120 * (len(frames) - 1 + video.HOLD)  # eight turns a second, in hundredths
+    assert duration == 120 * (len(frames) - 1 + video.HOLD)  # eight steps a second, in hundredths
 
 
 def test_a_gif_tells_for_from_against(agent, trace):
@@ -78,10 +78,10 @@ def test_a_gif_tells_for_from_against(agent, trace):
     frames = list(video.frames(agent.task, trace, "x", cell=16))
     image = Image.open(io.BytesIO(video.gif(frames)))
     for colour, wanted in ((video.FOR, lambda value: value > 0), (video.AGAINST, lambda value: value < 0)):
-        turn = next(k for k, say in enumerate(trace["advisors"]) if say and wanted(say[0][1]))
-        assert (frames[turn] == colour).all(axis=-1).sum() > 20
+        step = next(k for k, say in enumerate(trace["advisors"]) if say and wanted(say[0][1]))
+        assert (frames[step] == colour).all(axis=-1).sum() > 20
         shown = []
-        for k in range(max(0, turn - 2), min(image.n_frames, turn + 3)):  # frames that are alike may be joined
+        for k in range(max(0, step - 2), min(image.n_frames, step + 3)):  # frames that are alike may be joined
             image.seek(k)
             shown.append(np.abs(np.asarray(image.convert("RGB")).astype(int) - colour).sum(axis=-1).min())
         assert min(shown) < 25
@@ -91,10 +91,10 @@ def test_the_footer_counts_score_and_touches(agent, trace, monkeypatch):
     said = []
     monkeypatch.setattr(video, "_frame", lambda task, x, facing, title, lines, *rest: said.append(lines[0]))
     rewards = [1.0, -10.0, 0.0, -9.0, -20.0, -19.0]
-    game = {**trace, "rewards": rewards, "actions": trace["actions"][:6], "advisors": [[]] * 6,
+    episode = {**trace, "rewards": rewards, "actions": trace["actions"][:6], "advisors": [[]] * 6,
             "movers": trace["movers"][:7]}  # fmt: skip
-    list(video.frames(agent.task, game, "x"))
-    assert said[-1] == "turn 6   score -57   touches 6"
+    list(video.frames(agent.task, episode, "x"))
+    assert said[-1] == "step 6   score -57   touches 6"
 
 
 def test_nothing_to_show():

@@ -18,10 +18,10 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 
 agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="empathic", gamma=0.9, seed=0)
-print(agent.learn(1_000, progress=False).evaluate(games=8))
+print(agent.learn(1_000, progress=False).evaluate(episodes=8))
 agent.save("runs/first")
-print(mad.load("runs/first").turns, mad.__file__)
-print(mad.make("pac-boy").n, main(["explore", "runs/first", "--export", "game.html"]))
+print(mad.load("runs/first").steps, mad.__file__)
+print(mad.make("pac-boy").n, main(["explore", "runs/first", "--export", "episode.html"]))
 """
 
 
@@ -46,7 +46,7 @@ def test_it_holds_the_page_the_c_file_and_nothing_large(wheel: Path) -> None:
     page = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("static/*") if path.is_file()}
     assert page
     assert page <= names
-    assert {"multiadvisor/benchmarks/pacboy.c", "multiadvisor/py.typed", "multiadvisor/worlds/maze.py"} <= names
+    assert {"multiadvisor/py.typed", "multiadvisor/envs/worlds/maze.py"} <= names
     assert not any(name.startswith(("tests/", "docs/")) for name in names)
 
 
@@ -65,9 +65,9 @@ def test_it_works_far_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
         return done.stdout
 
     played, loaded, exported, made = run("-c", PROGRAM).splitlines()
-    assert played == "8 games: score 3.00 [3.00, 3.00], 10.0 turns, 100% finished"
+    assert played == "8 episodes: score 3.00 [3.00, 3.00], 10.0 steps, 100% terminated"
     assert loaded == f"1000 {site / 'multiadvisor' / '__init__.py'}"
-    assert exported.startswith("game.html: ")
+    assert exported.startswith("episode.html: ")
     assert made == "77 0"
     assert "--export FILE" in run("-m", "multiadvisor", "explore", "--help")
-    assert b"three-fruits" in (elsewhere / "game.html").read_bytes()
+    assert b"three-fruits" in (elsewhere / "episode.html").read_bytes()

@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import multiadvisor as mad
+from multiadvisor.commands import evaluate
+from multiadvisor.errors import RENAMED
 from test_documents import DOCUMENTS, ROOT
 
 BANNED = {
@@ -100,11 +105,39 @@ def test_the_usual_words_are_used(phrase: str) -> None:
     assert wrong == [], f"better: {BANNED[phrase]} (CONTRIBUTING.md, the words)"
 
 
-def test_a_page_where_readers_come_in_says_what_turns_and_games_are() -> None:
-    entries = {"index.md", "concepts.md", "command-line.md", "faq.md", "glossary.md"}
-    for path in PROSE:
-        entry = path.name in entries or path.name.startswith("coming-from-")
-        if path.name == "README.md" or (entry and path.parent.name == "docs"):
-            text = re.sub(r"\s+", " ", path.read_text("utf-8"))
-            assert re.search(r"a \*turn\* is a step", text, re.IGNORECASE), path.name
-            assert re.search(r"a \*game\* is an episode", text), path.name
+# ---- words that are gone ---------------------------------------------------------------------------------------------
+GONE = {
+    "foci", "focus", "focuses", "turn", "turns", "game", "games", "teller", "voices", "hearing", "council", "speaks",
+    "seats", "nudge", "settle", "foresee",
+}  # fmt: skip
+VERBS = re.compile(r"never_turn|turn_back|turns?_south|turns_a_wish|turn_an_advisor|about_to_turn|turn_into")
+THEIRS = {"focus", "game_over", "reset_game"}  # of Playwright, and of the Atari emulator
+
+
+def code() -> Iterator[Path]:
+    for folder in ("src", "tests", "examples", "benchmarks", "docs"):
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", list(code()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_name_in_the_code_is_an_old_word(path: Path) -> None:
+    names = {token.string for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+             if token.type == tokenize.NAME}  # fmt: skip
+    old = [
+        name
+        for name in names - THEIRS
+        for part in re.findall(r"[a-z]+|[A-Z][a-z]*", VERBS.sub("", name))
+        if part.lower() in GONE
+    ]
+    assert old == []
+
+
+def test_an_old_name_is_answered_with_the_new_one() -> None:
+    with pytest.raises(AttributeError, match="it is called 'Advisor' now"):
+        getattr(mad, "Focus")  # noqa: B009
+    with pytest.raises(mad.BadInput, match="unknown setting of a network 'batch': it is called 'batch_size' now"):
+        mad.Settings(deep={"batch": 3})
+    with pytest.raises(mad.BadInput, match="unknown flag '--games': it is called '--episodes' now"):
+        evaluate.run(["nowhere", "--games", "3"])
+    for old in RENAMED:
+        assert old not in mad.__all__

@@ -12,67 +12,67 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from multiadvisor.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
-from multiadvisor.committee import Voices, doubtful, plannings_of, unregistered, voices_of
+from multiadvisor.core.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
+from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful, plannings_of, unregistered
+from multiadvisor.core.identity import difference, only_in_weights, other_task, same
+from multiadvisor.core.interrupt import deferred_interrupt
+from multiadvisor.core.intervals import interval
+from multiadvisor.core.progress import LearningBar
+from multiadvisor.core.validation import Shapes
 from multiadvisor.errors import BadInput, Caution, short, unknown
-from multiadvisor.identity import difference, only_in_weights, other_task, same
-from multiadvisor.interrupt import deferred_interrupt
-from multiadvisor.learner import Learner, Played
-from multiadvisor.progress import LearningBar
-from multiadvisor.restored import Shapes
-from multiadvisor.settings import MOST_GAMES, ContinuousSettings, Settings, whole_number
-from multiadvisor.statistics import interval
+from multiadvisor.learners.gvf.gvf_learner import BankLearner
+from multiadvisor.learners.protocol import EpisodeReturns, Learner
+from multiadvisor.learners.tabular.adapter_learner import AdapterLearner
+from multiadvisor.learners.tabular.compiled_learner import CompiledLearner, linear_learner
+from multiadvisor.settings import MOST_EPISODES, ContinuousSettings, Settings, whole_number
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
-from multiadvisor.tabular.environment import AdapterLearner
-from multiadvisor.tabular.goals import BankLearner
-from multiadvisor.tabular.learner import CompiledLearner, linear_learner
-from multiadvisor.task import BY_ADVISOR, Focus, Task, Transition
+from multiadvisor.task import BY_ADVISOR, Advisor, Task, Transition
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
-    from multiadvisor.continuous.learner import ContinuousLearner
+    from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
 IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
-_LARGEST_SCORE = 1e300  # of a game: a mean of many would overflow
+_LARGEST_SCORE = 1e300  # of an episode: a mean of many would overflow
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Greedy games without learning: means with 95% bootstrap intervals, and each advisor's mean return by name.
+    """Greedy episodes without learning: means with 95% bootstrap intervals, and each advisor's mean return by name.
 
     >>> import multiadvisor as mad
-    >>> seen = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9).learn(2_000, progress=False).evaluate(games=5)
+    >>> seen = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9).learn(2_000, progress=False).evaluate(episodes=5)
     >>> print(seen)
-    5 games: score 1.00 [1.00, 1.00], 1.0 turns, 100% finished
-    >>> sorted(seen.advisors.values()), seen.as_dict()["games"]
+    5 episodes: score 1.00 [1.00, 1.00], 1.0 steps, 100% terminated
+    >>> sorted(seen.advisors.values()), seen.as_dict()["episodes"]
     ([0.0, 1.0], 5)
     """
 
-    games: int
+    episodes: int
     score: float
     score_interval: tuple[float, float]
-    turns: float
-    turns_interval: tuple[float, float]
-    finished: float
-    """The share of games that ended by themselves (in Pac-Boy: all fruit eaten)."""
+    length: float
+    length_interval: tuple[float, float]
+    terminated: float
+    """The share of episodes that ended by themselves (in Pac-Boy: all fruit eaten)."""
     touches: float | None
-    """In Pac-Boy, touches by ghosts per game; None where the task has no such thing."""
+    """In Pac-Boy, touches by ghosts per episode; None where the task has no such thing."""
     advisors: dict[str, float]
     reward: float
     """The score by the weights that the task came with: by this, runs with different weights are compared."""
-    played: Played = dataclasses.field(repr=False)
-    """The single games."""
+    played: EpisodeReturns = dataclasses.field(repr=False)
+    """The single episodes."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: everything but the single games."""
+        """For JSON: everything but the single episodes."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "played"}
 
     def __str__(self) -> str:
         low, high = self.score_interval
         text = (
-            f"{self.games} game{'s' * (self.games != 1)}: score {self.score:.2f} [{low:.2f}, {high:.2f}], "
-            f"{self.turns:.1f} turns, {self.finished:.0%} finished"
+            f"{self.episodes} episode{'s' * (self.episodes != 1)}: score {self.score:.2f} [{low:.2f}, {high:.2f}], "
+            f"{self.length:.1f} steps, {self.terminated:.0%} terminated"
         )
         text = text if self.touches is None else f"{text}, {self.touches:.2f} touches"
         return text if self.reward == self.score else f"{text}; by the task's own weights {self.reward:.2f}"
@@ -83,11 +83,11 @@ class MultiAdvisor:
 
     >>> import multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="empathic", gamma=0.9, seed=0)
-    >>> agent.learn(20_000, progress=False).evaluate(games=10).finished
+    >>> agent.learn(20_000, progress=False).evaluate(episodes=10).terminated
     1.0
-    >>> agent.turns, agent.games > 0, agent.exploring, agent.losses, len(agent.advisors)
+    >>> agent.steps, agent.episodes > 0, agent.exploring, agent.losses, len(agent.advisors)
     (20000, True, 0.05, None, 3)
-    >>> state = agent.task.deal()
+    >>> state = agent.task.initial_state()
     >>> names, advice = agent.advice(state)
     >>> bool(advice.sum(axis=0).argmax() == agent.preferences(state).argmax() == agent.act(state))
     True
@@ -101,7 +101,7 @@ class MultiAdvisor:
         self.task = task
         self.settings = settled(task, _settings(task, settings, changes))
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
-            raise BadInput(f"gamma is 1 and no game of {task.name!r} ever ends: choose it below 1")
+            raise BadInput(f"gamma is 1 and no episode of {task.name!r} ever ends: choose it below 1")
         self._learner = _learner_for(task, self.settings, _saved)
         self._cautioned = False
         bounds = getattr(task.world, "bounds", None)
@@ -110,22 +110,22 @@ class MultiAdvisor:
         self.piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
-        return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.turns} turns)"
+        return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.steps} steps)"
 
     # ---- what was learned --------------------------------------------------------------------------------------------
     @property
-    def turns(self) -> int:
+    def steps(self) -> int:
         """The number of transitions learned from."""
-        return self._learner.turns
+        return self._learner.steps
 
     @property
-    def games(self) -> int:
-        """The number of games played to their end."""
-        return self._learner.games
+    def episodes(self) -> int:
+        """The number of episodes played to their end."""
+        return self._learner.episodes
 
     @property
     def exploring(self) -> float:
-        """The probability of a random action in the next turn; 0 for continuous actions."""
+        """The probability of a random action in the next step; 0 for continuous actions."""
         now = getattr(self._learner, "epsilon_now", None)
         return 0.0 if self.task.continuous else float(self.settings.epsilon if now is None else now())
 
@@ -136,18 +136,18 @@ class MultiAdvisor:
         return None if found is None else dict(found())
 
     @property
-    def advisors(self) -> tuple[Focus, ...]:
-        """The advisors: the task's foci, or those that a network was told to learn instead."""
+    def advisors(self) -> tuple[Advisor, ...]:
+        """The advisors: the task's advisors, or those that a network was told to learn instead."""
         return self._learner.advisors
 
     @property
-    def voices(self) -> Voices:
+    def aggregator(self) -> Aggregator:
         """How the aggregator combines these advisors."""
-        return self._learner.voices
+        return self._learner.aggregator
 
-    def hearing(self, state: Any) -> Voices:
+    def aggregator_at(self, state: Any) -> Aggregator:
         """How it combines those that are active in a state [m]: under `gpi` with what their plans are worth there."""
-        return self._learner.hearing(state)
+        return self._learner.aggregator_at(state)
 
     def values(self, advisor: str | int) -> np.ndarray:
         """Q_j [local states, A] of one advisor, by name or index."""
@@ -195,14 +195,14 @@ class MultiAdvisor:
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), seed=0).learn(2_000, progress=False)
-        >>> agent.explain(agent.task.deal(), against="a_0").disagreement > 0
+        >>> agent.explain(agent.task.initial_state(), against="a_0").disagreement > 0
         True
         """
         if self.task.continuous:
-            from multiadvisor.explain_actor import explain_actor
+            from multiadvisor.explain.actor_explanation import explain_actor
 
             return explain_actor(self._actor(), state, action, against)
-        from multiadvisor.explain import explain
+        from multiadvisor.explain.explanation import explain
 
         return explain(self, state, action, against)
 
@@ -254,24 +254,24 @@ class MultiAdvisor:
         self._learner.prepare()
         return self
 
-    def learn(self, turns: int, *, progress: bool | None = None) -> MultiAdvisor:
+    def learn(self, steps: int, *, progress: bool | None = None) -> MultiAdvisor:
         """Learn from this many more transitions; returns self.
 
         Ctrl-C stops between two transitions: nothing is lost, and another call continues from there.
         """
-        turns = whole_number("turns", turns)
+        steps = whole_number("steps", steps)
         self.prepare()
-        learner, left = self._learner, turns
-        with deferred_interrupt() as stop, LearningBar(turns, progress) as bar:
+        learner, left = self._learner, steps
+        with deferred_interrupt() as stop, LearningBar(steps, progress) as bar:
             while left > 0 and not stop.requested:
                 size = min(left, self.piece)
-                before, games, score = learner.turns, learner.games, learner.score_sum
+                before, episodes, score = learner.steps, learner.episodes, learner.score_sum
                 start = time.perf_counter()
                 learner.run(size)
                 taken = time.perf_counter() - start
-                left -= learner.turns - before
-                played = learner.games - games
-                bar.advance(learner.turns - before, (learner.score_sum - score) / played if played else None)
+                left -= learner.steps - before
+                played = learner.episodes - episodes
+                bar.advance(learner.steps - before, (learner.score_sum - score) / played if played else None)
                 if taken < _PIECE_SECONDS:
                     self.piece = min(self.piece * 4, 5_000_000) if size == self.piece else self.piece
                 elif taken > 4 * _PIECE_SECONDS:
@@ -285,7 +285,7 @@ class MultiAdvisor:
         """Learn from one transition that was played elsewhere; transitions may come in any order.
 
         Actions are the environment's own. `next_action`, the one taken in the next observation, is for plannings that
-        learn from it, as sarsa does. If the agent was in the middle of its own game, that game is abandoned.
+        learn from it, as sarsa does. If the agent was in the middle of its own episode, that episode is abandoned.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), alpha=0.5)
@@ -316,33 +316,34 @@ class MultiAdvisor:
             raise BadInput(f"{name} is {short(repr(action))}: give one of the environment's, {own}")
         return number
 
-    def evaluate(self, games: int = 80, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
-        """Play `games` greedy games for each seed, without learning."""
-        games = whole_number("games", games, 1, MOST_GAMES)
+    def evaluate(self, episodes: int = 10, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
+        """Play `episodes` greedy episodes for each seed, without learning."""
+        episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
         seeds = tuple(whole_number("seed", seed) for seed in seeds)
         if not seeds:
             raise BadInput("no seed to evaluate with: give at least one")
         self.prepare()
-        parts = [self._learner.evaluate(games, seed) for seed in seeds]
+        parts = [self._learner.evaluate(episodes, seed) for seed in seeds]
         self._caution(np.min([(part.returns * self.task.weights).min(axis=0) for part in parts], axis=0))
-        return self.summary(Played(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
+        return self.summary(EpisodeReturns(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
 
-    def summary(self, played: Played) -> Evaluation:
-        """The statistics of games that were played."""
+    def summary(self, played: EpisodeReturns) -> Evaluation:
+        """The statistics of episodes that were played."""
         largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
         if not largest < _LARGEST_SCORE:
             raise BadInput(
-                f"the rewards of a game of {self.task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot be "
+                f"the rewards of an episode of {self.task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot "
+                f"be "
                 "averaged: scale them down"
             )
         measures = self.task.measures(played.returns) if self.task.measures else {}
         return Evaluation(
-            games=len(played.score),
+            episodes=len(played.score),
             score=float(played.score.mean()),
             score_interval=interval(played.score),
-            turns=float(played.turns.mean()),
-            turns_interval=interval(played.turns),
-            finished=float(played.finished.mean()),
+            length=float(played.length.mean()),
+            length_interval=interval(played.length),
+            terminated=float(played.terminated.mean()),
             touches=float(measures["touches"].mean()) if "touches" in measures else None,
             advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
             reward=float(self.task.rewards(played.score, played.returns).mean()),
@@ -354,7 +355,7 @@ class MultiAdvisor:
         deep = self.settings.deep
         if self._cautioned or self.task.continuous or (deep is not None and deep.split != "advisors"):
             return
-        doubt = doubtful(self.task, voices_of(self.task, self.settings.aggregation, LEARNED), lowest)
+        doubt = doubtful(self.task, aggregator_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
             self._cautioned = True
             warnings.warn(doubt, Caution, stacklevel=3)
@@ -373,7 +374,7 @@ class MultiAdvisor:
             "version": VERSION,
             "task": self.task.as_data(),
             "settings": dataclasses.asdict(self.settings),
-            "turns": self.turns,
+            "steps": self.steps,
             "record": record or {},
         }
         write_checkpoint(Path(path), header, self._learner.tensors())
@@ -422,13 +423,13 @@ def _linear(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
 
 
 def _network(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    from multiadvisor.deep.learner import DeepLearner  # lazily: tables need no JAX
+    from multiadvisor.learners.dqn.dqn_learner import DeepLearner  # lazily: tables need no JAX
 
     return DeepLearner(task, settings, saved=saved)
 
 
 def _actor(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    from multiadvisor.continuous.learner import ContinuousLearner  # lazily: tables need no JAX
+    from multiadvisor.learners.sac.sac_learner import ContinuousLearner  # lazily: tables need no JAX
 
     return ContinuousLearner(task, settings, saved=saved)
 
@@ -465,7 +466,7 @@ def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | N
     >>> import multiadvisor as mad
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     mad.MultiAdvisor(mad.make("two-goal")).learn(100, progress=False).save(folder)
-    ...     load(folder).turns
+    ...     load(folder).steps
     100
     """
     return load_with_record(path, task, reweight)[0]
@@ -481,7 +482,7 @@ def load_with_record(
         if not isinstance(part, dict) or {*part} != {*names}:
             odd = sorted({*part} ^ {*names})[0] if isinstance(part, dict) else "task"
             raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(odd)!r}")
-    saved, record, turns = header["task"], header["record"], header["turns"]
+    saved, record, steps = header["task"], header["record"], header["steps"]
     known = settings_of(folder, header["settings"])
     for name, kind in (*_TASK_FIELDS.items(), ("record", dict)):
         if not isinstance(record if name == "record" else saved[name], kind):
@@ -495,14 +496,14 @@ def load_with_record(
         raise BadInput(
             f"the checkpoint {str(folder)!r} holds {short(unasked[0])!r}, which is nothing of such an agent's"
         )
-    if type(turns) is not int or turns != agent.turns:
+    if type(steps) is not int or steps != agent.steps:
         raise BadInput(
-            f"the checkpoint {str(folder)!r} does not say how many turns it has learned: restore it from a copy"
+            f"the checkpoint {str(folder)!r} does not say how many steps it has learned: restore it from a copy"
         )
     return agent, record
 
 
-_FIELDS = ("format", "kind", "version", "task", "settings", "turns", "record", "values")
+_FIELDS = ("format", "kind", "version", "task", "settings", "steps", "record", "values")
 _TASK_FIELDS = {"name": str, "maker": str, "by_hand": str, "options": dict, "identity": dict}
 
 
@@ -527,8 +528,8 @@ def settings_of(folder: Path, settings: Any) -> Settings:
 
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
-    from multiadvisor.worlds.builtin import checked_options, make
-    from multiadvisor.worlds.registry import TASKS
+    from multiadvisor.envs.builtin import checked_options, make
+    from multiadvisor.envs.registry import TASKS
 
     name, maker = saved["name"], saved["maker"]
     if named is not None and named not in (name, maker):
@@ -581,5 +582,5 @@ def depends_on_weights(task: Task, settings: Settings) -> str:
     summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
     if summed or task.continuous or settings.aggregation in (CORRECTION, *SELECTIONS):
         return "weights are in the values it learned"
-    asks = any(planning.needs for planning in plannings_of(task, settings.planned))  # what the aggregator does
+    asks = any(planning.needs for planning in plannings_of(task, settings.planning))  # what the aggregator does
     return f"{settings.planning} values depend on the weights" if asks else ""

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from multiadvisor.core.interrupt import take_sigterm_like_ctrl_c
 from multiadvisor.errors import BadInput, Caution, fault_of_environment, unknown
-from multiadvisor.interrupt import take_sigterm_like_ctrl_c
 from multiadvisor.version import VERSION
 
 HELP = f"""\
@@ -27,7 +27,7 @@ commands:
   tasks       list the built-in tasks and their options
   train       train an agent on a task, epoch by epoch
   evaluate    let a trained agent play without learning
-  explain     why did it do that? the advisors behind one action of one game
+  explain     why did it do that? the advisors behind one action of one episode
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
   sweep       run a grid of training runs that survives crashes, on one machine or many
@@ -37,7 +37,6 @@ commands:
 
 `multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from, and
 --import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
-A turn is a step, and a game is an episode.
 A first example (the very first run compiles for some seconds):
   multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
   multiadvisor evaluate runs/first
@@ -123,7 +122,7 @@ def _run(name: str, given: list[str], whole: bool) -> int:
 
 def _import_own(given: list[str]) -> list[str]:
     """Import what --import names, as often as it is given; the words without it."""
-    from multiadvisor.own import import_own
+    from multiadvisor.core.plugins import import_own
 
     rest, words = [], iter(given)
     for word in words:

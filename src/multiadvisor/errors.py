@@ -33,9 +33,33 @@ class Diverged(BadInput):
     """Learning has gone astray: what was saved before it is better than what there is now."""
 
 
+RENAMED = {
+    "Focus": "Advisor", "foci": "advisors", "rest": "remainder", "speaks": "advises", "turn": "step", "turns": "steps",
+    "game": "episode", "games": "episodes", "finished": "terminated", "option": "env_kwarg", "beside": "separate",
+    "batch": "batch_size", "replay": "buffer_size", "starts": "learning_starts", "envs": "n_envs",
+    "update_every": "train_freq", "target_every": "target_update_interval", "beside_every": "advisors_train_freq",
+    "lr_turns": "lr_steps", "epsilon_turns": "epsilon_steps", "planning": "register_planning",
+    "aggregation": "register_aggregation", "deal": "initial_state",
+}  # fmt: skip
+"""What was called otherwise before: nothing answers to the old names, but errors know them."""
+
+
+def renamed(name: str) -> str:
+    """The new name of a setting, a flag or a class, spelled the same way; empty where it has none.
+
+    >>> renamed("foci"), renamed("--epsilon-turns"), renamed("gamma")
+    ('advisors', '--epsilon-steps', '')
+    """
+    bare = name.lstrip("-")
+    found = RENAMED.get(bare.replace("-", "_"), "")
+    return name[: len(name) - len(bare)] + (found.replace("_", "-") if bare != name else found) if found else ""
+
+
 def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> BadInput:
     """An unknown name, with the closest known one, or all of them, and what else can be done."""
     names = sorted(known)
+    if renamed(str(name)) in names:
+        return BadInput(f"unknown {kind} {short(str(name))!r}: it is called {renamed(str(name))!r} now")
     close = difflib.get_close_matches(str(name)[:100], names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}{otherwise}"
     return BadInput(f"unknown {kind} {short(str(name))!r}: {hint}")

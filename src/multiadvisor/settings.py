@@ -9,15 +9,14 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from multiadvisor.aggregations import Aggregation, aggregation_named
-from multiadvisor.committee import by_name, in_words
+from multiadvisor.core.aggregations import Aggregation, aggregation_named
+from multiadvisor.core.aggregator import by_name, in_words
+from multiadvisor.core.plannings import Planning, planning_named
+from multiadvisor.core.schedules import SCHEDULES, check_ends, constant, schedule_named
+from multiadvisor.core.validation import MOST_STEPS
 from multiadvisor.errors import BadInput, short, unknown
-from multiadvisor.plannings import Planning, planning_named
-from multiadvisor.restored import MOST_TURNS
-from multiadvisor.schedules import SCHEDULES, check_ends, constant, schedule_named
 
 LEARNERS = ("advisors", "linear")
-FORESIGHTS = ("real", "estimate")  # the aggregator's action in the real next state, or f_j from the local one
 
 
 def option(default: Any, text: str) -> Any:
@@ -28,13 +27,13 @@ def option(default: Any, text: str) -> Any:
 SPLITS = ("advisors", "groups", "none")
 TORSOS = ("shared", "group", "advisor")
 LOSSES = ("huber", "squared")
-_SIDE_BY_SIDE = 100_000  # games
-_MOST = {"replay": 100_000_000, "target_every": (1 << 31) - 1}
+_SIDE_BY_SIDE = 100_000  # episodes
+_MOST = {"buffer_size": 100_000_000, "target_update_interval": (1 << 31) - 1}
 _MOST_AT_ONCE = 1 << 17  # transitions in one compiled call, which holds them all
 LARGEST_WEIGHT = 1e30
 """What a network's values, which have 32 bits, may be multiplied with: no sum of such products is too large."""
 MOST_EPOCHS = 250_000  # each of which is remembered; a checkpoint's JSON has room for them
-MOST_GAMES = 10_000_000  # in one evaluation, each of which is remembered
+MOST_EPISODES = 10_000_000  # in one evaluation, each of which is remembered
 
 
 @dataclass(frozen=True)
@@ -45,45 +44,49 @@ class NetworkSettings:
     learning_rate: float = option(5e-4, "learning rate of Adam")
     lr_schedule: str = option("constant", f"how the learning rate changes to lr_end: {', '.join(SCHEDULES)}")
     lr_end: float = option(0.0, "the final learning rate, unless it is constant")
-    lr_turns: int = option(100_000, "transitions until it gets there")
-    batch: int = option(32, "transitions in a batch")
-    replay: int = option(50_000, "size of the replay buffer, in transitions")
-    starts: int = option(1_000, "transitions before the first update")
-    update_every: int = option(4, "transitions per update")
+    lr_steps: int = option(100_000, "transitions until it gets there")
+    batch_size: int = option(32, "transitions in a batch")
+    buffer_size: int = option(50_000, "size of the replay buffer, in transitions")
+    learning_starts: int = option(1_000, "transitions before the first update")
+    train_freq: int = option(4, "transitions per update")
     updates_at_once: int = option(8, "updates made in one compiled call, one after the other")
-    envs: int = option(1, "games played in parallel; your own environment may be played only once")
+    n_envs: int = option(1, "episodes played in parallel; must be 1 if you pass an instance")
 
     def __post_init__(self) -> None:
         self._whole_numbers("hidden")
-        for name in ("batch", "replay", "update_every", "updates_at_once"):
+        for name in ("batch_size", "buffer_size", "train_freq", "updates_at_once"):
             self._whole(name, 1)
-        self._whole("envs", 1, _SIDE_BY_SIDE)
-        for name in ("starts", "lr_turns"):
+        self._whole("n_envs", 1, _SIDE_BY_SIDE)
+        for name in ("learning_starts", "lr_steps"):
             self._whole(name)
         for name in ("learning_rate", "lr_end"):
             self._put(name, number_between(name, getattr(self, name), 0.0, 1.0))
         self._above_0("learning_rate")
         schedule_named("lr_schedule", self.lr_schedule)
         check_ends("lr_schedule", self.lr_schedule, lr_end=self.lr_end)
-        if self.batch * self.updates_at_once > _MOST_AT_ONCE:
+        if self.batch_size * self.updates_at_once > _MOST_AT_ONCE:
             raise BadInput(
-                f"{self.updates_at_once} updates at once with batches of {self.batch} read too much in one call: "
+                f"{self.updates_at_once} updates at once with batches of {self.batch_size} read too much in one call: "
                 f"let their product be at most {_MOST_AT_ONCE}"
             )
-        if self.replay < self.batch:
-            raise BadInput(f"a replay of {self.replay} transitions holds no batch of {self.batch}: make it larger")
+        if self.buffer_size < self.batch_size:
+            raise BadInput(
+                f"a buffer of {self.buffer_size} transitions holds no batch of {self.batch_size}: make it larger"
+            )
 
     def rates(self, first: int) -> list[float]:
         """The learning rates of the updates from number `first` on that are made in one call.
 
-        >>> DeepSettings(learning_rate=0.5, lr_schedule="linear", lr_turns=8, starts=0, updates_at_once=4).rates(0)
+        >>> falls = {"learning_rate": 0.5, "lr_schedule": "linear", "lr_steps": 8}
+        >>> falling = DeepSettings(**falls, learning_starts=0, updates_at_once=4)
+        >>> falling.rates(0)
         [0.5, 0.25, 0.0, 0.0]
         """
         count, way = self.updates_at_once, SCHEDULES[self.lr_schedule]
         if way is constant:
             return [self.learning_rate] * count
-        turns = [self.starts + number * self.update_every for number in range(first, first + count)]
-        return [way(self.learning_rate, self.lr_end, _share(turn, self.lr_turns)) for turn in turns]
+        steps = [self.learning_starts + number * self.train_freq for number in range(first, first + count)]
+        return [way(self.learning_rate, self.lr_end, _share(step, self.lr_steps)) for step in steps]
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -102,16 +105,16 @@ class NetworkSettings:
             raise BadInput(f"{name} is 0: nothing would be learned, choose it above 0")
 
 
-def _share(turn: int, turns: int) -> float:
-    """How much of so many turns is over, 0 to 1."""
-    return min(turn / turns, 1.0) if turns else 1.0
+def _share(step: int, steps: int) -> float:
+    """How much of so many steps is over, 0 to 1."""
+    return min(step / steps, 1.0) if steps else 1.0
 
 
 @dataclass(frozen=True)
 class DeepSettings(NetworkSettings):
     """How a network learns the advisors' values, for tasks too large for tables.
 
-    >>> DeepSettings(hidden=(128, 128)).batch
+    >>> DeepSettings(hidden=(128, 128)).batch_size
     32
     """
 
@@ -121,7 +124,7 @@ class DeepSettings(NetworkSettings):
     torso: str = option("shared", "who shares a network: shared (all with the same view), group, or advisor (none)")
     convolutions: tuple[int, ...] = option((), "filters of the 3 x 3 convolutions, for images; none: a flat input")
     strides: tuple[int, ...] = option((), "stride of each convolution; none: 1")
-    target_every: int = option(1_000, "updates after which the target network is copied")
+    target_update_interval: int = option(1_000, "updates after which the target network is copied")
     double: bool = option(False, "let the learning network choose and the target network evaluate the next action")
     loss: str = option("huber", "huber or squared")
     n_step: int = option(1, "rewards summed before bootstrapping")
@@ -130,7 +133,7 @@ class DeepSettings(NetworkSettings):
     random_start: bool = option(False, "act at random until the first update, regardless of epsilon")
     epsilon_schedule: str = option("linear", f"how epsilon_start falls to epsilon: {', '.join(SCHEDULES)}")
     epsilon_start: float = option(1.0, "probability of a random action at the start; it falls to epsilon")
-    epsilon_turns: int = option(10_000, "transitions until it has fallen")
+    epsilon_steps: int = option(10_000, "transitions until it has fallen")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,9 +144,9 @@ class DeepSettings(NetworkSettings):
             self._whole_numbers(name)
         if self.strides and len(self.strides) != len(self.convolutions):
             raise BadInput(f"{len(self.strides)} strides for {len(self.convolutions)} convolutions: give one for each")
-        for name in ("target_every", "n_step"):
+        for name in ("target_update_interval", "n_step"):
             self._whole(name, 1)
-        self._whole("epsilon_turns")
+        self._whole("epsilon_steps")
         for name, high in (("clip_norm", math.inf), ("epsilon_start", 1.0)):
             self._put(name, number_between(name, getattr(self, name), 0.0, high))
         for name in ("double", "clip_rewards", "random_start"):
@@ -152,18 +155,18 @@ class DeepSettings(NetworkSettings):
         schedule_named("epsilon_schedule", self.epsilon_schedule)
         check_ends("epsilon_schedule", self.epsilon_schedule, epsilon_start=self.epsilon_start)
 
-    def exploring(self, epsilon: float, turn: int) -> float:
-        """The probability of a random action in a turn; it falls to `epsilon`.
+    def exploring(self, epsilon: float, step: int) -> float:
+        """The probability of a random action in a step; it falls to `epsilon`.
 
-        >>> deep = DeepSettings(epsilon_turns=100)
+        >>> deep = DeepSettings(epsilon_steps=100)
         >>> deep.exploring(0.2, 0), round(deep.exploring(0.2, 50), 9), deep.exploring(0.2, 100)
         (1.0, 0.6, 0.2)
         """
-        way = 1.0 - _share(turn, self.epsilon_turns)
+        way = 1.0 - _share(step, self.epsilon_steps)
         return SCHEDULES[self.epsilon_schedule](epsilon, self.epsilon_start, way)
 
 
-CRITICS = ("beside", "shared", "one")
+CRITICS = ("separate", "shared", "one")
 
 
 @dataclass(frozen=True)
@@ -171,21 +174,21 @@ class ContinuousSettings(NetworkSettings):
     """How an actor and its critics learn continuous actions: soft actor-critic.
 
     >>> ContinuousSettings(hidden=(64, 64)).critics
-    'beside'
+    'separate'
     """
 
     hidden: tuple[int, ...] = option((256, 256), "units of the hidden layers")
     learning_rate: float = option(3e-4, "learning rate of Adam")
-    batch: int = option(256, "transitions in a batch")
-    replay: int = option(1_000_000, "size of the replay buffer, in transitions")
-    starts: int = option(5_000, "transitions with random actions before the first update")
-    update_every: int = option(1, "transitions per update")
+    batch_size: int = option(256, "transitions in a batch")
+    buffer_size: int = option(1_000_000, "size of the replay buffer, in transitions")
+    learning_starts: int = option(5_000, "transitions with random actions before the first update")
+    train_freq: int = option(1, "transitions per update")
     updates_at_once: int = option(1, "updates made in one compiled call, one after the other")
     critics: str = option(
-        "beside", "beside: the actor follows one critic, as in plain SAC, and a second one evaluates the same "
+        "separate", "beside: the actor follows one critic, as in plain SAC, and a second one evaluates the same "
         "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
     )  # fmt: skip
-    beside_every: int = option(4, "updates per update of the advisors' critic")
+    advisors_train_freq: int = option(4, "updates per update of the advisors' critic")
     tau: float = option(0.005, "how far the target networks follow at each update")
     temperature: float = option(0.0, "weight of the entropy; 0: tuned to the target entropy")
     target_entropy: float | None = option(None, "entropy that the temperature aims at; not given: -1 per dimension")
@@ -196,7 +199,7 @@ class ContinuousSettings(NetworkSettings):
             raise BadInput(f"hidden is {short(repr(self.hidden))}: give integers")
         if self.critics not in CRITICS:
             raise unknown("critics", self.critics, CRITICS)
-        self._whole("beside_every", 1, (1 << 31) - 1)
+        self._whole("advisors_train_freq", 1, (1 << 31) - 1)
         for name, high in (("tau", 1.0), ("temperature", math.inf)):
             self._put(name, number_between(name, getattr(self, name), 0.0, high))
         self._above_0("tau")
@@ -232,7 +235,6 @@ class Settings:
     epsilon_half: int = option(0, "transitions until epsilon is halved, after twice as many a third, ...; 0: constant")
     noise: float = option(0.0, "standard deviation of the Gaussian noise on every advisor's reward while learning")
     seed: int = option(0, "everything random in a run follows from it")
-    foresight: str = option("real", "empathic advisors learn from the aggregator's real next action, or an estimate")
     deep: DeepSettings | None = option(None, "a network instead of tables")  # noqa: RUF009
     continuous: ContinuousSettings | None = option(None, "an actor and critics, for continuous actions")  # noqa: RUF009
 
@@ -248,14 +250,6 @@ class Settings:
             self._put(name, in_words(values))
         if self.learner not in LEARNERS:
             raise unknown("learner", self.learner, LEARNERS)
-        if self.foresight not in FORESIGHTS:
-            raise unknown("foresight", self.foresight, FORESIGHTS)
-        alone = self.planning == "empathic" and self.learner == "advisors" and self.deep is None
-        if self.foresight != "real" and not alone:
-            raise BadInput(
-                f"foresight is {self.foresight!r}, which is for advisors with tables that plan empathically: leave it "
-                "out"
-            )
         if self.learner == "linear" and self.aggregation != "sum":
             raise BadInput(f"aggregation is {short(self.aggregation)!r}, and linear Q-learning is a sum: leave it out")
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
@@ -263,7 +257,7 @@ class Settings:
         if self.alpha == 0:
             raise BadInput("alpha is 0: nothing would be learned, choose it above 0")
         for name in ("alpha_half", "epsilon_half"):
-            self._put(name, whole_number(name, getattr(self, name), most=MOST_TURNS))
+            self._put(name, whole_number(name, getattr(self, name), most=MOST_STEPS))
         self._put("seed", whole_number("seed", self.seed))
         for part, kind in NETWORKS.items():
             given = getattr(self, part)
@@ -280,29 +274,24 @@ class Settings:
         if self.deep is not None and self.learner != "advisors":
             raise BadInput(f"learner is {self.learner!r} and deep is given as well: choose one of them")
         if self.deep is not None and self.epsilon_half:
-            raise BadInput("epsilon_half is for tables, and a network has epsilon_turns: choose that instead")
+            raise BadInput("epsilon_half is for tables, and a network has epsilon_steps: choose that instead")
         if self.deep is not None:
             check_ends("epsilon_schedule", self.deep.epsilon_schedule, epsilon=self.epsilon)
-
-    @property
-    def planned(self) -> str:
-        """The planning in full: empathic advisors with `foresight="estimate"` use the planning `estimate`."""
-        return "estimate" if self.foresight == "estimate" else self.planning
 
     @property
     def caveat(self) -> str:
         """What must be said beside an explanation by these values; nothing of tables."""
         return CAVEAT if any(getattr(self, name) is not None for name in NETWORKS) else ""
 
-    def exploring(self, turn: int) -> float:
-        """The probability of a random action in a turn.
+    def exploring(self, step: int) -> float:
+        """The probability of a random action in a step.
 
         >>> settings = Settings(epsilon=0.2, epsilon_half=100)
         >>> settings.exploring(0), settings.exploring(100), settings.exploring(300)
         (0.2, 0.1, 0.05)
         """
         half = self.epsilon_half
-        return self.epsilon * (half / (half + turn)) if half else self.epsilon
+        return self.epsilon * (half / (half + step)) if half else self.epsilon
 
     def _put(self, name: str, value: Any) -> None:
         """A field in its plain form: NumPy's numbers are welcome, and kept as Python's."""
@@ -315,12 +304,12 @@ class Schedule:
 
     epochs: int = option(50, "number of epochs")
     transitions: int = option(20_000, "transitions learned from in an epoch")
-    games: int = option(80, "greedy games played after each epoch")
+    episodes: int = option(80, "greedy episodes played after each epoch")
 
     def __post_init__(self) -> None:
         whole_number("epochs", self.epochs, 1, MOST_EPOCHS)
         whole_number("transitions", self.transitions, 1)
-        whole_number("games", self.games, 0, MOST_GAMES)
+        whole_number("episodes", self.episodes, 0, MOST_EPISODES)
 
 
 def finite_number(name: str, value: Any) -> float:

@@ -1,8 +1,8 @@
-"""Task and Focus: one problem, split among n advisors.
+"""Task and Advisor: one problem, split among n advisors.
 
-A Task is the global problem: actions, advisors with their foci, and either a compiled world or an environment to step.
-A Focus is one advisor's part of it: its reward, its view of the state (phi_j), its weight, when it has a say and when
-its own part ends. This module only describes; `worlds` has the problems and `tabular` the learning.
+A Task is the global problem: actions, advisors with their advisors, and either a compiled world or an environment to
+step. An Advisor is one advisor's part of it: its reward, its view of the state (phi_j), its weight, when it has a say
+and when its own part ends. This module only describes; `worlds` has the problems and `tabular` the learning.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.aggregations import aggregation_named
-from multiadvisor.aims import Goals
+from multiadvisor.core.aggregations import aggregation_named
+from multiadvisor.core.board_layout import Grid
+from multiadvisor.core.identity import identity
+from multiadvisor.core.plannings import planning_named
+from multiadvisor.core.validation import require
 from multiadvisor.errors import BadInput, short
-from multiadvisor.grid import Grid
-from multiadvisor.identity import identity
-from multiadvisor.plannings import planning_named
-from multiadvisor.restored import require
+from multiadvisor.learners.gvf.gvf_spec import Goals
 from multiadvisor.settings import LARGEST_WEIGHT
 
 if TYPE_CHECKING:
     import gymnasium
 
-    from multiadvisor.worlds.adapter import Adapter
+    from multiadvisor.envs.adapter import Adapter
 
 
 BY_ADVISOR = {"weights": "weight", "gammas": "gamma", "alphas": "alpha"}
-"""What every task takes as an option, numbers by the name of an advisor or group, and the field of a focus it sets."""
+"""What every task takes as an option, numbers by the name of an advisor or group, and the field of an advisor it
+sets."""
 
 
 LONGEST_NAME = 200  # characters of whatever has a name in a task
 
 
 class Transition(NamedTuple):
-    """One step of a Gymnasium environment: what the functions of a focus are given.
+    """One step of a Gymnasium environment: what the functions of an advisor are given.
 
-    >>> cliff = Focus("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0)
+    >>> cliff = Advisor("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0)
     >>> cliff.reward(Transition(observation=24, action=1, reward=-100, next_observation=36, terminated=False,
     ...                         truncated=False, info={}))
     -99.0
@@ -56,8 +57,8 @@ class Transition(NamedTuple):
     info: dict[str, Any]
 
 
-REST = "rest"
-"""The reward of a focus that gets the rest of the environment's reward."""
+REMAINDER = "remainder"
+"""The reward of an advisor that gets the rest of the environment's reward."""
 
 
 def nothing(transition: Transition) -> float:
@@ -66,17 +67,17 @@ def nothing(transition: Transition) -> float:
 
 
 @dataclass(frozen=True)
-class Focus:
+class Advisor:
     """One advisor's part of the task.
 
-    >>> Focus("treasure", reward=0)
-    Focus('treasure', reward=0)
+    >>> Advisor("treasure", reward=0)
+    Advisor('treasure', reward=0)
     """
 
     name: str
     reward: int | str | Callable[[Transition], float] | None = None
-    """r_j: an index into the environment's vector reward, `info:KEY` for a term that a step's info has, "rest" for what
-    the other foci leave of the reward, or a function of the transition; None: the scalar reward."""
+    """r_j: an index into the environment's vector reward, `info:KEY` for a term that a step's info has, "remainder"
+    for what the other advisors leave of the reward, or a function of the transition; None: the scalar reward."""
     state: int | Sequence[int] | str | Callable[[Any], Hashable] | None = None
     """phi_j: a function of the observation, the components to see, or None for the whole observation.
 
@@ -103,10 +104,10 @@ class Focus:
     action, or to a probability for each."""
     active: Callable[[Any], bool] | None = None
     """Whether the advisor is active, advising and learning, in the state with this observation; None: always."""
-    speaks: Callable[[Any], bool] | None = None
+    advises: Callable[[Any], bool] | None = None
     """Whether the aggregator listens to the advisor there; None: whenever it is active. Silent advisors still learn."""
     ended: Callable[[Transition], bool] | None = None
-    """Whether this transition ended the advisor's own part; None: only the end of the game does."""
+    """Whether this transition ended the advisor's own part; None: only the end of the episode does."""
     table: str | None = None
     """Advisors that name the same table share it: what one learns, all know."""
     group: str = ""
@@ -116,9 +117,9 @@ class Focus:
         shown = [repr(self.name)]
         for name in ("reward", "state", "states", "weight", "gamma", "alpha", "planning", "table"):
             value = getattr(self, name)
-            if value != getattr(Focus, name, None):
+            if value != getattr(Advisor, name, None):
                 shown.append(f"{name}={getattr(value, '__name__', None) or repr(value)}")
-        return f"Focus({', '.join(shown)})"
+        return f"Advisor({', '.join(shown)})"
 
 
 class Outcome(NamedTuple):
@@ -145,7 +146,7 @@ class Listing(NamedTuple):
 class World:
     """A world for the compiled loop: its constants, the size of its state, and four compiled functions over them.
 
-    `reset(constants, x, key)` writes the first state of a game into x [size], int64.
+    `reset(constants, x, key)` writes the first state of an episode into x [size], int64.
     `begin(constants, x, advisors) -> m` writes the active advisors in ascending order and returns how many there are.
     `local_states(constants, x, advisors, m, local)` writes phi_j(x) of each active advisor.
     `step(constants, x, action, key, advisors, m, reward, ended) -> terminated` changes x, and writes what is not zero
@@ -168,24 +169,24 @@ class World:
     sizes: tuple[int, ...] | None = None
     """How many values each number of x may take, from 0 on: lets a state from outside be checked.
 
-    Without it a run that is loaded begins a new game, as nobody can tell whether the saved one is sound.
+    Without it a run that is loaded begins a new episode, as nobody can tell whether the saved one is sound.
     """
     going: Callable[[Any, np.ndarray], bool] | None = None
-    """Whether a game can be in the state x, given the constants; None: in every one that `sizes` allows."""
-    speaks: Any = None
+    """Whether an episode can be in the state x, given the constants; None: in every one that `sizes` allows."""
+    advises: Any = None
     """Optionally `speaks(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
     outcomes: Callable[[Any, tuple[int, ...], int], Iterable[Outcome]] | None = None
     """`outcomes(constants, x, action)`: all that may happen, for the exact solver; None: nothing is random."""
     listing: Callable[[Any], Listing] | None = None
     """`listing(constants)`: the same of all states at once, where x is the number of a state."""
     joins: bool = False
-    """Whether `begin` is asked again after every turn: advisors may join while a game goes on, and one whose part ended
-    restarts if it is still active, as a general value function does at its goal."""
+    """Whether `begin` is asked again after every step: advisors may join while an episode goes on, and one whose part
+    ended restarts if it is still active, as a general value function does at its goal."""
     pseudo: Any = None
     """Optionally `pseudo(constants, x, action, advisors, m, ended, reward)`, after the step: changes reward [m] from
     what advisors are paid, which is the score, to what they learn from."""
     bounds: np.ndarray | None = None
-    """The lowest and the highest reward of each advisor in one turn [n, 2]; None: nobody knows."""
+    """The lowest and the highest reward of each advisor in one step [n, 2]; None: nobody knows."""
 
     def checked(self, state: Any, task: str) -> np.ndarray:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
@@ -205,7 +206,8 @@ class World:
         return np.array(self.sizes, np.uint64)
 
     def sound(self, x: np.ndarray, task: str) -> bool:
-        """Whether a saved game may go on from x [size]; False where that cannot be known, an error where it cannot."""
+        """Whether a saved episode may go on from x [size]; False where that cannot be known, an error where it
+        cannot."""
         if self.sizes is None:
             return False
         x = self.checked(x, task)
@@ -238,13 +240,13 @@ class Task:
 
     name: str
     actions: tuple[str, ...]
-    foci: tuple[Focus, ...]
+    advisors: tuple[Advisor, ...]
     world: World | None = None
     adapter: Adapter | None = None
     limit: int | None = None
-    """Games are truncated after this many turns (not ended: values still bootstrap); None: never."""
+    """Episodes are truncated after this many steps (not ended: values still bootstrap); None: never."""
     endless: bool = False
-    """True where no game can ever terminate, so that gamma = 1 has no meaning."""
+    """True where no episode can ever terminate, so that gamma = 1 has no meaning."""
     options: dict[str, Any] = field(default_factory=dict)
     """What `multiadvisor.make` takes to make it, as plain data."""
     maker: str = ""
@@ -252,7 +254,7 @@ class Task:
     by_hand: str = "it was put together by hand"
     """... why not."""
     known: dict[str, Any] = field(default_factory=dict)
-    """What is known of a Gymnasium environment and of the foci on it, as plain data."""
+    """What is known of a Gymnasium environment and of the advisors on it, as plain data."""
     note: str = ""
     """What whoever made it should hear, in one line."""
     board: Grid | None = None
@@ -266,15 +268,15 @@ class Task:
     usual: dict[str, Any] = field(default_factory=dict)
     """Settings, and flags of `train`, whose defaults are others for this task, by name."""
     measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
-    """Further figures of a game from the advisors' returns [games, n], for example touches."""
-    correction: Focus | None = None
+    """Further figures of an episode from the advisors' returns [episodes, n], for example touches."""
+    correction: Advisor | None = None
     """What a learned correction looks at (its `state` and `states`) and its step size (`alpha`); None: the whole state.
 
     In a compiled world `state` is a compiled function (constants, x) -> number below `states`.
     """
     own_weights: tuple[float, ...] = ()
     """The weights [n] that it came with, where others were given since: by these runs are compared."""
-    arbitrator: Focus | None = None
+    arbitrator: Advisor | None = None
     """What an arbitrator looks at and its step size, as for a correction; None: the whole state. In a Gymnasium
     environment also its `reward`; None: what the advisors are paid, times their weights."""
 
@@ -282,10 +284,10 @@ class Task:
         _check_length("the name of a task", self.name)
         for name in self.actions:
             _check_length(f"the name of an action of task {self.name!r}", name)
-        check_foci(self.foci)
+        check_advisors(self.advisors)
         for learned in (self.correction, self.arbitrator):
             if learned is not None:
-                check_foci([learned])
+                check_advisors([learned])
         if len(self.actions) < 1:
             raise BadInput(f"task {self.name!r} has no action: give it at least one")
         if (self.world is None) == (self.adapter is None):
@@ -303,12 +305,12 @@ class Task:
     @property
     def n(self) -> int:
         """The number of advisors."""
-        return len(self.foci)
+        return len(self.advisors)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The advisors' names, in order."""
-        return tuple(focus.name for focus in self.foci)
+        return tuple(advisor.name for advisor in self.advisors)
 
     @property
     def grid(self) -> Grid:
@@ -319,13 +321,13 @@ class Task:
 
     @property
     def reward_bounds(self) -> np.ndarray | None:
-        """The lowest and the highest reward of each advisor in one turn [n, 2]; None if not known."""
+        """The lowest and the highest reward of each advisor in one step [n, 2]; None if not known."""
         return None if self.world is None else self.world.bounds
 
     @property
     def weights(self) -> np.ndarray:
         """w [n]."""
-        return np.array([focus.weight for focus in self.foci])
+        return np.array([advisor.weight for advisor in self.advisors])
 
     @property
     def yardstick(self) -> np.ndarray:
@@ -339,11 +341,12 @@ class Task:
         >>> mad.make("two-goal").with_weights(**{"goal 1": 2.0, "goal 2": 1.0}).other_weights()
         {'goal 1': 2.0}
         """
-        pairs = zip(self.foci, self.yardstick.tolist(), strict=True)
-        return {focus.name: float(focus.weight) for focus, own in pairs if focus.weight != own}
+        pairs = zip(self.advisors, self.yardstick.tolist(), strict=True)
+        return {advisor.name: float(advisor.weight) for advisor, own in pairs if advisor.weight != own}
 
     def rewards(self, score: np.ndarray, returns: np.ndarray) -> np.ndarray:
-        """[G] what games brought by the task's own weights, from their scores [G] and the advisors' returns [G, n]."""
+        """[G] what episodes brought by the task's own weights, from their scores [G] and the advisors' returns [G,
+        n]."""
         if self.goals is not None or not self.other_weights():
             return score  # of a bank of goals the environment's own already
         found: np.ndarray = returns @ self.yardstick
@@ -370,31 +373,33 @@ class Task:
 
     def gammas(self, gamma: float) -> np.ndarray:
         """gamma_j [n]: each advisor's own discount, or the given one."""
-        return np.array([gamma if focus.gamma is None else focus.gamma for focus in self.foci])
+        return np.array([gamma if advisor.gamma is None else advisor.gamma for advisor in self.advisors])
 
     def alphas(self, alpha: float) -> np.ndarray:
         """alpha_j [n]: each advisor's own learning rate, or the given one."""
-        return np.array([alpha if focus.alpha is None else focus.alpha for focus in self.foci])
+        return np.array([alpha if advisor.alpha is None else advisor.alpha for advisor in self.advisors])
 
     def with_numbers(self, what: str, by_name: Mapping[str, float]) -> Task:
         """The same task with other `weights`, `gammas` or `alphas`, by advisor name or group."""
         if not isinstance(by_name, Mapping):
             raise BadInput(f"{what} are {short(repr(by_name))}: give a number for each advisor or group, by name")
         field = BY_ADVISOR[what]
-        groups = {focus.group for focus in self.foci if focus.group} | set(self.names)
+        groups = {advisor.group for advisor in self.advisors if advisor.group} | set(self.names)
         for name, number in by_name.items():
             if name not in groups:
                 raise BadInput(
                     f"no advisor or group is called {short(str(name))!r} in task {self.name!r}: "
-                    f"choose {_listed(self.foci)}"
+                    f"choose {_listed(self.advisors)}"
                 )
             if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
                 raise BadInput(f"the {field} of {name!r} is {short(repr(number))}: give a number")
         given = {name: float(number) for name, number in by_name.items()}
-        foci = [replace(f, **{field: given.get(f.name, given.get(f.group, getattr(f, field)))}) for f in self.foci]
+        advisors = [
+            replace(f, **{field: given.get(f.name, given.get(f.group, getattr(f, field)))}) for f in self.advisors
+        ]
         options = {**self.options, what: {**self.options.get(what, {}), **given}}
         own = tuple(self.yardstick.tolist()) if what == "weights" else self.own_weights
-        return replace(self, foci=tuple(foci), options=options, own_weights=own)
+        return replace(self, advisors=tuple(advisors), options=options, own_weights=own)
 
     def with_weights(self, /, **weights: float) -> Task:
         """The same task with other weights, by advisor name or group."""
@@ -408,21 +413,21 @@ class Task:
         """The same task with other learning rates, by advisor name or group."""
         return self.with_numbers("alphas", alphas)
 
-    def deal(self, seed: int = 0) -> np.ndarray:
-        """The first state x of a game of a compiled world.
+    def initial_state(self, seed: int = 0) -> np.ndarray:
+        """The first state x of an episode of a compiled world.
 
         >>> import multiadvisor as mad
-        >>> mad.make("three-fruits").deal().tolist()
+        >>> mad.make("three-fruits").initial_state().tolist()
         [12, 1, 1, 1]
         """
-        from multiadvisor.draws import ENVIRONMENT, stream_key
-        from multiadvisor.worlds.game import Game
+        from multiadvisor.core.rng import ENVIRONMENT, stream_key
+        from multiadvisor.envs.compiled_episodes import Episode
 
         if self.world is None:
             raise BadInput(f"task {self.name!r} is a Python environment: its own reset gives the first observation")
-        game = Game(self, stream_key(seed, ENVIRONMENT))
-        game.deal()
-        return game.x.copy()
+        episode = Episode(self, stream_key(seed, ENVIRONMENT))
+        episode.deal()
+        return episode.x.copy()
 
     def layout(self) -> Layout:
         """Rows for advisors whose numbers of local states are known.
@@ -430,15 +435,17 @@ class Task:
         Advisors with the same phi lie side by side, state by state: what is looked at together is stored together.
         """
         blocks: dict[tuple[str, Any], list[int]] = {}
-        for j, focus in enumerate(self.foci):
-            if focus.states is None:
-                raise BadInput(f"focus {focus.name!r} of task {self.name!r} needs `states`, its number of local states")
-            key = ("table", focus.table) if focus.table is not None else ("state", focus.state)
+        for j, advisor in enumerate(self.advisors):
+            if advisor.states is None:
+                raise BadInput(
+                    f"advisor {advisor.name!r} of task {self.name!r} needs `states`, its number of local states"
+                )
+            key = ("table", advisor.table) if advisor.table is not None else ("state", advisor.state)
             blocks.setdefault(key, []).append(j)
         offset, stride = np.zeros(self.n, np.int64), np.ones(self.n, np.int64)
         rows = 0
         for (kind, _), members in blocks.items():
-            states = self.foci[members[0]].states or 0
+            states = self.advisors[members[0]].states or 0
             width = 1 if kind == "table" else len(members)
             for position, j in enumerate(members):
                 offset[j] = rows + (0 if kind == "table" else position)
@@ -462,34 +469,34 @@ class Task:
     def from_gymnasium(
         cls,
         env: gymnasium.Env | str,
-        foci: Sequence[Focus | str] | str | None = None,
+        advisors: Sequence[Advisor | str] | str | None = None,
         *,
         name: str | None = None,
         discretise: Callable[[Any], Hashable] | None = None,
-        correction: Focus | None = None,
-        rest: bool = False,
+        correction: Advisor | None = None,
+        remainder: bool = False,
         action_names: Sequence[str] | None = None,
-        arbitrator: Focus | None = None,
+        arbitrator: Advisor | None = None,
         **options: Any,
     ) -> Task:
         """A task from any Gymnasium or MO-Gymnasium environment or its name; actions are a finite choice, or Box.
 
-        A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without foci, a vector
-        reward gets one advisor per component and a scalar one a single advisor; `foci="info:reward_*"` gives one to
-        each such term in `info`, and `rest=True` adds one for the rest of the reward. Real-valued observations
-        need `discretise`, or a `state` function in each focus; `correction` and `arbitrator` name what these see,
-        if that is not the whole observation; `action_names` are for reading. From then on the environment belongs to
-        the agent: play in another one, as your own step or reset would interrupt its games.
+        A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without advisors, a vector
+        reward gets one advisor per component and a scalar one a single advisor; `advisors="info:reward_*"` gives one to
+        each such term in `info`, and `remainder=True` adds one for the remainder of the reward. Real-valued
+        observations need `discretise`, or a `state` function in each advisor; `correction` and `arbitrator` name what
+        these see, if that is not the whole observation; `action_names` are for reading. From then on the environment
+        belongs to the agent: play in another one, as your own step or reset would interrupt its episodes.
 
         >>> import multiadvisor as mad
-        >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal")], is_slippery=False)
-        >>> mad.MultiAdvisor(task, gamma=0.9).learn(200, progress=False).turns
+        >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal")], is_slippery=False)
+        >>> mad.MultiAdvisor(task, gamma=0.9).learn(200, progress=False).steps
         200
         """
-        from multiadvisor.worlds.gymnasium_tasks import task_from_gymnasium
-        from multiadvisor.worlds.names import with_action_names
+        from multiadvisor.envs.action_names import with_action_names
+        from multiadvisor.envs.gymnasium_tasks import task_from_gymnasium
 
-        made = task_from_gymnasium(env, foci, name, discretise, options, rest)
+        made = task_from_gymnasium(env, advisors, name, discretise, options, remainder)
         return replace(with_action_names(made, action_names), correction=correction, arbitrator=arbitrator)
 
 
@@ -499,70 +506,78 @@ def _check_length(what: str, text: Any) -> None:
         raise BadInput(f"{what} is {short(text)!r}, of {len(text)} characters: choose one of at most {LONGEST_NAME}")
 
 
-def _listed(foci: Sequence[Focus]) -> str:
+def _listed(advisors: Sequence[Advisor]) -> str:
     """Whom one may name: the groups and then the advisors, the first of them.
 
-    >>> _listed([Focus(f"coin {k}", group="coins") for k in range(30)])
+    >>> _listed([Advisor(f"coin {k}", group="coins") for k in range(30)])
     'coins, coin 0, coin 1, coin 2, coin 3, coin 4, coin 5, coin 6, coin 7, coin 8, coin 9, coin 10 or 19 others'
     """
-    names = list(dict.fromkeys([*(focus.group for focus in foci if focus.group), *(focus.name for focus in foci)]))
+    names = list(
+        dict.fromkeys(
+            [*(advisor.group for advisor in advisors if advisor.group), *(advisor.name for advisor in advisors)]
+        )
+    )
     shown = [short(name, 40) for name in names[:12]]
     last = f"{len(names) - 12} others" if len(names) > 12 else shown.pop()
     return " or ".join([", ".join(shown), last] if shown else [last])
 
 
-def check_foci(foci: Sequence[Focus]) -> None:
-    """Refuse foci that contradict each other or themselves."""
-    if not foci:
-        raise BadInput("a task needs at least one focus")
-    names = [focus.name for focus in foci]
-    for focus in foci:
+def check_advisors(advisors: Sequence[Advisor]) -> None:
+    """Refuse advisors that contradict each other or themselves."""
+    if not advisors:
+        raise BadInput("a task needs at least one advisor")
+    names = [advisor.name for advisor in advisors]
+    for advisor in advisors:
         for what in ("name", "table", "group"):
-            if not isinstance(text := getattr(focus, what), str) and not (what == "table" and text is None):
-                raise BadInput(f"the {what} of focus {focus.name!r} is {short(repr(text))}: give a text")
+            if not isinstance(text := getattr(advisor, what), str) and not (what == "table" and text is None):
+                raise BadInput(f"the {what} of advisor {advisor.name!r} is {short(repr(text))}: give a text")
         for what in ("name", "table", "group", "reward", "state"):
-            _check_length(f"the {what} of focus {short(focus.name)!r}", getattr(focus, what))
-        for what in ("active", "speaks", "ended", "target"):
-            if (function := getattr(focus, what)) is not None and not callable(function):
-                raise BadInput(f"`{what}` of focus {focus.name!r} is {short(repr(function))}: give a function")
+            _check_length(f"the {what} of advisor {short(advisor.name)!r}", getattr(advisor, what))
+        for what in ("active", "advises", "ended", "target"):
+            if (function := getattr(advisor, what)) is not None and not callable(function):
+                raise BadInput(f"`{what}` of advisor {advisor.name!r} is {short(repr(function))}: give a function")
     if "" in names:
-        raise BadInput("a focus has an empty name: give each advisor its own name")
+        raise BadInput("an advisor has an empty name: give each advisor its own name")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise BadInput(f"two foci are called {twice[0]!r}: give each advisor its own name")
-    tables: dict[str, Focus] = {}
-    for focus in foci:
-        if not isinstance(focus.weight, numbers.Real) or not math.isfinite(focus.weight):
-            raise BadInput(f"the weight of focus {focus.name!r} is {short(repr(focus.weight))}: give a finite number")
-        if abs(focus.weight) > LARGEST_WEIGHT:
+        raise BadInput(f"two advisors are called {twice[0]!r}: give each advisor its own name")
+    tables: dict[str, Advisor] = {}
+    for advisor in advisors:
+        if not isinstance(advisor.weight, numbers.Real) or not math.isfinite(advisor.weight):
             raise BadInput(
-                f"the weight of focus {focus.name!r} is {focus.weight}: weighted sums would overflow, choose it "
+                f"the weight of advisor {advisor.name!r} is {short(repr(advisor.weight))}: give a finite number"
+            )
+        if abs(advisor.weight) > LARGEST_WEIGHT:
+            raise BadInput(
+                f"the weight of advisor {advisor.name!r} is {advisor.weight}: weighted sums would overflow, choose it "
                 f"between {-LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
             )
-        if focus.gamma is not None:
-            check_gamma(focus.gamma, f"of focus {focus.name!r}")
-        if focus.alpha is not None and not (isinstance(focus.alpha, int | float) and 0.0 < focus.alpha <= 1.0):
+        if advisor.gamma is not None:
+            check_gamma(advisor.gamma, f"of advisor {advisor.name!r}")
+        if advisor.alpha is not None and not (isinstance(advisor.alpha, int | float) and 0.0 < advisor.alpha <= 1.0):
             raise BadInput(
-                f"alpha of focus {focus.name!r} is {short(repr(focus.alpha))}: choose it above 0 and at most 1"
+                f"alpha of advisor {advisor.name!r} is {short(repr(advisor.alpha))}: choose it above 0 and at most 1"
             )
-        if not (isinstance(focus.mapped_alpha, int | float) and 0.0 < focus.mapped_alpha <= 1.0):
+        if not (isinstance(advisor.mapped_alpha, int | float) and 0.0 < advisor.mapped_alpha <= 1.0):
             raise BadInput(
-                f"mapped_alpha of focus {focus.name!r} is {short(repr(focus.mapped_alpha))}: choose above 0, at most 1"
+                f"mapped_alpha of advisor {advisor.name!r} is {short(repr(advisor.mapped_alpha))}: choose above 0, at "
+                f"most 1"
             )
-        if focus.planning is not None:
-            planning_named(focus.planning)
-        if focus.aggregation is not None:
-            aggregation_named(focus.aggregation)
-        if focus.states is not None and not (isinstance(focus.states, numbers.Integral) and focus.states >= 1):
+        if advisor.planning is not None:
+            planning_named(advisor.planning)
+        if advisor.aggregation is not None:
+            aggregation_named(advisor.aggregation)
+        if advisor.states is not None and not (isinstance(advisor.states, numbers.Integral) and advisor.states >= 1):
             raise BadInput(
-                f"focus {focus.name!r} has {short(repr(focus.states))} local states: give at least 1, or None to count"
+                f"advisor {advisor.name!r} has {short(repr(advisor.states))} local states: give at least 1, or None "
+                f"to count"
             )
-        if focus.table is not None:
-            first = tables.setdefault(focus.table, focus)
-            if first.states != focus.states:
+        if advisor.table is not None:
+            first = tables.setdefault(advisor.table, advisor)
+            if first.states != advisor.states:
                 raise BadInput(
-                    f"foci {first.name!r} and {focus.name!r} share the table {focus.table!r} but have "
-                    f"{first.states} and {focus.states} local states: give both the same number"
+                    f"advisors {first.name!r} and {advisor.name!r} share the table {advisor.table!r} but have "
+                    f"{first.states} and {advisor.states} local states: give both the same number"
                 )
 
 

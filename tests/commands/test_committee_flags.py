@@ -11,10 +11,10 @@ import pytest
 import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.errors import Caution
-from multiadvisor.runs.grid import parse_grid
+from multiadvisor.runs.sweep_grid import parse_grid
 from multiadvisor.runs.training import RunConfig
 
-SHORT = ["--epochs", "1", "--transitions", "300", "--games", "2", "--json"]
+SHORT = ["--epochs", "1", "--transitions", "300", "--episodes", "2", "--json"]
 
 
 def ran(capsys, *words):
@@ -34,7 +34,7 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
     assert (result["planning"], result["aggregation"]) == ("fruits=egocentric,ghosts=empathic", "fruits=max")
     assert "meant for" not in err, "fears are summed"
     agent = mad.load(run)
-    ghosts = np.array([focus.group == "ghosts" for focus in agent.task.foci])
+    ghosts = np.array([advisor.group == "ghosts" for advisor in agent.task.advisors])
     assert set(agent.task.gammas(0.9)[ghosts]) == {0.5}
     assert set(agent.task.gammas(0.9)[~ghosts]) == {0.9}
     assert set(agent.task.alphas(0.1)[~ghosts]) == {0.2}
@@ -42,7 +42,7 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
     same = mad.make("pac-boy", gammas={"ghosts": 0.5}, alphas={"fruits": 0.2}, weights={"ghosts": 2})
     assert agent.task.identity == same.identity
     assert agent.task.options["gammas"] == {"ghosts": 0.5}
-    ran(capsys, "evaluate", run, "--games", "2", "--json")
+    ran(capsys, "evaluate", run, "--episodes", "2", "--json")
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
         ("train pac-boy --planning sarsa --deep", "the action taken next"),
         ("train pac-boy --alphas fruits=0.5 --deep", "a network has one learning rate for all its advisors"),
         ("train pac-boy --gammas fruits=0.5 --learner linear", "linear Q-learning has one gamma for everything"),
-        ("train pac-boy --gammas fruits=1.5", "gamma of focus 'fruit (0, 0)' is 1.5: choose it between 0 and 1"),
+        ("train pac-boy --gammas fruits=1.5", "gamma of advisor 'fruit (0, 0)' is 1.5: choose it between 0 and 1"),
         ("train pac-boy --gammas frogs=0.5", "no advisor or group is called 'frogs' in task 'pac-boy': choose ghosts, "
          "fruits, ghost 1, ghost 2, fruit (0, 0), "),
         ("train two-goal --weights reward_goal=0.5", "in task 'two-goal': choose goal 1 or goal 2"),
-        ("train pac-boy --alphas fruits=0", "alpha of focus 'fruit (0, 0)' is 0.0: choose it above 0 and at most 1"),
+        ("train pac-boy --alphas fruits=0", "alpha of advisor 'fruit (0, 0)' is 0.0: choose it above 0 and at most 1"),
         ("train pac-boy --gammas fruits", "'fruits' is not of the form name=number,name=number"),
         ("check pac-boy --aggregation frogs=max", "aggregation names 'frogs', and task 'pac-boy' has no such"),
     ],
@@ -81,8 +81,8 @@ def test_bad_input_is_one_line(words, line, capsys):
 @pytest.mark.slow
 def test_numbers_for_one_advisor_whose_name_has_a_comma(capsys):
     task = mad.make("pac-boy", gammas={"fruit (0, 10)": 0.25, "fruits": 0.75})
-    assert {focus.name: focus.gamma for focus in task.foci}["fruit (0, 10)"] == 0.25
-    assert sum(focus.gamma == 0.75 for focus in task.foci) == 74
+    assert {advisor.name: advisor.gamma for advisor in task.advisors}["fruit (0, 10)"] == 0.25
+    assert sum(advisor.gamma == 0.75 for advisor in task.advisors) == 74
     result, _ = ran(capsys, "train", "pac-boy", "--gammas", "fruit (0, 10)=0.25,fruits=0.75", *SHORT)
     assert result["transitions"] == 300
 
@@ -122,7 +122,7 @@ def test_a_maximum_over_fears_is_warned_of_once(capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["max", "water=p_norm:3"])
 def test_python_is_warned_too(aggregation):
-    """By a world that gives the bounds of its rewards, at once; by another, when the games have shown it."""
+    """By a world that gives the bounds of its rewards, at once; by another, when the episodes have shown it."""
     task = mad.make("bridge").with_weights(goal=0.0)
     how = {"planning": "agnostic", "aggregation": aggregation, "epsilon": 1.0}
     with pytest.warns(Caution, match="and advisor 'water' gets less"):
@@ -162,10 +162,10 @@ def test_a_check_names_it():
 def test_a_check_names_it_in_an_environment():
     env = gymnasium.make("multiadvisor/mo-TwoGoal-v0")
     task = mad.Task.from_gymnasium(env)
-    assert mad.check_task(task, aggregation="max", turns=200).ok
-    foci = [dataclasses.replace(task.foci[0], weight=-1.0), *task.foci[1:]]
-    again = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0"), foci)
-    assert "fear-under-a-maximum" in mad.check_task(again, aggregation="max", turns=200).defects
+    assert mad.check_task(task, aggregation="max", steps=200).ok
+    advisors = [dataclasses.replace(task.advisors[0], weight=-1.0), *task.advisors[1:]]
+    again = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0"), advisors)
+    assert "fear-under-a-maximum" in mad.check_task(again, aggregation="max", steps=200).defects
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.commands.parsing import named_value
 
-SHORT = ("--epochs", 1, "--transitions", 100, "--games", 2)
+SHORT = ("--epochs", 1, "--transitions", 100, "--episodes", 2)
 
 
 def run(capsys, *arguments):
@@ -25,8 +25,8 @@ def made(folder):
 
 @pytest.mark.slow
 def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
-    long = ("--epochs", 1, "--transitions", 20_000, "--games", 20, "--epsilon", 0.5)
-    flags = ("--option", "is_slippery=false", "--option", "map_name=4x4", "--max-episode-steps", 30)
+    long = ("--epochs", 1, "--transitions", 20_000, "--episodes", 20, "--epsilon", 0.5)
+    flags = ("--env-kwarg", "is_slippery=false", "--env-kwarg", "map_name=4x4", "--max-episode-steps", 30)
     line = ("train", "gymnasium:FrozenLake-v1", *flags, *long, "--out", tmp_path / "a", "--json")
     code, out, error = run(capsys, *line)
     assert (code, error) == (0, "")
@@ -58,23 +58,23 @@ def test_bins_make_a_table_of_real_numbers(capsys, tmp_path):
         folder = tmp_path / name
         assert run(capsys, "train", f"gymnasium:{name}", "--bins", bins, *SHORT, "--out", folder)[0] == 0
         assert kept is None or made(folder)["bins"] == kept
-        assert run(capsys, "evaluate", folder, "--games", 1)[0] == 0
+        assert run(capsys, "evaluate", folder, "--episodes", 1)[0] == 0
     assert mad.load(tmp_path / "CartPole-v1").task.adapter.rows == 64
-    assert run(capsys, "check", "gymnasium:MountainCar-v0", "--bins", "9,7", "--turns", 300)[0] == 0
+    assert run(capsys, "check", "gymnasium:MountainCar-v0", "--bins", "9,7", "--steps", 300)[0] == 0
 
 
-def test_a_game_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
+def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
     """A greedy player that has learned next to nothing walks into the wall for ever."""
-    line = ("train", "gymnasium:CliffWalking-v1", "--epochs", 1, "--transitions", 20, "--games", 1, "--json")
+    line = ("train", "gymnasium:CliffWalking-v1", "--epochs", 1, "--transitions", 20, "--episodes", 1, "--json")
     code, out, error = run(capsys, *line, "--out", tmp_path / "a")
     assert code == 0
-    assert json.loads(out)["epochs"][0]["turns"] == 10_000
+    assert json.loads(out)["epochs"][0]["length"] == 10_000
     [said] = error.splitlines()
-    assert "has no step limit of its own: games are cut off after 10,000 steps" in said
-    assert run(capsys, "evaluate", tmp_path / "a", "--games", 1)[2] == "", "a run says it once"
+    assert "has no step limit of its own: episodes are cut off after 10,000 steps" in said
+    assert run(capsys, "evaluate", tmp_path / "a", "--episodes", 1)[2] == "", "a run says it once"
     code, out, error = run(capsys, *line, "--max-episode-steps", 50)
     assert (code, error) == (0, "")
-    assert json.loads(out)["epochs"][0]["turns"] == 50
+    assert json.loads(out)["epochs"][0]["length"] == 50
     for name in ("FrozenLake-v1", "multiadvisor/mo-TwoGoal-v0"):  # these have limits
         assert mad.make(f"gymnasium:{name}").note == ""
     assert mad.make("gymnasium:CliffWalking-v1", max_episode_steps=-1).adapter.env.spec.max_episode_steps is None
@@ -83,28 +83,34 @@ def test_a_game_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("train pac-boy --option a=1", "--option is for Gymnasium environments: pac-boy has its own flags"),
+        ("train pac-boy --env-kwarg a=1", "--env-kwarg is for Gymnasium environments: pac-boy has its own flags"),
         ("train pac-boy --bins 3", "--bins is for Gymnasium environments"),
         ("check pac-boy --max-episode-steps 3", "--max-episode-steps is for Gymnasium environments"),
-        ("train gymnasium:FrozenLake-v1 --is-slippery false", "are given as --option is_slippery=VALUE"),
+        ("train gymnasium:FrozenLake-v1 --is-slippery false", "are given as --env-kwarg is_slippery=VALUE"),
         ("train gymnasium:FrozenLake-v1 --epoch 3", "did you mean '--epochs'?"),
-        ("train gymnasium:FrozenLake-v1 --option slippery", "is not of the form name=value"),
-        ("train gymnasium:FrozenLake-v1 --option a-b=1", "is not of the form name=value"),
-        ("train gymnasium:FrozenLake-v1 --option is_slipery=1", "does not take these options"),
-        ("train gymnasium:FrozenLake-v1 --option is_slippery=1 --option is_slippery=0", "is given twice"),
+        ("train gymnasium:FrozenLake-v1 --env-kwarg slippery", "is not of the form name=value"),
+        ("train gymnasium:FrozenLake-v1 --env-kwarg a-b=1", "is not of the form name=value"),
+        ("train gymnasium:FrozenLake-v1 --env-kwarg is_slipery=1", "does not take these options"),
+        ("train gymnasium:FrozenLake-v1 --env-kwarg is_slippery=1 --env-kwarg is_slippery=0", "is given twice"),
         ("train gymnasium:FrozenLake-v1 --max-episode-steps 0", "max_episode_steps is 0"),
-        ("train gymnasium:FrozenLake-v1 --max-episode-steps 9 --option max_episode_steps=9", "is given twice"),
+        ("train gymnasium:FrozenLake-v1 --max-episode-steps 9 --env-kwarg max_episode_steps=9", "is given twice"),
         ("train gymnasium:FrozenLake-v1 --bins 3", "bins '3' are for 1 numbers, but the observation is Discrete"),
         ("train gymnasium:MountainCar-v0 --bins 3", "bins '3' are for 1 numbers, but the observation is Box"),
         ("train gymnasium:MountainCar-v0 --bins 3,x", "bins have 'x': give COUNT or LOW:HIGH:COUNT"),
         ("train gymnasium:MountainCar-v0 --bins 3,1:2:3:4", "bins have '1:2:3:4'"),
         ("train gymnasium:MountainCar-v0 --bins 3,0", "in 0 bins"),
         ("train gymnasium:CartPole-v1 --bins 2,2,2,2", "number 1 of the observation has no range of its own"),
-        ("train gymnasium:FrozenLake-v1 --option foci=3", "foci are 3"),
-        ("train gymnasium:FrozenLake-v1 --option wrappers=[3]", "the wrapper 3 cannot be put on"),
-        ('train gymnasium:FrozenLake-v1 --option wrappers=[["RecordVideo",{}]]', "unknown wrapper 'RecordVideo'"),
-        ('train gymnasium:FrozenLake-v1 --option foci=[{"name":"x","rewart":1}]', "unknown field of the focus 'x'"),
-        ('train gymnasium:FrozenLake-v1 --option foci=[{"name":"x","state":{"a":1}}]', "the state of focus 'x'"),
+        ("train gymnasium:FrozenLake-v1 --env-kwarg advisors=3", "advisors are 3"),
+        ("train gymnasium:FrozenLake-v1 --env-kwarg wrappers=[3]", "the wrapper 3 cannot be put on"),
+        ('train gymnasium:FrozenLake-v1 --env-kwarg wrappers=[["RecordVideo",{}]]', "unknown wrapper 'RecordVideo'"),
+        (
+            'train gymnasium:FrozenLake-v1 --env-kwarg advisors=[{"name":"x","rewart":1}]',
+            "unknown field of the advisor 'x'",
+        ),
+        (
+            'train gymnasium:FrozenLake-v1 --env-kwarg advisors=[{"name":"x","state":{"a":1}}]',
+            "the state of advisor 'x'",
+        ),
     ],
 )
 def test_bad_input_is_one_line(capsys, line, words):
@@ -134,9 +140,9 @@ def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
         line = [sys.executable, "-m", "multiadvisor", *map(str, arguments)]
         return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
 
-    assert command("train", TASK, *SHORT, "--option", "is_slippery=false", "--out", "run").returncode == 0
-    for reading in (("evaluate", "run", "--games", 2), ("explain", "run", "--turn", 0),
-                    ("explore", "run", "--export", "game.html")):  # fmt: skip
+    assert command("train", TASK, *SHORT, "--env-kwarg", "is_slippery=false", "--out", "run").returncode == 0
+    for reading in (("evaluate", "run", "--episodes", 2), ("explain", "run", "--step", 0),
+                    ("explore", "run", "--export", "episode.html")):  # fmt: skip
         done = command(*reading)
         assert (done.returncode, len(done.stderr.splitlines()), ran.exists()) == (2, 1, False)
         assert f"'{TASK}' names a module to import, which no file may do: name it yourself, with --task" in done.stderr
@@ -144,4 +150,6 @@ def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
         assert (done.returncode, ran.exists()) == (2, False)
         done = command(*reading, "--task", TASK)
         assert (done.returncode, ran.exists()) == (0, True), done.stderr
-    assert command("train", TASK, *SHORT, "--option", "is_slippery=false", "--out", "run", "--resume").returncode == 0
+    assert (
+        command("train", TASK, *SHORT, "--env-kwarg", "is_slippery=false", "--out", "run", "--resume").returncode == 0
+    )

@@ -25,46 +25,56 @@ def trained(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_traced_evaluation_is_the_same_evaluation(capsys, trained, tmp_path):
-    plain = json.loads(run(capsys, "evaluate", trained, "--games", 4, "--seed", 3, "--json")[1])
-    code, out, _ = run(capsys, "evaluate", trained, "--games", 4, "--seed", 3, "--trace", tmp_path / "t", "--json")
+    plain = json.loads(run(capsys, "evaluate", trained, "--episodes", 4, "--seed", 3, "--json")[1])
+    code, out, _ = run(capsys, "evaluate", trained, "--episodes", 4, "--seed", 3, "--trace", tmp_path / "t", "--json")
     traced = json.loads(out)
     assert code == 0
     assert traced.pop("trace") == str(tmp_path / "t")
     assert traced == plain
     kept = read_trace(tmp_path / "t")
     assert kept.score.mean() == pytest.approx(plain["score"], abs=1e-12)
-    assert kept.turns.mean() == plain["turns"]
+    assert kept.length.mean() == plain["length"]
     assert f"trace in {tmp_path / 't'}" in run(capsys, "evaluate", trained, "--trace", tmp_path / "t")[1]
 
 
-def test_explain_json_is_about_the_turn_asked_for(capsys, trained, tmp_path):
+def test_explain_json_is_about_the_step_asked_for(capsys, trained, tmp_path):
     agent = mad.load(trained)
-    run(capsys, "evaluate", trained, "--games", 3, "--seed", 3, "--trace", tmp_path / "t")
+    run(capsys, "evaluate", trained, "--episodes", 3, "--seed", 3, "--trace", tmp_path / "t")
     kept = read_trace(tmp_path / "t")
-    for game, turn in ((0, 0), (0, 11), (2, 5)):
+    for episode, step in ((0, 0), (0, 11), (2, 5)):
         code, out, _ = run(
-            capsys, "explain", trained, "--seed", 3, "--game", game, "--turn", turn, "--json", "--against", "west"
-            if kept.turn(game, turn).action != 1
+            capsys, "explain", trained, "--seed", 3, "--episode", episode, "--step", step, "--json", "--against", "west"
+            if kept.step(episode, step).action != 1
             else "East",
         )  # fmt: skip
         result = json.loads(out)
         assert code == 0
-        seen = kept.turn(game, turn)
-        assert (result["seed"], result["game"], result["turn"]) == (3, game, turn)
-        assert result["turns"] == kept.turns[game]
+        seen = kept.step(episode, step)
+        assert (result["seed"], result["episode"], result["step"]) == (3, episode, step)
+        assert result["steps"] == kept.length[episode]
         assert result["action"] == agent.task.actions[seen.action]
         assert list(result["preferences"].values()) == pytest.approx(agent.preferences(seen.state).tolist())
         assert sum(result["differences"].values()) == pytest.approx(result["advantage"])
         assert set(result["differences"]) == set(agent.advice(seen.state)[0])
-        flags = ["--trace", tmp_path / "t", "--game", game, "--turn", turn, "--against", result["against"], "--json"]
+        flags = [
+            "--trace",
+            tmp_path / "t",
+            "--episode",
+            episode,
+            "--step",
+            step,
+            "--against",
+            result["against"],
+            "--json",
+        ]
         assert json.loads(run(capsys, "explain", trained, *flags)[1]) == result
 
 
 def test_explain_text(capsys, trained):
-    code, out, _ = run(capsys, "explain", trained, "--seed", 3, "--turn", 2)
+    code, out, _ = run(capsys, "explain", trained, "--seed", 3, "--step", 2)
     lines = out.splitlines()
     assert code == 0
-    assert lines[0].startswith("pac-boy, seed 3, game 0, turn 2 of ")
+    assert lines[0].startswith("pac-boy, seed 3, episode 0, step 2 of ")
     assert lines[1].startswith("goes ")
     assert any(line.startswith("disagreement: ") for line in lines)
     assert any("MSX+" in line for line in lines)
@@ -74,32 +84,32 @@ def test_explain_text(capsys, trained):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--turn", "100000"], "there is no turn 100000: game 0 ended after"),
-        (["--turn", "-1"], "turn is -1"),
-        (["--turn", "1", "--game", "-1"], "game is -1"),
-        (["--turn", "1", "--game", "999999999999"], "game is 999999999999"),
-        (["--turn", "1", "--seed", "-1"], "seed is -1"),
-        (["--turn", "1", "--against", "Up"], "unknown action 'Up': choose one of E, N, S, W"),
-        (["--turn", "one"], "invalid int value"),
-        ([], "required: --turn"),
-        (["--turn", "1", "--trace", "nothing"], "cannot read the trace 'nothing'"),
-        (["--turn", "1", "--trace", "torn"], "the trace 'torn' is damaged or was changed"),
-        (["--turn", "1", "--trace", "torn header"], "the trace 'torn header' is damaged or was changed"),
-        (["--turn", "1", "--trace", "/dev/zero"], "'/dev/zero' is not a trace"),
-        (["--turn", "1", "--trace", "foreign"], "'foreign' is not a trace"),
-        (["--turn", "1", "--trace", "whole", "--seed", "1"], "leave --seed out"),
-        (["--turn", "1", "--trace", "whole", "--game", "9"], "there is no game 9: 1 game in the trace"),
-        (["--turn", "1", "--trace", "others"], "the trace is of another agent, of task 'two-goal'"),
+        (["--step", "100000"], "there is no step 100000: episode 0 ended after"),
+        (["--step", "-1"], "step is -1"),
+        (["--step", "1", "--episode", "-1"], "episode is -1"),
+        (["--step", "1", "--episode", "999999999999"], "episode is 999999999999"),
+        (["--step", "1", "--seed", "-1"], "seed is -1"),
+        (["--step", "1", "--against", "Up"], "unknown action 'Up': choose one of E, N, S, W"),
+        (["--step", "one"], "invalid int value"),
+        ([], "required: --step"),
+        (["--step", "1", "--trace", "nothing"], "cannot read the trace 'nothing'"),
+        (["--step", "1", "--trace", "torn"], "the trace 'torn' is damaged or was changed"),
+        (["--step", "1", "--trace", "torn header"], "the trace 'torn header' is damaged or was changed"),
+        (["--step", "1", "--trace", "/dev/zero"], "'/dev/zero' is not a trace"),
+        (["--step", "1", "--trace", "foreign"], "'foreign' is not a trace"),
+        (["--step", "1", "--trace", "whole", "--seed", "1"], "leave --seed out"),
+        (["--step", "1", "--trace", "whole", "--episode", "9"], "there is no episode 9: 1 episode in the trace"),
+        (["--step", "1", "--trace", "others"], "the trace is of another agent, of task 'two-goal'"),
     ],
 )
 def test_bad_input_is_one_line(capsys, trained, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    run(capsys, "evaluate", trained, "--games", 1, "--trace", "whole")
+    run(capsys, "evaluate", trained, "--episodes", 1, "--trace", "whole")
     (tmp_path / "torn").write_bytes((tmp_path / "whole").read_bytes()[:-7])
     (tmp_path / "torn header").write_bytes((tmp_path / "whole").read_bytes()[:99])
     (tmp_path / "foreign").write_text("{}\n")
     mad.MultiAdvisor(mad.make("two-goal")).learn(50, progress=False).save("other")
-    run(capsys, "evaluate", "other", "--games", 1, "--trace", "others")
+    run(capsys, "evaluate", "other", "--episodes", 1, "--trace", "others")
     code, out, error = run(capsys, "explain", trained, *arguments)
     assert (code, out, len(error.splitlines())) == (2, "", 1)
     assert error.startswith("multiadvisor explain: ")
@@ -107,7 +117,7 @@ def test_bad_input_is_one_line(capsys, trained, tmp_path, monkeypatch, arguments
 
 
 def test_runs_that_cannot_be_explained(capsys, tmp_path):
-    code, _, error = run(capsys, "explain", tmp_path / "nothing", "--turn", 1)
+    code, _, error = run(capsys, "explain", tmp_path / "nothing", "--step", 1)
     assert (code, len(error.splitlines())) == (2, 1)
     assert "no run in" in error
     import gymnasium
@@ -115,11 +125,11 @@ def test_runs_that_cannot_be_explained(capsys, tmp_path):
     gymnasium.register("Passing-v0", entry_point="gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv")
     task = mad.make("gymnasium:Passing-v0")
     mad.MultiAdvisor(task).learn(50, progress=False).save(tmp_path / "passing")
-    own = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal", reward=lambda t: t.reward)], name="my lake")
+    own = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal", reward=lambda t: t.reward)], name="my lake")
     mad.MultiAdvisor(own).learn(50, progress=False).save(tmp_path / "own")
     del gymnasium.registry["Passing-v0"]
     for name, message in (("passing", "no environment 'Passing-v0' can be made"), ("own", "is a function: give task=")):
-        code, _, error = run(capsys, "explain", tmp_path / name, "--turn", 0)
+        code, _, error = run(capsys, "explain", tmp_path / name, "--step", 0)
         assert (code, len(error.splitlines())) == (2, 1)
         assert message in error
 
@@ -143,12 +153,14 @@ def test_a_trace_does_not_replace_the_run_it_is_of(capsys, trained, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["three-fruits", "gymnasium:CartPole-v1"])
 def test_a_network_is_explained_from_its_trace(capsys, tmp_path, name):
-    deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+    deep = mad.DeepSettings(
+        hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
+    )
     mad.MultiAdvisor(mad.make(name), deep=deep).learn(200, progress=False).save(tmp_path / "a")
-    assert run(capsys, "evaluate", tmp_path / "a", "--games", 2, "--trace", tmp_path / "t")[0] == 0
-    code, out, error = run(capsys, "explain", tmp_path / "a", "--trace", tmp_path / "t", "--turn", 1, "--json")
+    assert run(capsys, "evaluate", tmp_path / "a", "--episodes", 2, "--trace", tmp_path / "t")[0] == 0
+    code, out, error = run(capsys, "explain", tmp_path / "a", "--trace", tmp_path / "t", "--step", 1, "--json")
     assert (code, error) == (0, "")
-    plain = json.loads(run(capsys, "explain", tmp_path / "a", "--turn", 1, "--json")[1])
+    plain = json.loads(run(capsys, "explain", tmp_path / "a", "--step", 1, "--json")[1])
     assert json.loads(out) == plain
 
 
@@ -157,7 +169,7 @@ def test_a_gymnasium_run_is_explained_from_the_advice_kept(capsys, tmp_path):
         3000, progress=False
     )
     agent.save(tmp_path / "a")
-    code, out, _ = run(capsys, "explain", tmp_path / "a", "--turn", 0, "--json")
+    code, out, _ = run(capsys, "explain", tmp_path / "a", "--step", 0, "--json")
     result = json.loads(out)
     assert code == 0
     assert len(result["differences"]) == 3
@@ -167,14 +179,14 @@ def test_a_gymnasium_run_is_explained_from_the_advice_kept(capsys, tmp_path):
 
 
 def test_the_figure_shows_the_differences(capsys, trained, tmp_path):
-    from multiadvisor import plots
+    from multiadvisor.viz import plots
 
-    code, out, _ = run(capsys, "explain", trained, "--turn", 3, "--out", tmp_path / "why.png")
+    code, out, _ = run(capsys, "explain", trained, "--step", 3, "--out", tmp_path / "why.png")
     assert code == 0
     assert f"figure in {tmp_path / 'why.png'}" in out
     assert {path.name for path in tmp_path.iterdir()} == {"why.png", "why.svg"}
     agent = mad.load(trained)
-    found = agent.explain(agent.task.deal(1))
+    found = agent.explain(agent.task.initial_state(1))
     figure = plots.one_axis(plots.explanation_bars, found)
     axis = figure.axes[0]
     names = [label.get_text() for label in axis.get_yticklabels()]

@@ -8,8 +8,8 @@ from gymnasium import spaces
 class Point(gymnasium.Env):
     """Every step begins at a place x in [-1, 1] by chance; the action a in [-2, 2] is paid two terms.
 
-    near = -(a - x)^2 and cheap = -a^2: with weights w and v the best action is w x / (w + v). A game has 8 steps, or
-    ends by itself after 5 of them where it began on the left.
+    near = -(a - x)^2 and cheap = -a^2: with weights w and v the best action is w x / (w + v). An episode has 8 steps,
+    or ends by itself after 5 of them where it began on the left.
     """
 
     def __init__(self, forgets=None, low=-2.0, high=2.0):
@@ -22,7 +22,7 @@ class Point(gymnasium.Env):
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
-        self.turn = 0
+        self.elapsed = 0
         seen = self.see()
         self.short = seen[0] < 0
         return seen, {}
@@ -31,11 +31,11 @@ class Point(gymnasium.Env):
         assert self.action_space.contains(action), action
         a, x = float(action[0]), float(self.x[0])
         info = {"reward_near": -((a - x) ** 2), "reward_cheap": -(a**2)}
-        self.turn += 1
+        self.elapsed += 1
         total = sum(info.values())
-        if self.turn == self.forgets:
+        if self.elapsed == self.forgets:
             del info["reward_cheap"]
-        return self.see(), total, self.short and self.turn == 5, self.turn == 8, info
+        return self.see(), total, self.short and self.elapsed == 5, self.elapsed == 8, info
 
 
 gymnasium.register("tests/Point-v0", Point)

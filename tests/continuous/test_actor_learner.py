@@ -10,28 +10,35 @@ from point import Point
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.continuous.learner import ContinuousLearner
-from multiadvisor.continuous.networks import forward
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.sac.actor_critic import forward
+from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 from multiadvisor.runs.trace import record
 
-SMALL = {"hidden": (32, 32), "batch": 64, "starts": 100, "replay": 4_000, "learning_rate": 3e-3, "updates_at_once": 4}
-PLAYS = {**SMALL, "starts": 10_000}  # and updates nothing
+SMALL = {
+    "hidden": (32, 32),
+    "batch_size": 64,
+    "learning_starts": 100,
+    "buffer_size": 4_000,
+    "learning_rate": 3e-3,
+    "updates_at_once": 4,
+}
+PLAYS = {**SMALL, "learning_starts": 10_000}  # and updates nothing
 SEEN = np.array([0.5])
 
 
-def task(env="tests/Point-v0", foci="info:reward_*", **how):
-    return mad.Task.from_gymnasium(env, foci, **how)
+def task(env="tests/Point-v0", advisors="info:reward_*", **how):
+    return mad.Task.from_gymnasium(env, advisors, **how)
 
 
-def agent(given=None, critics="beside", **how):
+def agent(given=None, critics="separate", **how):
     own = {**SMALL, **how.pop("own", {}), "critics": critics}
     return mad.MultiAdvisor(given or task(), gamma=0.5, seed=how.pop("seed", 0), continuous=own, **how)
 
 
 @pytest.fixture(scope="module")
 def trained():
-    return {critics: agent(critics=critics).learn(1_200, progress=False) for critics in ("beside", "shared", "one")}
+    return {critics: agent(critics=critics).learn(1_200, progress=False) for critics in ("separate", "shared", "one")}
 
 
 def same(one, other):
@@ -41,7 +48,7 @@ def same(one, other):
 
 # ---- what is learned -------------------------------------------------------------------------------------------------
 @pytest.mark.slow
-@pytest.mark.parametrize("critics", ["beside", "shared", "one"])
+@pytest.mark.parametrize("critics", ["separate", "shared", "one"])
 def test_the_best_action_is_found(trained, critics):
     """It is x / 2: half way between what is near and what is cheap."""
     for x in (-0.8, -0.2, 0.5):
@@ -51,13 +58,13 @@ def test_the_best_action_is_found(trained, critics):
 @pytest.mark.slow
 def test_the_critic_beside_costs_nothing_in_control(trained):
     """Bit for bit the actor of plain soft actor-critic."""
-    beside, one = trained["beside"]._learner, trained["one"]._learner
+    beside, one = trained["separate"]._learner, trained["one"]._learner
     for mine, theirs in zip(beside.actor, one.actor, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("critics", ["beside", "shared"])
+@pytest.mark.parametrize("critics", ["separate", "shared"])
 def test_advisors_value_what_is_paid_to_them(trained, critics):
     """At x = .5 the action .9 is paid -.16 and -.81, the action 0 -.25 and 0; what follows does not depend on it."""
     names, advice = trained[critics].advice(SEEN, [[0.9], [0.0]])
@@ -71,10 +78,10 @@ def test_advisors_value_what_is_paid_to_them(trained, critics):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("critics", ["beside", "shared", "one"])
+@pytest.mark.parametrize("critics", ["separate", "shared", "one"])
 @pytest.mark.parametrize("weight", [-3.0, 2.0])
 def test_the_advice_of_a_single_advisor_is_before_its_weight(critics, weight):
-    given = task(foci=[mad.Focus("near", reward="info:reward_near", weight=weight)])
+    given = task(advisors=[mad.Advisor("near", reward="info:reward_near", weight=weight)])
     mine = agent(given, critics, own={"learning_rate": 1e-3})
     learner, action = mine._learner, np.array([[1.0]])
     names, advice = mine.advice(SEEN, action)
@@ -91,14 +98,14 @@ def test_the_advice_of_a_single_advisor_is_before_its_weight(critics, weight):
 @pytest.mark.slow
 def test_a_single_advisor_with_a_negative_weight_values_its_own_reward():
     """Far from x is best: -(2 + x)^2 at x > 0, and never above 0 whatever the weight."""
-    given = task(foci=[mad.Focus("near", reward="info:reward_near", weight=-3.0)])
+    given = task(advisors=[mad.Advisor("near", reward="info:reward_near", weight=-3.0)])
     mine = mad.MultiAdvisor(given, gamma=0.0, continuous=SMALL).learn(1_200, progress=False)
     assert mine.advice(SEEN, [[-2.0], [0.5]])[1][0] == pytest.approx([-6.25, 0.0], abs=0.5)
 
 
 def test_the_only_advisor_needs_a_weight():
-    given = task(foci=[mad.Focus("near", reward="info:reward_near")])
-    with pytest.raises(BadInput, match="focus 'near' is the only one, and its weight is 0"):
+    given = task(advisors=[mad.Advisor("near", reward="info:reward_near")])
+    with pytest.raises(BadInput, match="advisor 'near' is the only one, and its weight is 0"):
         agent(given.with_weights(near=0.0))
     mine = agent(given)
     with pytest.raises(BadInput, match="its weight is 0: give it another weight"):
@@ -125,8 +132,8 @@ def test_an_explanation_adds_up_and_says_it_in_words(trained):
 @pytest.mark.slow
 def test_where_the_actor_follows_one_critic_nobody_is_told_apart(trained):
     assert trained["one"].advice(SEEN)[0] == ("reward",)
-    assert [focus.name for focus in trained["one"].advisors] == ["reward"]
-    single = agent(task(foci=None), own=PLAYS).learn(20, progress=False)
+    assert [advisor.name for advisor in trained["one"].advisors] == ["reward"]
+    single = agent(task(advisors=None), own=PLAYS).learn(20, progress=False)
     assert single.advice(SEEN)[0] == ("reward",)
     assert single._learner.critics == "one"
 
@@ -137,13 +144,13 @@ def test_a_run_is_the_same_however_it_is_cut_and_goes_on_from_a_checkpoint(train
     cut = agent().learn(351, progress=False)
     cut.save(tmp_path / "a")
     cut = mad.load(tmp_path / "a")
-    cut.evaluate(games=2)
+    cut.evaluate(episodes=2)
     cut.learn(250, progress=False)
-    cut.evaluate(games=1)
+    cut.evaluate(episodes=1)
     cut.learn(599, progress=False)
-    assert same(cut, trained["beside"])
-    assert cut.games == trained["beside"].games > 100
-    assert cut.evaluate(3).score == trained["beside"].evaluate(3).score
+    assert same(cut, trained["separate"])
+    assert cut.episodes == trained["separate"].episodes > 100
+    assert cut.evaluate(3).score == trained["separate"].evaluate(3).score
 
 
 @pytest.mark.slow
@@ -165,18 +172,18 @@ def test_vector_environments_bring_their_last_steps(mode):
     action, x = 2.0 * columns.action(rows)[:, 0], columns.observation(rows)[:, 0]
     assert np.allclose(columns.reward(rows)[:, 0], -((action - x) ** 2), atol=1e-5)
     assert np.allclose(columns.reward(rows)[:, 1], -(action**2), atol=1e-5)
-    assert 0 < columns.terminated(rows).sum() < learner.games
-    assert set(learner.evaluate(6, 0).turns.tolist()) <= {5, 8}
+    assert 0 < columns.terminated(rows).sum() < learner.episodes
+    assert set(learner.evaluate(6, 0).length.tolist()) <= {5, 8}
 
 
-def test_games_side_by_side_and_the_next_observation_from_before_the_reset():
-    learner = agent(own={**PLAYS, "envs": 2}).learn(101, progress=False)._learner
-    assert learner.turns == 102
+def test_episodes_side_by_side_and_the_next_observation_from_before_the_reset():
+    learner = agent(own={**PLAYS, "n_envs": 2}).learn(101, progress=False)._learner
+    assert learner.steps == 102
     rows, columns = learner.memory.rows(np.arange(102)[None])[0], learner.columns
-    one = rows[::2]  # the first game's
+    one = rows[::2]  # the first episode's
     follows = np.isclose(columns.next_observation(one)[:-1, 0], columns.observation(one)[1:, 0])
     ends = ~follows
-    assert ends.sum() == learner._tally[0, 1]  # only where a game was over does something else follow
+    assert ends.sum() == learner._tally[0, 1]  # only where an episode was over does something else follow
 
 
 @pytest.mark.slow
@@ -189,19 +196,19 @@ def test_transitions_of_others_are_learned_from_and_actions_are_the_environments
         after, reward, terminated, truncated, info = env.step(action)
         mine.observe(seen, action, reward, after, terminated, truncated, info)
         seen = env.reset()[0] if terminated or truncated else after
-    assert (mine.turns, mine._learner.updates) == (110, 8)
+    assert (mine.steps, mine._learner.updates) == (110, 8)
     rows, columns = mine._learner.memory.rows(np.arange(110)[None])[0], mine._learner.columns
     assert np.allclose(columns.reward(rows)[:, 1], -((2.0 * columns.action(rows)[:, 0]) ** 2), atol=1e-5)
 
 
 def test_per_advisor_gamma_activity_and_end_are_for_the_advisors_critic():
-    foci = [
-        mad.Focus("near", reward="info:reward_near", gamma=0.0, active=lambda seen: seen[0] > 0),
-        mad.Focus("cheap", reward="info:reward_cheap", ended=lambda t: t.next_observation[0] > 0),
+    advisors = [
+        mad.Advisor("near", reward="info:reward_near", gamma=0.0, active=lambda seen: seen[0] > 0),
+        mad.Advisor("cheap", reward="info:reward_cheap", ended=lambda t: t.next_observation[0] > 0),
     ]
-    with pytest.raises(BadInput, match="focus 'near' has its own gamma or end"):
-        agent(task(Point(), foci))
-    shared = agent(task(Point(), foci), critics="shared", own=PLAYS).learn(50, progress=False)
+    with pytest.raises(BadInput, match="advisor 'near' has its own gamma or end"):
+        agent(task(Point(), advisors))
+    shared = agent(task(Point(), advisors), critics="shared", own=PLAYS).learn(50, progress=False)
     rows, columns = shared._learner.memory.rows(np.arange(50)[None])[0], shared._learner.columns
     assert (columns.active(rows)[:, 0] == (columns.observation(rows)[:, 0] > 0)).all()
     ended = (columns.next_observation(rows)[:, 0] > 0) | (columns.terminated(rows)[:, 0] > 0)
@@ -269,7 +276,7 @@ def test_action_spaces_that_cannot_be_used(space, line):
         ({"continuous": {"critics": "two"}}, "unknown critics"),
         ({"continuous": {"hiden": (3,)}}, "unknown setting of a network 'hiden': did you mean 'hidden'"),
         ({"continuous": {"tau": 0.0}}, "tau is 0"),
-        ({"continuous": {"batch": 9, "replay": 8}}, "holds no batch"),
+        ({"continuous": {"batch_size": 9, "buffer_size": 8}}, "holds no batch"),
         ({"continuous": 3}, "give ContinuousSettings"),
         ({"continuous": {}, "deep": mad.DeepSettings()}, "give one of them"),
     ],
@@ -298,21 +305,21 @@ def test_a_table_or_a_finite_choice_cannot_have_an_actor():
     with pytest.raises(BadInput, match="no table of values"):
         mine.values(0)
     with pytest.raises(BadInput, match="a finite choice: leave actions out"):
-        mad.MultiAdvisor(mad.make("two-goal")).advice(mad.make("two-goal").deal(), [[0.0]])
+        mad.MultiAdvisor(mad.make("two-goal")).advice(mad.make("two-goal").initial_state(), [[0.0]])
 
 
 def test_a_term_that_a_later_step_lacks_loses_nothing():
     env = Point(forgets=7)
     mine = agent(task(env), own=PLAYS)
-    with pytest.raises(BadInput, match="focus 'cheap' takes info:reward_cheap"):
+    with pytest.raises(BadInput, match="advisor 'cheap' takes info:reward_cheap"):
         mine.learn(100, progress=False)
     env.forgets = None
-    mine.learn(100 - mine.turns, progress=False)
+    mine.learn(100 - mine.steps, progress=False)
     assert same(mine, agent(task(Point()), own=PLAYS).learn(100, progress=False))
 
 
 def test_an_actor_that_is_no_longer_finite_is_told_in_one_line():
-    mine = agent(task(Point()), own={"learning_rate": 1.0, "starts": 64})
+    mine = agent(task(Point()), own={"learning_rate": 1.0, "learning_starts": 64})
     mine._learner.actor = tuple((weight * np.nan, bias) for weight, bias in mine._learner.actor)
     mine._learner.memory.seen = 64
     with pytest.raises(BadInput, match="the actor's action is no longer finite"):
@@ -320,8 +327,8 @@ def test_an_actor_that_is_no_longer_finite_is_told_in_one_line():
 
 
 def test_the_check_plays_with_real_numbers():
-    assert not mad.check_task(task(), turns=100).findings
-    found = mad.check_task(task(foci="info:reward_near"), turns=100).findings
+    assert not mad.check_task(task(), steps=100).findings
+    found = mad.check_task(task(advisors="info:reward_near"), steps=100).findings
     assert {finding.defect for finding in found} == {"rewards-do-not-sum"}
 
 
@@ -329,34 +336,34 @@ def test_the_check_plays_with_real_numbers():
 @pytest.mark.slow
 def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
     out = str(tmp_path / "a")
-    line = ["train", "gymnasium:tests/Point-v0", "--foci", "info:reward_*", "--gamma", "0.5", "--hidden", "32,32"]
-    line += ["--batch", "64", "--starts", "100", "--replay", "4000", "--learning-rate", "0.003"]
+    line = ["train", "gymnasium:tests/Point-v0", "--advisors", "info:reward_*", "--gamma", "0.5", "--hidden", "32,32"]
+    line += ["--batch-size", "64", "--learning-starts", "100", "--buffer-size", "4000", "--learning-rate", "0.003"]
     line += ["--updates-at-once", "4"]
-    line += ["--transitions", "150", "--games", "2", "--json"]
+    line += ["--transitions", "150", "--episodes", "2", "--json"]
     assert main([*line, "--epochs", "1", "--out", out]) == 0
-    assert json.loads(capsys.readouterr().out)["continuous"]["critics"] == "beside"
+    assert json.loads(capsys.readouterr().out)["continuous"]["critics"] == "separate"
     assert main([*line, "--epochs", "2", "--out", out, "--resume"]) == 0
     resumed = json.loads(capsys.readouterr().out)
     assert main([*line, "--epochs", "2"]) == 0
     assert json.loads(capsys.readouterr().out)["epochs"] == resumed["epochs"]
-    assert main(["evaluate", out, "--games", "2", "--json"]) == 0
+    assert main(["evaluate", out, "--episodes", "2", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["advisors"]) == {"near", "cheap"}
-    assert main(["explain", out, "--turn", "2", "--against", "1.5", "--json"]) == 0
+    assert main(["explain", out, "--step", "2", "--against", "1.5", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["against"], told["turn"]) == ([1.5], 2)
+    assert (told["against"], told["step"]) == ([1.5], 2)
     # other weights, on the same memory: recorded, and from then on the run's own
     heavy = [*line, "--weights", "cheap=9", "--out", out, "--resume"]
     assert main([*heavy, "--epochs", "3"]) == 0
     changed = json.loads(capsys.readouterr().out)
-    assert changed["reweighted"] == [{"turns": 300, "weights": {"near": 1.0, "cheap": 9.0}}]
+    assert changed["reweighted"] == [{"steps": 300, "weights": {"near": 1.0, "cheap": 9.0}}]
     assert changed["epochs"][:2] == resumed["epochs"]
     assert main([*heavy, "--epochs", "4"]) == 0
     assert json.loads(capsys.readouterr().out)["reweighted"] == changed["reweighted"]
     for wrong, said in (
         ([*line, "--out", out, "--resume", "--epochs", "5"], "with other advisors, weights or options"),
         ([*heavy, "--epochs", "5", "--tau", "0.1"], "has another tau"),
-        (["explain", out, "--turn", "99"], "turns, counted from 0, and no turn 99"),
-        (["explain", out, "--turn", "1", "--against", "east"], "give numbers with commas"),
+        (["explain", out, "--step", "99"], "steps, counted from 0, and no step 99"),
+        (["explain", out, "--step", "1", "--against", "east"], "give numbers with commas"),
         ([*line, "--double"], "--double is for a finite choice of actions"),
         (["train", "gymnasium:CartPole-v1", "--deep", "--tau", "0.1"], "--tau is for continuous actions"),
         (["train", "gymnasium:tests/Point-v0", "--bins", "9"], "these are continuous"),
@@ -370,11 +377,11 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
 
 @pytest.mark.slow
 def test_a_grid_has_a_table_for_it(tmp_path):
-    from multiadvisor.runs.grid import parse_grid
+    from multiadvisor.runs.sweep_grid import parse_grid
 
     grid = parse_grid(
-        'task = "gymnasium:tests/Point-v0"\nseeds = 2\n[options]\nfoci = "info:reward_*"\n'
-        '[continuous]\nhidden = [[8, 8], [16]]\ncritics = ["beside", "shared"]\n'
+        'task = "gymnasium:tests/Point-v0"\nseeds = 2\n[options]\nadvisors = "info:reward_*"\n'
+        '[continuous]\nhidden = [[8, 8], [16]]\ncritics = ["separate", "shared"]\n'
     )
     assert len(grid.runs()) == 8
     assert grid.runs()[0].job.config["settings"]["continuous"]["tau"] == 0.005

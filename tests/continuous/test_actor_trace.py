@@ -1,4 +1,4 @@
-"""Games of an actor kept turn by turn: replayed bit for bit, explained, drawn, reported, and sent to the page."""
+"""Episodes of an actor kept step by step: replayed bit for bit, explained, drawn, reported, and sent to the page."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import pytest
 from point import Point
 
 import multiadvisor as mad
+from multiadvisor.analysis.episode_report import report_on, table_of
+from multiadvisor.analysis.episodes import play
+from multiadvisor.analysis.moments import moments
 from multiadvisor.cli import main
+from multiadvisor.envs.action_names import action_names, joints, motors, observation_names
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.bundle import game_pack, run_pack
+from multiadvisor.explorer.bundle import episode_pack, run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.onefile import html
-from multiadvisor.insight.games import play
-from multiadvisor.insight.moments import moments
-from multiadvisor.insight.report import report_on, table_of
 from multiadvisor.runs.drawing import in_one_thread
 from multiadvisor.runs.pictures import with_pictures
 from multiadvisor.runs.png import pixels
-from multiadvisor.runs.trace import explain_turn, read_trace, record, record_evaluation, replay
-from multiadvisor.worlds.names import action_names, joints, motors, observation_names
+from multiadvisor.runs.trace import explain_step, read_trace, record, record_evaluation, replay
 
 
 class Pair(Point):
@@ -52,7 +52,7 @@ class Pair(Point):
 
 
 gymnasium.register("tests/Pair-v0", Pair)
-SMALL = {"hidden": (16, 16), "batch": 32, "starts": 1_000, "replay": 1_000}
+SMALL = {"hidden": (16, 16), "batch_size": 32, "learning_starts": 1_000, "buffer_size": 1_000}
 
 
 def colour(action):
@@ -71,7 +71,7 @@ def agent():
 
 @pytest.fixture(scope="module")
 def trace(agent):
-    return record(agent, games=2, seed=1)
+    return record(agent, episodes=2, seed=1)
 
 
 def unpacked(content):
@@ -88,20 +88,20 @@ def unpacked(content):
 
 
 def test_the_same_actions_are_read_and_played_again_bit_for_bit(agent, trace, tmp_path):
-    trace.save(tmp_path / "games.trace")
-    read = read_trace(tmp_path / "games.trace")
+    trace.save(tmp_path / "episodes.trace")
+    read = read_trace(tmp_path / "episodes.trace")
     assert read.taken.tobytes() == trace.taken.tobytes()
     assert read.action.tobytes() == trace.action.tobytes()
     assert read.header == trace.header
     replay(read, agent.task)
-    game, turn = 1, 2
-    at = trace.span(game).start + turn
-    seen = trace.observed[at + game].astype(float)
-    assert read.turn(game, turn).action.tolist() == agent.act(seen).tolist()
+    episode, step = 1, 2
+    at = trace.span(episode).start + step
+    seen = trace.observed[at + episode].astype(float)
+    assert read.step(episode, step).action.tolist() == agent.act(seen).tolist()
     assert (read.action[:, 1] >= 0).all()  # the environment's own numbers, and not those from -1 to 1
     wrong = trace.taken.copy()
     wrong[at, 0] = np.nextafter(wrong[at, 0], np.float32(9))
-    with pytest.raises(BadInput, match=f"game {game} of the trace differs from .* from turn {turn} on"):
+    with pytest.raises(BadInput, match=f"episode {episode} of the trace differs from .* from step {step} on"):
         replay(dataclasses.replace(trace, taken=wrong), agent.task)
 
 
@@ -109,7 +109,7 @@ def test_a_trace_of_the_evaluation_has_its_scores(agent):
     seen, kept = record_evaluation(agent, 2, 1)
     plain = agent.evaluate(2, seeds=(1,))
     assert seen.played.score == pytest.approx(plain.played.score)
-    assert kept.turns.tolist() == plain.played.turns.tolist()
+    assert kept.length.tolist() == plain.played.length.tolist()
 
 
 def test_forged_bounds_are_refused(trace, tmp_path):
@@ -121,9 +121,9 @@ def test_forged_bounds_are_refused(trace, tmp_path):
 
 
 def test_what_is_kept_adds_up_to_what_explain_says(agent, trace):
-    for turn in (0, 3):
-        seen, told = trace.turn(0, turn), explain_turn(agent, trace, 0, turn)
-        asked = agent.explain(trace.observed[turn].astype(float))
+    for step in (0, 3):
+        seen, told = trace.step(0, step), explain_step(agent, trace, 0, step)
+        asked = agent.explain(trace.observed[step].astype(float))
         assert told.sentence == asked.sentence
         assert told.values == pytest.approx(asked.values)
         assert told.influence == pytest.approx(asked.influence)
@@ -134,7 +134,7 @@ def test_what_is_kept_adds_up_to_what_explain_says(agent, trace):
         assert seen.push[:2].sum() == pytest.approx(1.0)
         assert str(told).startswith(told.sentence)
     with pytest.raises(BadInput, match="leave against out"):
-        explain_turn(agent, trace, 0, 0, against=[0.0, 0.0])
+        explain_step(agent, trace, 0, 0, against=[0.0, 0.0])
     with pytest.raises(BadInput, match="epsilon is for a finite choice"):
         record(agent, epsilon=0.1)
 
@@ -142,7 +142,7 @@ def test_what_is_kept_adds_up_to_what_explain_says(agent, trace):
 @pytest.mark.parametrize("critics", ["shared", "one"])
 def test_other_critics_tell_what_they_know(critics):
     other = actor(critics=critics)
-    seen = record(other, seed=1).turn(0, 1)
+    seen = record(other, seed=1).step(0, 1)
     assert seen.names == (("reward",) if critics == "one" else ("near", "cheap", "entropy"))
     found = report_on(play(other, 1, 1)).as_dict()
     assert (found["note"] == "") == (critics == "shared")
@@ -150,36 +150,47 @@ def test_other_critics_tell_what_they_know(critics):
 
 
 def test_the_report_has_shares_of_the_push(agent):
-    games = play(agent, 3, 1)
-    found = report_on(games)
+    episodes = play(agent, 3, 1)
+    found = report_on(episodes)
     told = found.as_dict()["advisors"]
     shares = [told[name]["influence"]["push"] for name in ("near", "cheap")]
     assert sum(shares) == pytest.approx(1.0)
-    assert shares[0] == pytest.approx(np.mean([games.push[turn, 0] for turn in range(len(games.push))]))
+    assert shares[0] == pytest.approx(np.mean([episodes.push[step, 0] for step in range(len(episodes.push))]))
     assert told["near"]["influence"]["changed"] is None
     assert list(told) == ["near", "cheap"], "the entropy is no advisor"
-    assert found.as_dict()["entropy"] == pytest.approx(games.advice[:, 2, 0].mean())
+    assert found.as_dict()["entropy"] == pytest.approx(episodes.advice[:, 2, 0].mean())
     assert "share of the push" in str(found)
     assert f"entropy, no advisor: {found.entropy:.2f} is expected" in str(found)
     assert not any(line.startswith("entropy ") for line in str(found).splitlines())
-    row = {"run": "a", "task": "", "planning": "", "aggregation": "", "gamma": 0, "games": 3, "score": 0, "reward": 0,
-           "turns": 0, "finished": 0, "report": found.as_dict()}  # fmt: skip
+    row = {
+        "run": "a",
+        "task": "",
+        "planning": "",
+        "aggregation": "",
+        "gamma": 0,
+        "episodes": 3,
+        "score": 0,
+        "reward": 0,
+        "length": 0,
+        "terminated": 0,
+        "report": found.as_dict(),
+    }
     head, line = (text.split(",") for text in table_of([row]).splitlines())
     assert float(line[head.index("push/near")]) == pytest.approx(shares[0])
-    picked = moments(games, 2)
+    picked = moments(episodes, 2)
     assert picked
-    at = games.first[picked[0].game] + picked[0].turn
-    assert picked[0].stake == pytest.approx(abs(games.preferences[at, 0] - games.preferences[at, 1]))
+    at = episodes.first[picked[0].episode] + picked[0].step
+    assert picked[0].stake == pytest.approx(abs(episodes.preferences[at, 0] - episodes.preferences[at, 1]))
     assert picked[0].action in picked[0].reason
 
 
 def test_the_page_gets_the_numbers_of_every_action(agent, trace):
     run, _ = unpacked(run_pack(agent, "actor"))
     assert run["numbers"] == {"low": [-2.0, 0.0], "high": [2.0, 10.0], "type": "float32", "names": ["push", "idle"]}
-    assert run["actions"] == ["its action", "the middle"]
+    assert run["actions"] == ["action taken", "centre of the box"]
     assert [one["name"] for one in run["advisors"]] == ["near", "cheap"]
-    assert run["voices"]["of"] == [0, 0]
-    game, arrays = unpacked(game_pack(trace, 1, agent))
+    assert run["aggregator"]["of"] == [0, 0]
+    episode, arrays = unpacked(episode_pack(trace, 1, agent))
     span = trace.span(1)
     assert np.array_equal(arrays["numbers"], trace.action[span].astype(float))
     assert not arrays["action"].any()
@@ -188,17 +199,17 @@ def test_the_page_gets_the_numbers_of_every_action(agent, trace):
     assert np.array_equal(arrays["entropy"], said[:, 2]), "told beside the advisors"
     assert np.array_equal(arrays["rows"], np.arange(2 * len(said)).reshape(-1, 2))
     assert np.isfinite(arrays["push"]).all()
-    assert game["reasons"][2] == explain_turn(agent, trace, 1, 2).sentence
-    library = Library(games=1)
+    assert episode["reasons"][2] == explain_step(agent, trace, 1, 2).sentence
+    library = Library(episodes=1)
     entry = library.add_agent(agent, "actor")
-    assert f"runs/{0}/games/0" in html(library, [entry.id], 0)
+    assert f"runs/{0}/episodes/0" in html(library, [entry.id], 0)
 
 
 def test_pictures_come_from_the_actions_that_were_taken(agent, trace):
     drawn = with_pictures(trace, agent.task)
-    for turn in range(int(trace.turns[0])):
-        done = trace.action[turn - 1] if turn else np.zeros(2)
-        assert pixels(drawn.pictures[turn])[0, 0].tolist() == colour(done)
+    for step in range(int(trace.length[0])):
+        done = trace.action[step - 1] if step else np.zeros(2)
+        assert pixels(drawn.pictures[step])[0, 0].tolist() == colour(done)
 
 
 def test_everything_is_drawn_in_one_thread():
@@ -216,16 +227,16 @@ def test_everything_is_drawn_in_one_thread():
 
 def test_the_commands(agent, tmp_path, capsys):
     agent.save(tmp_path / "run")
-    file, names = str(tmp_path / "games.trace"), ["--games", "2", "--seed", "1", "--json"]
+    file, names = str(tmp_path / "episodes.trace"), ["--episodes", "2", "--seed", "1", "--json"]
     assert main(["evaluate", str(tmp_path / "run"), *names, "--trace", file, "--report", "--moments", "1"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["report"]["advisors"]["near"]["influence"]["push"] > 0
     assert found["moments"][0]["reason"].endswith(("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"))
-    assert main(["explain", str(tmp_path / "run"), "--trace", file, "--turn", "1", "--json"]) == 0
+    assert main(["explain", str(tmp_path / "run"), "--trace", file, "--step", "1", "--json"]) == 0
     kept = json.loads(capsys.readouterr().out)
-    assert main(["explain", str(tmp_path / "run"), "--seed", "1", "--turn", "1", "--json"]) == 0
+    assert main(["explain", str(tmp_path / "run"), "--seed", "1", "--step", "1", "--json"]) == 0
     assert kept["values"] == pytest.approx(json.loads(capsys.readouterr().out)["values"])
-    again = [str(tmp_path / "run"), "--trace", file, "--turn", "1", "--against", "0,0"]
+    again = [str(tmp_path / "run"), "--trace", file, "--step", "1", "--against", "0,0"]
     assert main(["explain", *again]) == 2
     assert "leave against out" in capsys.readouterr().err
 
@@ -266,14 +277,14 @@ def test_observations_in_parts_are_reported_as_well():
 
         def reset(self, seed=None, options=None):
             gymnasium.Env.reset(self, seed=seed)
-            self.turn, self.short = 0, False
+            self.elapsed, self.short = 0, False
             return self.see(), {}
 
     env = Parts()
     shape = {"place": gymnasium.spaces.Box(-1, 1, (1,)), "twice": gymnasium.spaces.Box(-2, 2, (1, 2))}
     env.observation_space = gymnasium.spaces.Dict(shape)
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), continuous=SMALL)
-    games = play(agent, 1, 1)
-    assert games.places.shape == (len(games.states), 1)
-    x = float(games.states[2]["place"][0])
-    assert games.label(0, 2) == f"({x:.3g}, {x:.3g}, {2 * x:.3g})"
+    episodes = play(agent, 1, 1)
+    assert episodes.places.shape == (len(episodes.states), 1)
+    x = float(episodes.states[2]["place"][0])
+    assert episodes.label(0, 2) == f"({x:.3g}, {x:.3g}, {2 * x:.3g})"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from multiadvisor.continuous.memory import Columns, Memory
-from multiadvisor.continuous.networks import explored, forward, initial, means, sampled, slopes
-from multiadvisor.continuous.packing import layout_of
-from multiadvisor.continuous.update import Task, decomposed, plain, targets
-from multiadvisor.deep.backend import jax, jnp
+from multiadvisor.learners.dqn.backend import jax, jnp
+from multiadvisor.learners.sac.actor_critic import explored, forward, initial, means, sampled, slopes
+from multiadvisor.learners.sac.packing import layout_of
+from multiadvisor.learners.sac.sac_update import Task, decomposed, plain, targets
+from multiadvisor.learners.sac.transition_buffer import Columns, Memory
 
 DRAW = np.random.default_rng(0)
 COLUMNS = Columns(features=3, dimensions=2, advisors=2, ends=False, activity=False)

@@ -5,14 +5,31 @@ import json
 import subprocess
 import sys
 
-import games
 import pytest
+import toy_envs
 
 import multiadvisor as mad
 from multiadvisor.cli import main
 
-SMALL = ["--deep", "--hidden", "8", "--starts", "50", "--batch", "16", "--replay", "600", "--updates-at-once", "4",
-         "--epochs", "2", "--transitions", "150", "--games", "2"]  # fmt: skip
+SMALL = [
+    "--deep",
+    "--hidden",
+    "8",
+    "--learning-starts",
+    "50",
+    "--batch-size",
+    "16",
+    "--buffer-size",
+    "600",
+    "--updates-at-once",
+    "4",
+    "--epochs",
+    "2",
+    "--transitions",
+    "150",
+    "--episodes",
+    "2",
+]
 NAMES = ["--components", "steady,shaky"]
 
 
@@ -35,9 +52,9 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     code, told, _ = call(capsys, *longer, "--out", out, "--resume")
     assert code == 0
     assert json.loads(told)["epochs"] == json.loads(call(capsys, *longer)[1])["epochs"]
-    code, told, _ = call(capsys, "evaluate", out, "--games", "2", "--json")
+    code, told, _ = call(capsys, "evaluate", out, "--episodes", "2", "--json")
     assert code == 0
-    assert json.loads(told)["games"] == 2
+    assert json.loads(told)["episodes"] == 2
     code, _, error = call(capsys, *longer, "--out", out, "--resume", "--double")
     assert (code, len(error.splitlines())) == (2, 1)
     assert "has another double" in error
@@ -54,7 +71,7 @@ def test_names_of_components_and_weights(capsys, tmp_path):
     assert agent.task.names == ("steady", "shaky")
     assert agent.task.weights.tolist() == [1.0, -0.5]
     score = json.loads(told)["epochs"][-1]["score"]
-    assert 10.0 <= score <= 20.0  # 20 turns, less a half for each action 1
+    assert 10.0 <= score <= 20.0  # 20 steps, less a half for each action 1
 
 
 def test_a_decomposition_that_the_documentation_names():
@@ -75,7 +92,7 @@ def test_a_decomposition_that_the_documentation_names():
         (["three-fruits", "--deep", "--hidden", "0"], "hidden is 0"),
         (["three-fruits", "--deep", "--hidden", "eight"], "--hidden"),
         (["three-fruits", "--deep", "--learner", "linear"], "choose one of them"),
-        (["three-fruits", "--deep", "--batch", "100", "--replay", "50"], "holds no batch"),
+        (["three-fruits", "--deep", "--batch-size", "100", "--buffer-size", "50"], "holds no batch"),
         (["three-fruits", "--deep", "--convolutions", "4,4", "--epochs", "1"], "leave nothing of an image of 3 x 5"),
         (["two-goal", "--deep", "--convolutions", "4"], "convolutions need images"),
         (["three-fruits", "--deep", "--hiden", "8"], "did you mean '--hidden'"),
@@ -92,7 +109,7 @@ def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "message"),
-    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "focus 'shaky' is not finite"),
+    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "advisor 'shaky' is not finite"),
      ("shape", "the shape (3,) was given where (2,) is expected")],
 )  # fmt: skip
 def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message, tmp_path):
@@ -100,19 +117,19 @@ def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message,
     line = ["train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--out", out]
     assert call(capsys, *line)[0] == 0
     longer = [*line[: line.index("--epochs")], "--epochs", "9", *line[line.index("--epochs") + 2 :], "--resume"]
-    begin = games.Spoiled.__init__
+    begin = toy_envs.Spoiled.__init__
 
-    def broken(self, what=what, turn=400):
-        begin(self, what, turn)
+    def broken(self, what=what, step=400):
+        begin(self, what, step)
 
     broken.__signature__ = inspect.signature(begin)  # its code goes wrong, and not what it is asked for
-    monkeypatch.setattr(games.Spoiled, "__init__", broken)
+    monkeypatch.setattr(toy_envs.Spoiled, "__init__", broken)
     code, _, error = call(capsys, *longer)
     assert (code, len(error.splitlines())) == (2, 1)
     assert message in error
     monkeypatch.undo()
-    turns = mad.load(out).turns
-    assert 300 <= turns < 400
+    steps = mad.load(out).steps
+    assert 300 <= steps < 400
     code, told, _ = call(capsys, *longer, "--json")  # mended, it goes on
     assert code == 0
     assert json.loads(told)["transitions"] == 9 * 150
@@ -130,7 +147,7 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 from multiadvisor.cli import main
-assert main(["train", "three-fruits", "--epochs", "1", "--transitions", "100", "--games", "1"]) == 0
+assert main(["train", "three-fruits", "--epochs", "1", "--transitions", "100", "--episodes", "1"]) == 0
 sys.exit(main(["train", "three-fruits", "--deep", "--epochs", "1"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

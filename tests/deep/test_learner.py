@@ -10,31 +10,38 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
-from games import Counter, Flaky, Spoiled
 from gymnasium import spaces
 from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
+from toy_envs import Counter, Flaky, Spoiled
 
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
-from multiadvisor.deep import Cohort
-from multiadvisor.deep.replay import LAST, TURN
+from multiadvisor.analysis.theory import enumerate_task, solve
 from multiadvisor.errors import BadInput, Diverged
+from multiadvisor.learners.dqn import Cohort
+from multiadvisor.learners.dqn.replay import LAST, STEP
 from multiadvisor.runs import training
 from multiadvisor.runs.trace import record_evaluation, replay
 from multiadvisor.settings import Schedule, Settings
-from multiadvisor.theory import enumerate_task, solve
 
 # Without hidden layers a one-hot state is looked up in a table, so that the fixed point can be met exactly.
 TABLE = mad.DeepSettings(
-    hidden=(), loss="squared", learning_rate=0.02, target_every=25, update_every=1, starts=200, epsilon_start=1.0,
-    envs=8, replay=4000,
-)  # fmt: skip
+    hidden=(),
+    loss="squared",
+    learning_rate=0.02,
+    target_update_interval=25,
+    train_freq=1,
+    learning_starts=200,
+    epsilon_start=1.0,
+    n_envs=8,
+    buffer_size=4000,
+)
 
 
-def farthest(task, planning, turns, gamma=0.8, **how):
+def farthest(task, planning, steps, gamma=0.8, **how):
     """The largest difference between the advice learned from random play and the exact values of the advisors."""
     deep = dataclasses.replace(TABLE, **how)
-    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, epsilon=1.0, deep=deep).learn(turns, progress=False)
+    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, epsilon=1.0, deep=deep).learn(steps, progress=False)
     exact = solve(enumerate_task(task, full=True), planning, gamma)
     assert exact.converged
     off = []
@@ -48,8 +55,10 @@ def farthest(task, planning, turns, gamma=0.8, **how):
 def uneven():
     """Two jobs: weights and gammas of their own, and advisors that fall silent when their job is done."""
     task = mad.make("resource-scheduling", jobs=2, work=2, weights={"job 1": 2.0})
-    foci = (dataclasses.replace(focus, gamma=gamma) for focus, gamma in zip(task.foci, (0.5, 0.9), strict=True))
-    return dataclasses.replace(task, foci=tuple(foci))
+    advisors = (
+        dataclasses.replace(advisor, gamma=gamma) for advisor, gamma in zip(task.advisors, (0.5, 0.9), strict=True)
+    )
+    return dataclasses.replace(task, advisors=tuple(advisors))
 
 
 @pytest.mark.slow
@@ -76,7 +85,7 @@ def test_negative_weights_turn_an_advisor_against_its_own_reward():
 @pytest.mark.slow
 def test_several_steps_are_exact_where_play_is_what_is_planned_for():
     """Agnostic advisors expect random actions; under random play, rewards may be summed over any number of steps."""
-    how = {"learning_rate": 0.002, "batch": 64, "replay": 20_000}
+    how = {"learning_rate": 0.002, "batch_size": 64, "buffer_size": 20_000}
     assert farthest(mad.make("bridge", length=2), "agnostic", 16_000, n_step=3, **how) < 0.06
 
 
@@ -92,14 +101,24 @@ def test_one_advisor_for_all_learns_the_optimum():
     deep = dataclasses.replace(TABLE, split="none")
     agent = mad.MultiAdvisor(task, gamma=0.8, epsilon=1.0, deep=deep).learn(3000, progress=False)
     best, _ = mad.theory.optimum(enumerate_task(task, full=True), 0.8)
-    start = int(task.deal()[0])
+    start = int(task.initial_state()[0])
     assert agent.advisors[0].name == "reward"
     np.testing.assert_allclose(agent.preferences(np.array([start])), best[start], atol=1e-3)
 
 
 # ---- the same seed, the same bytes -----------------------------------------------------------------------------------
-QUICK = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4, envs=2,
-                         target_every=10, epsilon_turns=300, n_step=2)  # fmt: skip
+QUICK = mad.DeepSettings(
+    hidden=(8,),
+    learning_starts=64,
+    batch_size=16,
+    buffer_size=600,
+    train_freq=2,
+    updates_at_once=4,
+    n_envs=2,
+    target_update_interval=10,
+    epsilon_steps=300,
+    n_step=2,
+)
 
 
 def bytes_of(agent):
@@ -120,7 +139,7 @@ MAKERS = {
 @pytest.mark.parametrize("name", MAKERS)
 def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
     make, envs = MAKERS[name]
-    deep = dataclasses.replace(QUICK, envs=envs)
+    deep = dataclasses.replace(QUICK, n_envs=envs)
 
     def agent(seed=3):
         return mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=deep)
@@ -129,8 +148,8 @@ def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
     whole.learn(900, progress=False)
     pieces = agent()
     pieces.evaluate(2)  # before anything was learned
-    for turns in (10, 290, 2, 298):
-        pieces.learn(turns, progress=False)
+    for steps in (10, 290, 2, 298):
+        pieces.learn(steps, progress=False)
         pieces.evaluate(2)
     pieces.save(tmp_path / "a")
     loaded = mad.load(tmp_path / "a", None if name != "own environment" else make())
@@ -143,7 +162,7 @@ def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
 
 @pytest.mark.slow
 def test_two_agents_in_one_environment_of_ones_own():
-    task, deep = own_counter(), dataclasses.replace(QUICK, envs=1)
+    task, deep = own_counter(), dataclasses.replace(QUICK, n_envs=1)
     alone = bytes_of(mad.MultiAdvisor(own_counter(), deep=deep).learn(300, progress=False))
     first, second = (mad.MultiAdvisor(task, deep=deep) for _ in range(2))
     for _ in range(3):
@@ -154,18 +173,18 @@ def test_two_agents_in_one_environment_of_ones_own():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fails_in", [150, 151])
-def test_a_turn_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
-    """The first or the second of two games raises an exception: learning goes on as if it had not, saved or not."""
+def test_a_step_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
+    """The first or the second of two episodes raises an exception: learning goes on as if it had not, saved or not."""
     task = mad.make("gymnasium:tests/Flaky-v0")
     whole = bytes_of(mad.MultiAdvisor(task, deep=QUICK).learn(300, progress=False))
     agent = mad.MultiAdvisor(task, deep=QUICK)
     Flaky.fails_in = fails_in
     with pytest.raises(RuntimeError, match="the line was down"):
         agent.learn(300, progress=False)
-    assert agent.turns == 2 * ((fails_in - 1) // 2)
+    assert agent.steps == 2 * ((fails_in - 1) // 2)
     agent.save(tmp_path / "a")
     for one in (agent, mad.load(tmp_path / "a")):
-        assert bytes_of(one.learn(300 - one.turns, progress=False)) == whole
+        assert bytes_of(one.learn(300 - one.steps, progress=False)) == whole
 
 
 @pytest.mark.slow
@@ -179,11 +198,12 @@ from pathlib import Path
 import multiadvisor as mad
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule
-deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+deep = mad.DeepSettings(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2,
+                        updates_at_once=4)
 run = training.begin(
     mad.make("gymnasium:CartPole-v1"), mad.Settings(deep=deep), Schedule(6, 150, 2), Path({str(out)!r}), True
 )
-run.run(lambda turns, epoch: print(epoch, flush=True))
+run.run(lambda steps, epoch: print(epoch, flush=True))
 """
     for lines in (5, 6, None):  # two of them for each epoch
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
@@ -193,7 +213,9 @@ run.run(lambda turns, epoch: print(epoch, flush=True))
             os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     assert process.returncode == 0
-    deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+    deep = mad.DeepSettings(
+        hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
+    )
     whole = training.begin(mad.make("gymnasium:CartPole-v1"), Settings(deep=deep), Schedule(6, 150, 2), None, False)
     whole.run()
     agent, record = load_with_record(out)
@@ -201,24 +223,24 @@ run.run(lambda turns, epoch: print(epoch, flush=True))
     assert record["epochs"] == whole.epochs
 
 
-def test_epochs_shorter_than_a_round_of_games():
+def test_epochs_shorter_than_a_round_of_episodes():
     run = training.begin(
-        mad.make("two-goal"), Settings(deep=dataclasses.replace(QUICK, envs=16)), Schedule(4, 10, 1), None, False
+        mad.make("two-goal"), Settings(deep=dataclasses.replace(QUICK, n_envs=16)), Schedule(4, 10, 1), None, False
     ).run()
     assert [epoch["epoch"] for epoch in run.epochs] == [1, 2, 3, 4]
-    assert run.agent.turns == 48
+    assert run.agent.steps == 48
 
 
 def test_exploration_falls_and_stays():
     """Nothing is learned here, so that the greedy action of the only state never changes."""
-    deep = mad.DeepSettings(hidden=(8,), starts=10_000, epsilon_turns=1000, replay=5000)
+    deep = mad.DeepSettings(hidden=(8,), learning_starts=10_000, epsilon_steps=1000, buffer_size=5000)
     agent = mad.MultiAdvisor(mad.make("two-goal"), epsilon=0.1, noise=0.5, deep=deep).learn(3000, progress=False)
     memory = agent._learner.replay
-    turns = np.flatnonzero((memory.kind[0] == TURN) | (memory.kind[0] == LAST))
-    other = memory.action[0, turns] != agent.act(np.array([0]))
+    steps = np.flatnonzero((memory.kind[0] == STEP) | (memory.kind[0] == LAST))
+    other = memory.action[0, steps] != agent.act(np.array([0]))
     for start, stop, epsilon in ((0, 200, 0.91), (400, 600, 0.55), (1000, 3000, 0.1)):
         assert other[start:stop].mean() == pytest.approx(epsilon * 2 / 3, abs=0.1 if stop < 1000 else 0.02)
-    noise = memory.reward[0, turns] - np.stack([memory.action[0, turns] == k for k in (1, 2)], axis=1)
+    noise = memory.reward[0, steps] - np.stack([memory.action[0, steps] == k for k in (1, 2)], axis=1)
     assert noise.mean() == pytest.approx(0.0, abs=0.03)
     assert noise.std() == pytest.approx(0.5, abs=0.02)
     assert abs(np.corrcoef(noise.T)[0, 1]) < 0.06
@@ -238,19 +260,19 @@ def always(agent, action):
 
 def test_evaluations_are_greedy():
     deep = mad.DeepSettings(hidden=(4,), split="none")
-    foci = [mad.Focus("turn", reward=0), mad.Focus("cost", reward=1)]
+    advisors = [mad.Advisor("step", reward=0), mad.Advisor("cost", reward=1)]
     vector = MOSyncVectorEnv([lambda: Counter(vector=True)] * 2)
     for env in (Counter(vector=True), gymnasium.make("tests/Counter-v0", vector=True), vector):
-        agent = always(mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci), epsilon=1.0, deep=deep), 1)
+        agent = always(mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), epsilon=1.0, deep=deep), 1)
         played = agent.evaluate(8).played
-        assert set(played.turns) == {3, 5}
-        assert played.returns[:, 1].tolist() == (-played.turns).tolist()
+        assert set(played.length) == {3, 5}
+        assert played.returns[:, 1].tolist() == (-played.length).tolist()
     task = mad.make("two-goal", r1=2.0, r2=3.0)
-    for action, score, turns in ((0, 0.0, 50), (1, 2.0, 1), (2, 3.0, 1)):
+    for action, score, steps in ((0, 0.0, 50), (1, 2.0, 1), (2, 3.0, 1)):
         played = always(mad.MultiAdvisor(task, epsilon=1.0, deep=deep), action).evaluate(5).played
         assert played.score.tolist() == [score] * 5
-        assert played.turns.tolist() == [turns] * 5
-        assert played.finished.tolist() == [int(turns == 1)] * 5
+        assert played.length.tolist() == [steps] * 5
+        assert played.terminated.tolist() == [int(steps == 1)] * 5
 
 
 # ---- several runs in one program -------------------------------------------------------------------------------------
@@ -272,7 +294,7 @@ def test_a_cohort_is_its_runs_one_by_one(name):
         # what was taken out of the cohort is an agent by itself
         again = mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=QUICK)
         again._learner.restore(parts)
-        assert again.turns == 150
+        assert again.steps == 150
         assert again.evaluate(3).played.score.tolist() == played[run].score.tolist()
         assert cohort.settings_of(run).seed == seed
         again.learn(20, progress=False)
@@ -291,24 +313,24 @@ def test_cohorts_that_cannot_be():
 def test_groups_and_one_for_all_are_paid_the_weighted_sums():
     task = mad.make("pac-boy", weights={"ghosts": 0.5})
     for split, names in (("groups", ("ghosts", "fruits")), ("none", ("reward",))):
-        deep = mad.DeepSettings(split=split, hidden=(4,), starts=10_000, envs=4)
+        deep = mad.DeepSettings(split=split, hidden=(4,), learning_starts=10_000, n_envs=4)
         agent = mad.MultiAdvisor(task, deep=deep).learn(400, progress=False)
         memory = agent._learner.replay
-        assert tuple(focus.name for focus in agent.advisors) == names
+        assert tuple(advisor.name for advisor in agent.advisors) == names
         values = memory.reward[memory.kind != 0].astype(float)
         assert set(values[:, 0]) <= ({0.0, -5.0, -10.0} if split == "groups" else {0.0, 1.0, -4.0, -5.0, -9.0, -10.0})
         assert -5.0 in values[:, 0]  # a touch, at half its weight
         assert values.max() == 1.0
-        assert agent.advice(task.deal())[0] == names
+        assert agent.advice(task.initial_state())[0] == names
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("torso", "networks"), [("shared", 1), ("group", 2), ("advisor", 5)])
 def test_who_shares_a_torso(torso, networks):
-    names, groups = [f"focus {k}" for k in range(5)], ["a", "b", "a", "b", "a"]
-    foci = [mad.Focus(name, group=group) for name, group in zip(names, groups, strict=True)]
-    deep = dataclasses.replace(QUICK, envs=1, torso=torso)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Counter(), foci), deep=deep).learn(100, progress=False)
+    names, groups = [f"advisor {k}" for k in range(5)], ["a", "b", "a", "b", "a"]
+    advisors = [mad.Advisor(name, group=group) for name, group in zip(names, groups, strict=True)]
+    deep = dataclasses.replace(QUICK, n_envs=1, torso=torso)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Counter(), advisors), deep=deep).learn(100, progress=False)
     assert agent._learner.state.network.last.weight.shape[1] == networks
     assert agent.advice(np.zeros(3))[1].shape == (5, 2)
 
@@ -318,29 +340,29 @@ def test_convolutions_on_a_board():
     deep = dataclasses.replace(QUICK, convolutions=(4,), split="none", clip_rewards=True)
     agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(300, progress=False)
     assert agent._learner.plan.shape == (4, 3, 5)
-    state = agent.task.deal()
+    state = agent.task.initial_state()
     np.testing.assert_allclose(agent.preferences(state), agent.advice(state)[1][0])
     assert 0 <= agent.act(state) < 4
-    assert agent.evaluate(3).games == 3
+    assert agent.evaluate(3).episodes == 3
 
 
 # ---- explanations and traces -----------------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_a_trace_holds_the_evaluated_games():
+def test_a_trace_holds_the_evaluated_episodes():
     for make, envs in MAKERS.values():
-        agent = mad.MultiAdvisor(make(), deep=dataclasses.replace(QUICK, envs=envs)).learn(200, progress=False)
+        agent = mad.MultiAdvisor(make(), deep=dataclasses.replace(QUICK, n_envs=envs)).learn(200, progress=False)
         before = bytes_of(agent)
         evaluation, trace = record_evaluation(agent, 3, 5)
         again = agent.evaluate(3, seeds=(5,))
         assert evaluation.played.score.tolist() == again.played.score.tolist()
-        assert evaluation.played.turns.tolist() == again.played.turns.tolist()
+        assert evaluation.played.length.tolist() == again.played.length.tolist()
         replay(trace, agent.task)
         assert bytes_of(agent) == before
 
 
 def test_an_explanation_sums_up_to_the_difference_of_the_preferences():
     agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).learn(200, progress=False)
-    state = agent.task.deal()
+    state = agent.task.initial_state()
     told, preferences = agent.explain(state), np.sort(agent.preferences(state))
     assert told.action == agent.task.actions[agent.act(state)]
     np.testing.assert_allclose(told.advantage, preferences[-1] - preferences[-2], rtol=1e-6)
@@ -355,7 +377,7 @@ def test_explanations_where_the_network_has_other_advisors_than_the_task(split, 
     """Whether a state is an attractor cannot be known then, and is not told."""
     deep = mad.DeepSettings(split=split, hidden=(8,))
     agent = mad.MultiAdvisor(mad.make(name), planning=planning, deep=deep)
-    state = agent.task.deal()
+    state = agent.task.initial_state()
     told = agent.explain(state)
     assert told.attractor is None
     assert told.names == agent.advice(state)[0]
@@ -366,9 +388,9 @@ def test_explanations_where_the_network_has_other_advisors_than_the_task(split, 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
 def spoiled(what, registered=True):
-    foci = [mad.Focus("steady", reward=0), mad.Focus("shaky", reward=1)]
-    env = gymnasium.make("tests/Spoiled-v0", what=what, turn=100) if registered else Spoiled(what, 100)
-    return mad.Task.from_gymnasium(env, foci, name="spoiled")
+    advisors = [mad.Advisor("steady", reward=0), mad.Advisor("shaky", reward=1)]
+    env = gymnasium.make("tests/Spoiled-v0", what=what, step=100) if registered else Spoiled(what, 100)
+    return mad.Task.from_gymnasium(env, advisors, name="spoiled")
 
 
 def mended(what, registered):
@@ -378,13 +400,13 @@ def mended(what, registered):
     return task
 
 
-SINGLE = dataclasses.replace(QUICK, envs=1)
+SINGLE = dataclasses.replace(QUICK, n_envs=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "message"),
-    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "focus 'shaky' is not finite"),
+    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "advisor 'shaky' is not finite"),
      ("shape", r"the shape \(3,\) was given where \(2,\) is expected")],
 )  # fmt: skip
 @pytest.mark.parametrize("registered", [True, False])
@@ -399,8 +421,8 @@ def test_training_stops_and_the_last_good_checkpoint_stays(what, message, regist
     assert len(str(caught.value).splitlines()) == 1
     agent = mad.load(out, mended(what, registered))
     if what == "shape":
-        # nothing had diverged: the run is saved as it was before the turn that failed
-        assert agent.turns == 99
+        # nothing had diverged: the run is saved as it was before the step that failed
+        assert agent.steps == 99
     else:
         assert bytes_of(agent) == good
     agent.learn(300, progress=False)  # in an environment that was mended
@@ -412,14 +434,14 @@ def test_training_stops_and_the_last_good_checkpoint_stays(what, message, regist
 @pytest.mark.slow
 def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
     deep = mad.DeepSettings(
-        hidden=(8,), starts=16, batch=16, learning_rate=1.0, loss="squared", clip_norm=0.0, update_every=1,
-        double=False, target_every=1,
+        hidden=(8,), learning_starts=16, batch_size=16, learning_rate=1.0, loss="squared", clip_norm=0.0, train_freq=1,
+        double=False, target_update_interval=1,
     )  # fmt: skip
     agent = mad.MultiAdvisor(spoiled("nothing"), gamma=1.0, deep=deep).learn(8, progress=False)
     network = agent._learner.state.network
     huge = dataclasses.replace(network.last, weight=network.last.weight * 1e30)
     agent._learner.state = agent._learner.state._replace(network=dataclasses.replace(network, last=huge))
-    with pytest.raises(Diverged, match=r"the loss of advisor 'steady' is no longer finite \(seed 0, \d+ turns\)"):
+    with pytest.raises(Diverged, match=r"the loss of advisor 'steady' is no longer finite \(seed 0, \d+ steps\)"):
         agent.learn(400, progress=False)
     with pytest.raises(Diverged, match="the networks are no longer finite: they were not saved"):
         agent.save(tmp_path / "a")
@@ -436,7 +458,7 @@ def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
     agent._learner.state = agent._learner.state._replace(network=spoiled_network)
     with pytest.raises(Diverged):
         agent.learn(100, progress=False)
-    assert not np.isfinite(agent.preferences(agent.task.deal())).all()
+    assert not np.isfinite(agent.preferences(agent.task.initial_state())).all()
 
 
 def test_wrong_questions():
@@ -458,15 +480,28 @@ def test_wrong_questions():
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"split": "all"}, "unknown split"), ({"torso": "own"}, "unknown torso"), ({"loss": "l1"}, "unknown loss"),
-     ({"hidden": 64}, "hidden is 64"), ({"hidden": (0,)}, "hidden is 0"), ({"hidden": (2.5,)}, "hidden is 2.5"),
-     ({"strides": (1,)}, "1 strides for 0 convolutions"), ({"batch": 0}, "batch is 0"), ({"n_step": 0}, "n_step is 0"),
-     ({"batch": 100, "replay": 99}, "holds no batch"), ({"learning_rate": 0}, "learning_rate is 0"),
-     ({"learning_rate": float("nan")}, "learning_rate is nan"), ({"learning_rate": 1.5}, "between 0 and 1"),
-     ({"clip_norm": -1.0}, "clip_norm is -1"), ({"epsilon_start": 2}, "epsilon_start is 2"),
-     ({"target_every": 0}, "target_every is 0"), ({"envs": 0}, "envs is 0"), ({"starts": -1}, "starts is -1"),
-     ({"double": 1}, "double is 1")],
-)  # fmt: skip
+    [
+        ({"split": "all"}, "unknown split"),
+        ({"torso": "own"}, "unknown torso"),
+        ({"loss": "l1"}, "unknown loss"),
+        ({"hidden": 64}, "hidden is 64"),
+        ({"hidden": (0,)}, "hidden is 0"),
+        ({"hidden": (2.5,)}, "hidden is 2.5"),
+        ({"strides": (1,)}, "1 strides for 0 convolutions"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"n_step": 0}, "n_step is 0"),
+        ({"batch_size": 100, "buffer_size": 99}, "holds no batch"),
+        ({"learning_rate": 0}, "learning_rate is 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"learning_rate": 1.5}, "between 0 and 1"),
+        ({"clip_norm": -1.0}, "clip_norm is -1"),
+        ({"epsilon_start": 2}, "epsilon_start is 2"),
+        ({"target_update_interval": 0}, "target_update_interval is 0"),
+        ({"n_envs": 0}, "envs is 0"),
+        ({"learning_starts": -1}, "starts is -1"),
+        ({"double": 1}, "double is 1"),
+    ],
+)
 def test_settings_that_cannot_be(wrong, message):
     with pytest.raises(BadInput, match=message):
         mad.DeepSettings(**wrong)
@@ -481,27 +516,27 @@ def test_deep_settings_take_their_place():
 
 
 class Odd(gymnasium.Env):
-    """Pays what it is told to, from some turn on."""
+    """Pays what it is told to, from some step on."""
 
     observation_space, action_space = spaces.Box(-1, 1, (3,), np.float32), spaces.Discrete(2)
 
     def __init__(self, pay, at):
-        self.pay, self.left, self.turn = pay, at, 0
+        self.pay, self.left, self.elapsed = pay, at, 0
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.turn = 0
+        self.elapsed = 0
         return np.zeros(3, np.float32), {}
 
     def step(self, action):
-        self.left, self.turn = self.left - 1, self.turn + 1
+        self.left, self.elapsed = self.left - 1, self.elapsed + 1
         reward = 1.0 if self.left > 0 else self.pay
-        whole = np.zeros(3, np.float32), reward, self.turn == 5, False, {}
+        whole = np.zeros(3, np.float32), reward, self.elapsed == 5, False, {}
         return whole[:4] if isinstance(reward, str) and reward == "four" else whole
 
 
 def small(env, **settings):
-    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=100)
+    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
     return mad.MultiAdvisor(mad.Task.from_gymnasium(env, **settings), deep=deep)
 
 
@@ -522,35 +557,35 @@ def test_a_reward_that_is_no_number_is_told_in_one_line(pay, words):
         mad.MultiAdvisor(tables).learn(60, progress=False)
 
 
-def test_the_reward_function_of_a_focus_is_named():
-    foci = [mad.Focus("good"), mad.Focus("odd", reward=lambda turn: "x")]
-    with pytest.raises(mad.BadInput, match="reward of focus 'odd' is 'x'"):
-        small(Odd(1.0, 30), foci=foci).learn(10, progress=False)
+def test_the_reward_function_of_an_advisor_is_named():
+    advisors = [mad.Advisor("good"), mad.Advisor("odd", reward=lambda step: "x")]
+    with pytest.raises(mad.BadInput, match="reward of advisor 'odd' is 'x'"):
+        small(Odd(1.0, 30), advisors=advisors).learn(10, progress=False)
 
 
 @pytest.mark.slow
 def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_epochs_before(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)
-    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=100)
+    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
     run = training.begin(task, mad.Settings(deep=deep), Schedule(3, 50, 4), tmp_path / "a", False)
-    with pytest.raises(mad.BadInput, match="reward of focus 'reward' is not finite"):
-        run.run(lambda turns, epoch: setattr(env, "left", 110) if epoch else None)
-    with pytest.raises(mad.BadInput, match="reward of focus 'reward' is not finite"):
+    with pytest.raises(mad.BadInput, match="reward of advisor 'reward' is not finite"):
+        run.run(lambda steps, epoch: setattr(env, "left", 110) if epoch else None)
+    with pytest.raises(mad.BadInput, match="reward of advisor 'reward' is not finite"):
         run.agent.evaluate(2)
     agent, record = load_with_record(tmp_path / "a", task)
     assert len(record["epochs"]) == 1
-    assert agent.turns == 100
+    assert agent.steps == 100
 
 
 def test_a_network_that_diverges_has_saved_its_first_epoch(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)
-    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=100)
+    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
     run = training.begin(task, mad.Settings(deep=deep), Schedule(3, 50, 4), tmp_path / "a", False)
     with pytest.raises(Diverged):
-        run.run(lambda turns, epoch: setattr(env, "left", 10) if epoch else None)
-    assert load_with_record(tmp_path / "a", task)[0].turns == 50
+        run.run(lambda steps, epoch: setattr(env, "left", 10) if epoch else None)
+    assert load_with_record(tmp_path / "a", task)[0].steps == 50
 
 
 def test_observations_that_are_no_numbers_are_told():
@@ -560,9 +595,9 @@ def test_observations_that_are_no_numbers_are_told():
             agent.act(odd)
 
 
-def test_an_evaluation_of_a_vector_environment_that_fails_leaves_games_that_go_on():
+def test_an_evaluation_of_a_vector_environment_that_fails_leaves_episodes_that_go_on():
     envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
-    deep = mad.DeepSettings(hidden=(4,), starts=20, batch=8, replay=200)
+    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=200)
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(envs), deep=deep).learn(40, progress=False)
     source = agent._learner.source
     step, source.env = envs.step, envs

@@ -7,13 +7,14 @@ import pytest
 from gymnasium import spaces
 
 import multiadvisor as mad
-from multiadvisor.deep.backend import jax
-from multiadvisor.deep.network import plain
-from multiadvisor.deep.update import losses
+from multiadvisor.learners.dqn.backend import jax
+from multiadvisor.learners.dqn.dqn_update import losses
+from multiadvisor.learners.dqn.network import plain
 
 
 class Diary(gymnasium.Env):
-    """Writes down every step. An observation is (environment, step, way); games end, or are cut off, now and then."""
+    """Writes down every step. An observation is (environment, step, way); episodes end, or are cut off, now and
+    then."""
 
     made, steps = 0, {}
 
@@ -53,10 +54,10 @@ def parts_with(transition):
 
 
 GAMMAS = (0.5, 0.9, 1.0)
-FOCI = [
-    mad.Focus("a", reward="info:a", gamma=GAMMAS[0], weight=2.0),
-    mad.Focus("b", reward="info:b", gamma=GAMMAS[1], active=asleep),
-    mad.Focus("c", reward="info:c", gamma=GAMMAS[2], weight=-1.0, ended=parts_with),
+ADVISORS = [
+    mad.Advisor("a", reward="info:a", gamma=GAMMAS[0], weight=2.0),
+    mad.Advisor("b", reward="info:b", gamma=GAMMAS[1], active=asleep),
+    mad.Advisor("c", reward="info:c", gamma=GAMMAS[2], weight=-1.0, ended=parts_with),
 ]
 
 
@@ -89,10 +90,10 @@ def vector(mode):
 
 
 CASES = {
-    "one": lambda: ("tests/Diary-v0", FOCI, 1),
-    "four": lambda: ("tests/Diary-v0", FOCI, 4),
-    "vector, the next game waits": lambda: (vector("NEXT_STEP"), FOCI[:2], 1),
-    "vector, the next game is dealt at once": lambda: (vector("SAME_STEP"), FOCI[:2], 1),
+    "one": lambda: ("tests/Diary-v0", ADVISORS, 1),
+    "four": lambda: ("tests/Diary-v0", ADVISORS, 4),
+    "vector, the next episode waits": lambda: (vector("NEXT_STEP"), ADVISORS[:2], 1),
+    "vector, the next episode is dealt at once": lambda: (vector("SAME_STEP"), ADVISORS[:2], 1),
 }
 
 
@@ -100,18 +101,27 @@ CASES = {
 @pytest.mark.parametrize("steps", [1, 3, 5])
 @pytest.mark.parametrize(("case", "planning", "double"), [
     ("one", "egocentric", False), ("four", "empathic", True), ("four", "agnostic", False),
-    ("vector, the next game waits", "empathic", False), ("vector, the next game is dealt at once", "egocentric", True),
+    ("vector, the next episode waits", "empathic", False), ("vector, the next episode is dealt at "
+                                                            "once", "egocentric", True),
 ])  # fmt: skip
 def test_targets_are_those_of_a_plain_loop(case, planning, double, steps):
-    env, foci, envs = CASES[case]()
-    task = mad.Task.from_gymnasium(env, foci)
+    env, advisors, envs = CASES[case]()
+    task = mad.Task.from_gymnasium(env, advisors)
     deep = mad.DeepSettings(
-        hidden=(7,), n_step=steps, batch=64, starts=150, updates_at_once=2, update_every=2, replay=170, envs=envs,
-        double=double, loss="squared",
-    )  # fmt: skip
+        hidden=(7,),
+        n_step=steps,
+        batch_size=64,
+        learning_starts=150,
+        updates_at_once=2,
+        train_freq=2,
+        buffer_size=170,
+        n_envs=envs,
+        double=double,
+        loss="squared",
+    )
     agent = mad.MultiAdvisor(task, planning=planning, gamma=0.7, deep=deep, seed=steps)
     learner, tried = agent._learner, np.zeros(5, int)
-    update, weights = learner._update, np.array([focus.weight for focus in foci])
+    update, weights = learner._update, np.array([advisor.weight for advisor in advisors])
 
     def watched(state, batch, rates):
         first = type(batch)(*(part[0] for part in batch))
@@ -121,15 +131,15 @@ def test_targets_are_those_of_a_plain_loop(case, planning, double, steps):
         for b, now in enumerate(first.observation[0].astype(float)):
             action, _, _, terminated, truncated = Diary.steps[tuple(now[:2])]
             assert first.action[0, b] == action
-            for j in range(len(foci)):
-                total, factor, last = plain_path(j, now, len(foci) == 3, steps)
+            for j in range(len(advisors)):
+                total, factor, last = plain_path(j, now, len(advisors) == 3, steps)
                 assert np.array_equal(last, first.next_observation[0, b])
                 if planning == "egocentric":
                     follows = value[b, j, judge[b, j].argmax()]
                 elif planning == "agnostic":
                     follows = value[b, j].mean()
                 else:
-                    heard = weights * [there(i, last) for i in range(len(foci))]
+                    heard = weights * [there(i, last) for i in range(len(advisors))]
                     follows = value[b, j, (heard[:, None] * judge[b]).sum(axis=0).argmax()]
                 if there(j, now):
                     error[b, j] = own[b, j, action] - (total + factor * follows)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from multiadvisor.deep.backend import jax
-from multiadvisor.deep.network import Layer, Network, initial, plain, plan_networks
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.dqn.backend import jax
+from multiadvisor.learners.dqn.network import Layer, Network, initial, plain, plan_networks
 
 VECTOR = [(1, 1, 1)] * 3
 

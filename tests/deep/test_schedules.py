@@ -7,13 +7,20 @@ from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.deep.backend import jax
+from multiadvisor.core.schedules import SCHEDULES
 from multiadvisor.errors import BadInput
-from multiadvisor.schedules import SCHEDULES
+from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.settings import ContinuousSettings, Settings
 
 HALF_WAY = {"constant": 0.1, "linear": 0.45, "cosine": 0.45, "exponential": np.sqrt(0.08)}
-FEW = {"hidden": (4,), "batch": 8, "replay": 100, "starts": 16, "update_every": 2, "updates_at_once": 4}
+FEW = {
+    "hidden": (4,),
+    "batch_size": 8,
+    "buffer_size": 100,
+    "learning_starts": 16,
+    "train_freq": 2,
+    "updates_at_once": 4,
+}
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -27,11 +34,11 @@ def test_a_schedule_begins_and_ends_where_it_should(name):
 
 
 def test_epsilon_arrives_and_the_learning_rate_leaves():
-    deep = mad.DeepSettings(epsilon_schedule="cosine", epsilon_turns=400, epsilon_start=0.5)
-    told = [deep.exploring(0.1, turn) for turn in (0, 100, 200, 400, 9_999)]
+    deep = mad.DeepSettings(epsilon_schedule="cosine", epsilon_steps=400, epsilon_start=0.5)
+    told = [deep.exploring(0.1, step) for step in (0, 100, 200, 400, 9_999)]
     np.testing.assert_allclose(told, [0.5, 0.1 + 0.4 * (2 + np.sqrt(2)) / 4, 0.3, 0.1, 0.1])
     rate = ContinuousSettings(
-        learning_rate=0.4, lr_schedule="exponential", lr_end=0.1, lr_turns=104, starts=4, update_every=5,
+        learning_rate=0.4, lr_schedule="exponential", lr_end=0.1, lr_steps=104, learning_starts=4, train_freq=5,
         updates_at_once=2,
     ).rates(first=9)  # fmt: skip
     np.testing.assert_allclose(rate, [0.4 * 0.25 ** (49 / 104), 0.4 * 0.25 ** (54 / 104)])
@@ -51,7 +58,7 @@ def networks(agent):
 @pytest.mark.slow
 @pytest.mark.parametrize("env", [CartPoleEnv, PendulumEnv])
 def test_a_learning_rate_of_0_at_the_end_leaves_the_network_alone(env, tmp_path):
-    agent = learning(env(), lr_schedule="linear", lr_turns=40, learning_rate=0.01)
+    agent = learning(env(), lr_schedule="linear", lr_steps=40, learning_rate=0.01)
     agent.learn(32, progress=False).save(tmp_path / "a")
     halfway = networks(agent)
     ended = networks(agent.learn(16, progress=False))
@@ -65,7 +72,7 @@ def test_a_learning_rate_of_0_at_the_end_leaves_the_network_alone(env, tmp_path)
 @pytest.mark.slow
 def test_random_actions_until_the_first_update():
     """As with an epsilon of 1 until then, and with its own afterwards."""
-    own = {"epsilon_start": 0.0, "epsilon_turns": 0}
+    own = {"epsilon_start": 0.0, "epsilon_steps": 0}
     taken = []
     for random_start, epsilon in ((True, 0.0), (False, 0.0), (False, 1.0)):
         agent = learning(CartPoleEnv(), random_start=random_start, **own)
@@ -74,7 +81,7 @@ def test_random_actions_until_the_first_update():
         taken.append(agent._learner.replay.action[0])
         assert agent._learner._epsilon() == epsilon
     started, greedy, random = taken
-    assert (started[:24] == random[:24]).all()  # 16 turns, and those of the first four updates
+    assert (started[:24] == random[:24]).all()  # 16 steps, and those of the first four updates
     assert (started[:24] != greedy[:24]).any()
 
 
@@ -82,7 +89,7 @@ def test_random_actions_until_the_first_update():
     ("given", "message"),
     [({"lr_schedule": "lineer"}, "linear"), ({"lr_schedule": "exponential"}, "lr_end is 0"),
      ({"epsilon_schedule": "exponential", "epsilon_start": 0.0}, "epsilon_start is 0"),
-     ({"lr_turns": -1}, "lr_turns is -1"), ({"random_start": 1}, "give true or false")],
+     ({"lr_steps": -1}, "lr_steps is -1"), ({"random_start": 1}, "give true or false")],
 )  # fmt: skip
 def test_what_makes_no_schedule_is_refused(given, message):
     with pytest.raises(BadInput, match=message):

@@ -5,71 +5,71 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
-from games import Counter
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from toy_envs import Counter
 
 import multiadvisor as mad
-from multiadvisor.deep.replay import END, LAST, NEWEST, TURN
-from multiadvisor.deep.sources import sight_of
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.dqn.env_sources import sight_of
+from multiadvisor.learners.dqn.replay import END, LAST, NEWEST, STEP
 from multiadvisor.runs.trace import record, replay
 
 
-def foci(*states):
-    return [mad.Focus(f"focus {k}", state=state) for k, state in enumerate(states)]
+def advisors(*states):
+    return [mad.Advisor(f"advisor {k}", state=state) for k, state in enumerate(states)]
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
 def test_numbers_are_shown_as_they_are():
-    sight = sight_of(spaces.Box(-1, 1, (3,), np.float64), foci(None, 2, [0, -1]), image=False)
+    sight = sight_of(spaces.Box(-1, 1, (3,), np.float64), advisors(None, 2, [0, -1]), image=False)
     assert (sight.shape, sight.scale, sight.dtype) == ((3,), 1.0, np.float32)
     assert sight.masks == ((1, 1, 1), (0, 0, 1), (1, 0, 1))
     assert sight.convert([0.5, -1, 7]).tolist() == [0.5, -1.0, 7.0]
     with pytest.raises(BadInput, match=r"the shape \(2,\) was given where \(3,\) is expected"):
         sight.convert(np.zeros(2))
     with pytest.raises(BadInput, match="picks components 3 of an observation of 3"):
-        sight_of(spaces.Box(-1, 1, (3,)), foci(3), image=False)
+        sight_of(spaces.Box(-1, 1, (3,)), advisors(3), image=False)
 
 
-def test_choices_are_one_hot_and_a_focus_picks_whole_numbers_of_them():
-    sight = sight_of(spaces.Discrete(3, start=5), foci(None), image=False)
+def test_choices_are_one_hot_and_an_advisor_picks_whole_numbers_of_them():
+    sight = sight_of(spaces.Discrete(3, start=5), advisors(None), image=False)
     assert [sight.convert(np.int64(k)).tolist() for k in (5, 7)] == [[1, 0, 0], [0, 0, 1]]
     for wrong in (4, 8, 5.0, [5, 6]):
         with pytest.raises(BadInput):
             sight.convert(wrong)
-    sight = sight_of(spaces.MultiDiscrete([2, 3, 2]), foci(None, 1, [0, 2], -1), image=False)
+    sight = sight_of(spaces.MultiDiscrete([2, 3, 2]), advisors(None, 1, [0, 2], -1), image=False)
     assert sight.convert(np.array([1, 2, 0])).tolist() == [0, 1, 0, 0, 1, 1, 0]
     assert sight.masks[1:] == ((0, 0, 1, 1, 1, 0, 0), (1, 1, 0, 0, 0, 1, 1), (0, 0, 0, 0, 0, 1, 1))
     with pytest.raises(BadInput, match="picks components 3 of an observation of 3"):
-        sight_of(spaces.MultiDiscrete([2, 3, 2]), foci(3), image=False)
+        sight_of(spaces.MultiDiscrete([2, 3, 2]), advisors(3), image=False)
 
 
 def test_images_have_their_channels_first_and_bytes_are_scaled():
     space = spaces.Box(0, 255, (6, 5, 3), np.uint8)
     picture = np.arange(90, dtype=np.uint8).reshape(6, 5, 3)
     for image in (True, False):
-        sight = sight_of(space, foci(None, 1), image=image)
+        sight = sight_of(space, advisors(None, 1), image=image)
         assert sight.scale == 1 / 255
         assert sight.convert(picture).reshape(3, 6, 5).tolist() == picture.transpose(2, 0, 1).tolist()
         channel = np.array(sight.masks[1]).reshape(3, -1)
         assert channel.all(axis=1).tolist() == [False, True, False]
         assert not channel[[0, 2]].any()
     assert sight.shape == (90,)
-    assert sight_of(space, foci(None), image=True).shape == (3, 6, 5)
-    assert sight_of(spaces.Box(0, 1, (4, 6, 5), np.uint8), foci(None), image=True)[:3] == ((4, 6, 5), np.uint8, 1.0)
+    assert sight_of(space, advisors(None), image=True).shape == (3, 6, 5)
+    assert sight_of(spaces.Box(0, 1, (4, 6, 5), np.uint8), advisors(None), image=True)[:3] == ((4, 6, 5), np.uint8, 1.0)
     with pytest.raises(BadInput, match="convolutions need images"):
-        sight_of(spaces.Box(0, 1, (4,)), foci(None), image=True)
+        sight_of(spaces.Box(0, 1, (4,)), advisors(None), image=True)
 
 
 def test_dictionaries_are_laid_flat():
     space = spaces.Dict({"a": spaces.Box(0, 1, (2,)), "b": spaces.Discrete(3)})
-    sight = sight_of(space, foci(None), image=False)
+    sight = sight_of(space, advisors(None), image=False)
     assert sight.convert({"a": np.array([0.5, 1.0], np.float32), "b": 2}).tolist() == [0.5, 1.0, 0, 0, 1]
     with pytest.raises(BadInput, match="does not fit its space"):
         sight.convert({"a": np.zeros(2, np.float32)})
     with pytest.raises(BadInput, match="no list of numbers"):
-        sight_of(spaces.Sequence(spaces.Discrete(2)), foci(None), image=False)
+        sight_of(spaces.Sequence(spaces.Discrete(2)), advisors(None), image=False)
 
 
 def test_state_functions_add_their_numbers():
@@ -79,25 +79,25 @@ def test_state_functions_add_their_numbers():
     def one(observation):
         return observation[1]
 
-    sight = sight_of(spaces.Box(0, 255, (2,), np.uint8), foci(None, both, one, both), image=False)
+    sight = sight_of(spaces.Box(0, 255, (2,), np.uint8), advisors(None, both, one, both), image=False)
     assert sight.masks == ((1, 1, 0, 0, 0), (0, 0, 1, 1, 0), (0, 0, 0, 0, 1), (0, 0, 1, 1, 0))
     np.testing.assert_allclose(sight.convert(np.array([51, 102], np.uint8)), [0.2, 0.4, 153, 51, 102], rtol=1e-6)
     with pytest.raises(BadInput, match="a network cannot see: return a number"):
-        sight_of(spaces.Discrete(2), foci(lambda observation: "left"), image=False)
-    wild = sight_of(spaces.Box(0, 1, (2,)), foci(lambda observation: [0] * len(observation)), image=False)
+        sight_of(spaces.Discrete(2), advisors(lambda observation: "left"), image=False)
+    wild = sight_of(spaces.Box(0, 1, (2,)), advisors(lambda observation: [0] * len(observation)), image=False)
     with pytest.raises(BadInput):
         wild.convert(np.zeros(3))
 
 
 # ---- the memory of a run ---------------------------------------------------------------------------------------------
 def transitions(agent):
-    """(before, action, reward, after, ended) of every turn in memory, by game."""
+    """(before, action, reward, after, ended) of every step in memory, by episode."""
     replay = agent._learner.replay
     found = []
     for i in range(len(replay.kind)):
-        for row in np.flatnonzero((replay.kind[i] == TURN) | (replay.kind[i] == LAST)):
+        for row in np.flatnonzero((replay.kind[i] == STEP) | (replay.kind[i] == LAST)):
             after, over = (row + 1) % replay.kind.shape[1], bool(replay.kind[i, row] == LAST)
-            assert replay.kind[i, after] in ((END,) if over else (TURN, LAST, NEWEST))
+            assert replay.kind[i, after] in ((END,) if over else (STEP, LAST, NEWEST))
             found.append((
                 replay.observations[i, row].tolist(), int(replay.action[i, row]), replay.reward[i, row].tolist(),
                 replay.observations[i, after].tolist(), replay.ended[i, row].tolist(), over,
@@ -105,12 +105,12 @@ def transitions(agent):
     return found
 
 
-def check_counter(agent, turns, vector, first=0):
-    """Every transition of Counter: the turn after, in the same game, by that action, with that reward and end."""
+def check_counter(agent, steps, vector, first=0):
+    """Every transition of Counter: the step after, in the same episode, by that action, with that reward and end."""
     found = transitions(agent)
-    assert len(found) == turns
-    for (turn, game, _), action, reward, (then, same, last), ended, over in found:
-        assert (then, same, last) == (turn + 1, game, action + first)
+    assert len(found) == steps
+    for (step, episode, _), action, reward, (then, same, last), ended, over in found:
+        assert (then, same, last) == (step + 1, episode, action + first)
         assert reward == ([then, -(action + first)] if vector else [then])
         terminated = over and then == 3
         assert ended == [int(terminated)] * len(reward)
@@ -119,13 +119,17 @@ def check_counter(agent, turns, vector, first=0):
     assert {bool(ended[0]) for *_, ended, over in found if over} == {False, True}
 
 
-SMALL = mad.DeepSettings(hidden=(4,), starts=16, batch=8, replay=400, update_every=4, updates_at_once=2)
-SEVERAL = mad.DeepSettings(hidden=(4,), starts=16, batch=8, replay=400, update_every=4, updates_at_once=2, envs=3)
+SMALL = mad.DeepSettings(
+    hidden=(4,), learning_starts=16, batch_size=8, buffer_size=400, train_freq=4, updates_at_once=2
+)
+SEVERAL = mad.DeepSettings(
+    hidden=(4,), learning_starts=16, batch_size=8, buffer_size=400, train_freq=4, updates_at_once=2, n_envs=3
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("vector", [False, True])
-def test_single_games_side_by_side(vector):
+def test_single_episodes_side_by_side(vector):
     env = gymnasium.make("tests/Counter-v0", vector=vector, start=1)
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), deep=SEVERAL).learn(150, progress=False)
     check_counter(agent, 150, vector, first=1)
@@ -141,27 +145,27 @@ def test_a_vector_environment_also_after_evaluations_and_when_taken_up_again(mod
         return mad.Task.from_gymnasium(env, name="counter")
 
     agent = mad.MultiAdvisor(task(), deep=SMALL).learn(60, progress=False)
-    assert agent.turns >= 60
-    check_counter(agent, agent.turns, False, first=1)
+    assert agent.steps >= 60
+    check_counter(agent, agent.steps, False, first=1)
     seen = agent.evaluate(7)
-    lengths = seen.played.turns.tolist()
+    lengths = seen.played.length.tolist()
     assert len(lengths) == 7
     assert set(lengths) == {3, 5}
     assert seen.played.score.tolist() == [sum(range(1, length + 1)) for length in lengths]
-    assert seen.played.finished.tolist() == [int(length == 3) for length in lengths]
+    assert seen.played.terminated.tolist() == [int(length == 3) for length in lengths]
     agent.learn(31, progress=False)
     agent.evaluate(2)
     agent.evaluate(2)
     agent.learn(10, progress=False)
     agent.save(tmp_path / "a")
     loaded = mad.load(tmp_path / "a", task())
-    assert loaded.turns == agent.turns
+    assert loaded.steps == agent.steps
     for one in (agent, loaded):
         one.learn(40, progress=False)
-        turns = [(turn[0], turn[3]) for turn in transitions(one)]
-        assert len(turns) == one.turns
-        for (turn, game, _), (then, same, _) in turns:
-            assert (then, same) == (turn + 1, game)
+        steps = [(step[0], step[3]) for step in transitions(one)]
+        assert len(steps) == one.steps
+        for (step, episode, _), (then, same, _) in steps:
+            assert (then, same) == (step + 1, episode)
 
 
 @pytest.mark.slow
@@ -180,15 +184,15 @@ def test_vector_rewards_of_a_vector_environment_by_component():
     from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
 
     env = MOSyncVectorEnv([lambda: Counter(vector=True)] * 2)
-    task = mad.Task.from_gymnasium(env, [mad.Focus("turn", reward=0), mad.Focus("cost", reward=1, weight=0.5)])
+    task = mad.Task.from_gymnasium(env, [mad.Advisor("step", reward=0), mad.Advisor("cost", reward=1, weight=0.5)])
     agent = mad.MultiAdvisor(task, deep=SMALL).learn(90, progress=False)
-    check_counter(agent, agent.turns, True)
+    check_counter(agent, agent.steps, True)
     found = agent.evaluate(4)
-    assert list(found.advisors) == ["turn", "cost"]
+    assert list(found.advisors) == ["step", "cost"]
     assert set(found.played.returns[:, 0]) <= {6.0, 15.0}
 
 
-def test_a_vector_environment_knows_the_names_of_its_games():
+def test_a_vector_environment_knows_the_names_of_its_episodes():
     import mo_gymnasium
     from mo_gymnasium.wrappers.vector import MOSyncVectorEnv
 
@@ -205,7 +209,7 @@ def test_vector_environments_of_gymnasium_itself():
     env = gymnasium.make_vec("CartPole-v1", 3, vectorization_mode="vector_entry_point")
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), deep=SMALL).learn(200, progress=False)
     for before, _, _, after, _, _ in transitions(agent):
-        # x' = x + 0.02 v, and so for the angle: true of every transition, and of none across two games
+        # x' = x + 0.02 v, and so for the angle: true of every transition, and of none across two episodes
         np.testing.assert_allclose(after[0], before[0] + 0.02 * before[1], atol=1e-5)
         np.testing.assert_allclose(after[2], before[2] + 0.02 * before[3], atol=1e-5)
 
@@ -213,10 +217,10 @@ def test_vector_environments_of_gymnasium_itself():
 class Dictionary(gymnasium.ObservationWrapper):
     def __init__(self, env):
         super().__init__(env)
-        self.observation_space = spaces.Dict({"all": env.observation_space, "turn": spaces.Discrete(6)})
+        self.observation_space = spaces.Dict({"all": env.observation_space, "step": spaces.Discrete(6)})
 
     def observation(self, observation):
-        return {"all": observation, "turn": int(observation[0])}
+        return {"all": observation, "step": int(observation[0])}
 
 
 @pytest.mark.slow
@@ -230,44 +234,44 @@ def test_dictionaries_in_a_vector_environment(mode):
 
 
 def test_what_a_vector_environment_cannot_have():
-    def deep(env, foci=None, **more):
-        return mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci), deep=mad.DeepSettings(**more))
+    def deep(env, advisors=None, **more):
+        return mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), deep=mad.DeepSettings(**more))
 
     env = SyncVectorEnv([Counter] * 2, autoreset_mode=AutoresetMode.DISABLED)
     with pytest.raises(BadInput, match="does not reset itself"):
         deep(env)
     env = SyncVectorEnv([Counter] * 2)
     with pytest.raises(BadInput, match="leave envs out"):
-        deep(env, envs=4)
-    with pytest.raises(BadInput, match="needs an environment of single games"):
-        deep(env, [mad.Focus("own", reward=lambda transition: 1.0)])
+        deep(env, n_envs=4)
+    with pytest.raises(BadInput, match="needs an environment of single episodes"):
+        deep(env, [mad.Advisor("own", reward=lambda transition: 1.0)])
     with pytest.raises(BadInput, match="give deep="):
         mad.MultiAdvisor(mad.Task.from_gymnasium(env))
 
 
 @pytest.mark.slow
-def test_foci_with_functions_of_the_transition():
+def test_advisors_with_functions_of_the_transition():
     """Own rewards, ends and activity: each in memory as the functions say."""
     task = mad.Task.from_gymnasium(Counter(), [
-        mad.Focus("sum", reward=lambda t: t.observation[0] + t.next_observation[0] + 10 * t.action),
-        mad.Focus("early", ended=lambda t: t.next_observation[0] >= 2, active=lambda seen: seen[0] < 2),
+        mad.Advisor("sum", reward=lambda t: t.observation[0] + t.next_observation[0] + 10 * t.action),
+        mad.Advisor("early", ended=lambda t: t.next_observation[0] >= 2, active=lambda seen: seen[0] < 2),
     ])  # fmt: skip
     agent = mad.MultiAdvisor(task, deep=SMALL).learn(120, progress=False)
     replay = agent._learner.replay
-    for row in np.flatnonzero((replay.kind[0] == TURN) | (replay.kind[0] == LAST)):
-        turn, action = replay.observations[0, row, 0], replay.action[0, row]
-        assert replay.reward[0, row].tolist() == [2 * turn + 1 + 10 * action, turn + 1 if turn < 2 else 0]
-        assert replay.active[0, row].tolist() == [1, int(turn < 2)]
-        assert replay.ended[0, row, 1] == int(turn + 1 >= 2)
+    for row in np.flatnonzero((replay.kind[0] == STEP) | (replay.kind[0] == LAST)):
+        step, action = replay.observations[0, row, 0], replay.action[0, row]
+        assert replay.reward[0, row].tolist() == [2 * step + 1 + 10 * action, step + 1 if step < 2 else 0]
+        assert replay.active[0, row].tolist() == [1, int(step < 2)]
+        assert replay.ended[0, row, 1] == int(step + 1 >= 2)
     assert agent.advice(np.array([3.0, 1, 0]))[0] == ("sum",)
     assert agent.advice(np.array([0.0, 1, -1]))[0] == ("sum", "early")
 
 
-def test_a_focus_that_shows_the_network_an_array_can_be_recorded():
+def test_an_advisor_that_shows_the_network_an_array_can_be_recorded():
     """Nobody looks for a row of a table where a network sees the observation."""
-    foci = [mad.Focus("place", state=lambda o: np.asarray(o[:2])), mad.Focus("all")]
-    task = mad.Task.from_gymnasium("CartPole-v1", foci)
+    advisors = [mad.Advisor("place", state=lambda o: np.asarray(o[:2])), mad.Advisor("all")]
+    task = mad.Task.from_gymnasium("CartPole-v1", advisors)
     agent = mad.MultiAdvisor(task, deep=mad.DeepSettings(hidden=(4,)))
-    trace = record(agent, games=2)
+    trace = record(agent, episodes=2)
     replay(trace, task)
-    assert trace.score.tolist() == agent.evaluate(games=2).played.score.tolist()
+    assert trace.score.tolist() == agent.evaluate(episodes=2).played.score.tolist()

@@ -10,9 +10,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.deep.replay import LAST, TURN
+from multiadvisor.envs.info_terms import found_advisors, key_of, term
 from multiadvisor.errors import BadInput
-from multiadvisor.worlds.info import found_foci, key_of, term
+from multiadvisor.learners.dqn.replay import LAST, STEP
 
 LENGTH = 4
 
@@ -31,52 +31,52 @@ class Corridor(gymnasium.Env):
     def see(self):
         if not self.dictionary:
             return self.cell
-        pair = np.full(3 if self.spoils and self.turn == 3 else 2, self.turn / 10, np.float32)
-        return {"where": self.cell, "how": (pair, self.turn % 2)}
+        pair = np.full(3 if self.spoils and self.elapsed == 3 else 2, self.elapsed / 10, np.float32)
+        return {"where": self.cell, "how": (pair, self.elapsed % 2)}
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
-        self.cell, self.turn = 0, 0
+        self.cell, self.elapsed = 0, 0
         return self.see(), {"reward_of_reset": 1.0}
 
     def step(self, action):
-        self.turn += 1
+        self.elapsed += 1
         east = int(action)
         self.cell = max(self.cell + (1 if east else -1), 0)
         over = self.cell == LENGTH - 1
         terms = {"reward_east": float(east), "reward_time": np.float32(-0.25), "pair": np.array([east, -0.25])}
         info = {**terms, "rewards": {"east": float(east), "deep": {"time": -0.25}}, "reward_note": "none", "cell": [0]}
-        if self.turn == self.forgets:
+        if self.elapsed == self.forgets:
             del info["reward_time"]
-        return self.see(), east - 0.25 + 3.0 * over, over, self.turn >= 8, info
+        return self.see(), east - 0.25 + 3.0 * over, over, self.elapsed >= 8, info
 
 
 gymnasium.register("tests/Corridor-v0", Corridor)
-SMALL = mad.DeepSettings(hidden=(8,), starts=16, batch=16, replay=200)
-PLAYS = mad.DeepSettings(hidden=(8,), starts=1_000, batch=16, replay=200)  # and updates nothing
+SMALL = mad.DeepSettings(hidden=(8,), learning_starts=16, batch_size=16, buffer_size=200)
+PLAYS = mad.DeepSettings(hidden=(8,), learning_starts=1_000, batch_size=16, buffer_size=200)  # and updates nothing
 
 
 # ---- which advisors there are ----------------------------------------------------------------------------------------
-def test_foci_are_found_and_named():
-    task = mad.Task.from_gymnasium("tests/Corridor-v0", "info:reward_*", rest=True)
-    assert [(f.name, f.reward) for f in task.foci] == [
-        ("east", "info:reward_east"), ("time", "info:reward_time"), ("rest", "rest")]  # fmt: skip
+def test_advisors_are_found_and_named():
+    task = mad.Task.from_gymnasium("tests/Corridor-v0", "info:reward_*", remainder=True)
+    assert [(f.name, f.reward) for f in task.advisors] == [
+        ("east", "info:reward_east"), ("time", "info:reward_time"), ("remainder", "remainder")]  # fmt: skip
     nested = mad.Task.from_gymnasium(Corridor(), "info:rewards.east, info:rewards.deep.*")
-    assert [(f.name, f.reward) for f in nested.foci] == [
+    assert [(f.name, f.reward) for f in nested.advisors] == [
         ("east", "info:rewards.east"), ("time", "info:rewards.deep.time")]  # fmt: skip
-    array = mad.Task.from_gymnasium(Corridor(), ["info:pair", mad.Focus("own", reward=lambda t: 0.0)])
+    array = mad.Task.from_gymnasium(Corridor(), ["info:pair", mad.Advisor("own", reward=lambda t: 0.0)])
     assert array.names == ("pair 0", "pair 1", "own")
-    assert found_foci("info:a.b", {"a.b": 1})[0].name == "b"
+    assert found_advisors("info:a.b", {"a.b": 1})[0].name == "b"
 
 
 def test_a_task_of_terms_is_made_again_from_a_checkpoint(tmp_path):
-    task = mad.make("gymnasium:tests/Corridor-v0", foci="info:reward_*", rest=True, weights={"time": 2.0})
+    task = mad.make("gymnasium:tests/Corridor-v0", advisors="info:reward_*", remainder=True, weights={"time": 2.0})
     agent = mad.MultiAdvisor(task).learn(50, progress=False)
     agent.save(tmp_path / "a")
     again = mad.load(tmp_path / "a")
-    assert again.task.foci == task.foci
+    assert again.task.advisors == task.advisors
     assert again.task.identity == task.identity
-    other = mad.make("gymnasium:tests/Corridor-v0", foci="info:reward_east", rest=True)
+    other = mad.make("gymnasium:tests/Corridor-v0", advisors="info:reward_east", remainder=True)
     with pytest.raises(BadInput, match="other advisors"):
         mad.load(tmp_path / "a", other)
 
@@ -84,61 +84,63 @@ def test_a_task_of_terms_is_made_again_from_a_checkpoint(tmp_path):
 # ---- what they are paid ----------------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"deep": SMALL}], ids=["table", "network"])
-@pytest.mark.parametrize("foci", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
-def test_tables_and_networks_are_paid_what_info_says(how, foci):
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Corridor(), foci, rest=True), gamma=0.9, epsilon=0.3, **how)
+@pytest.mark.parametrize("advisors", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
+def test_tables_and_networks_are_paid_what_info_says(how, advisors):
+    agent = mad.MultiAdvisor(
+        mad.Task.from_gymnasium(Corridor(), advisors, remainder=True), gamma=0.9, epsilon=0.3, **how
+    )
     played = agent.learn(200, progress=False).evaluate(2).played
     east, time, rest = played.returns.T
-    assert (time == -0.25 * played.turns).all()
-    assert (rest == 3.0 * played.finished).all()
+    assert (time == -0.25 * played.length).all()
+    assert (rest == 3.0 * played.terminated).all()
     assert np.allclose(played.score, east + time + rest)
-    assert (east >= 3 * played.finished).all()
+    assert (east >= 3 * played.terminated).all()
 
 
 def test_transitions_that_others_play_have_their_info():
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Corridor(), "info:reward_*"), alpha=0.5)
     agent.observe(0, 1, 0.75, 1, False, info={"reward_east": 1.0, "reward_time": -0.25})
     assert agent.advice(0)[1].tolist() == [[0.0, 0.5], [0.0, -0.125]]
-    with pytest.raises(BadInput, match="focus 'east' takes info:reward_east, which the info of a step lacks"):
+    with pytest.raises(BadInput, match="advisor 'east' takes info:reward_east, which the info of a step lacks"):
         agent.observe(0, 1, 0.75, 1, False)
 
 
 def test_the_check_reads_terms_and_misses_what_they_leave():
-    assert not mad.check_task(mad.Task.from_gymnasium(Corridor(), "info:reward_*", rest=True), turns=100).findings
-    found = mad.check_task(mad.Task.from_gymnasium(Corridor(), "info:reward_*"), turns=100).findings
+    assert not mad.check_task(mad.Task.from_gymnasium(Corridor(), "info:reward_*", remainder=True), steps=100).findings
+    found = mad.check_task(mad.Task.from_gymnasium(Corridor(), "info:reward_*"), steps=100).findings
     assert {finding.defect for finding in found} == {"rewards-do-not-sum"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize("foci", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
-def test_vector_environments_of_both_kinds_pay_the_last_step_too(mode, foci):
+@pytest.mark.parametrize("advisors", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
+def test_vector_environments_of_both_kinds_pay_the_last_step_too(mode, advisors):
     env = SyncVectorEnv([Corridor for _ in range(3)], autoreset_mode=mode)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci, rest=True), epsilon=0.5, deep=SMALL)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors, remainder=True), epsilon=0.5, deep=SMALL)
     agent.learn(120, progress=False)
     replay = agent._learner.replay
-    turns = np.isin(replay.kind, (TURN, LAST))
-    reward, action = replay.reward[turns], replay.action[turns]
-    assert len(reward) == agent.turns
+    steps = np.isin(replay.kind, (STEP, LAST))
+    reward, action = replay.reward[steps], replay.action[steps]
+    assert len(reward) == agent.steps
     assert (reward[:, 0] == action).all()
     assert (reward[:, 1] == -0.25).all()
-    assert (reward[:, 2] == 3.0 * replay.ended[turns][:, 2]).all()
-    assert reward[:, 2].sum() == 3.0 * replay.ended[turns][:, 2].sum() > 0
+    assert (reward[:, 2] == 3.0 * replay.ended[steps][:, 2]).all()
+    assert reward[:, 2].sum() == 3.0 * replay.ended[steps][:, 2].sum() > 0
     played = agent.evaluate(4).played
-    assert (played.returns[:, 1] == -0.25 * played.turns).all()
+    assert (played.returns[:, 1] == -0.25 * played.length).all()
 
 
 def test_dictionaries_and_tuples_are_seen_flat():
-    task = mad.Task.from_gymnasium(Corridor(dictionary=True), "info:reward_*", rest=True)
+    task = mad.Task.from_gymnasium(Corridor(dictionary=True), "info:reward_*", remainder=True)
     agent = mad.MultiAdvisor(task, deep=PLAYS, epsilon=0.5).learn(60, progress=False)
     seen = agent._learner.source.sight
     assert seen.shape == (8,)
     state = {"where": 2, "how": (np.array([0.5, -0.5], np.float32), 1)}
     assert seen.convert(state).tolist() == [0.5, -0.5, 0, 1, 0, 0, 1, 0]
-    assert agent.advice(state)[0] == ("east", "time", "rest")
+    assert agent.advice(state)[0] == ("east", "time", "remainder")
     vector = SyncVectorEnv([lambda: Corridor(dictionary=True)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
     task = mad.Task.from_gymnasium(vector, "info:reward_*")
-    assert mad.MultiAdvisor(task, deep=PLAYS).learn(40, progress=False).turns == 40
+    assert mad.MultiAdvisor(task, deep=PLAYS).learn(40, progress=False).steps == 40
     task = mad.Task.from_gymnasium(Corridor(dictionary=True, spoils=True), "info:reward_*")
     with pytest.raises(BadInput, match="does not fit its space"):
         mad.MultiAdvisor(task, deep=PLAYS).learn(40, progress=False)
@@ -146,39 +148,42 @@ def test_dictionaries_and_tuples_are_seen_flat():
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("foci", "line"),
+    ("advisors", "line"),
     [
         ("info:reward_nothing", "no number in info fits info:reward_nothing .it has reward_east"),
         ("info:reward_note", "no number in info fits"),
         ("reward_east", "write info:KEY"),
         ("info:", "write info:KEY"),
-        ([mad.Focus("a", reward="info:reward_nothing")], "focus 'a' takes info:reward_nothing, which the info"),
-        ([mad.Focus("a", reward="info:pair")], r"an array of the shape \(2,\): name one of its numbers"),
-        ([mad.Focus("a", reward="info:pair.2")], "lacks"),
-        ([mad.Focus("a", reward="info:reward_note")], "name a number"),
-        ([mad.Focus("a", reward="reward_east")], "write info:KEY for a term in info"),
-        ([mad.Focus("a", reward="rest"), mad.Focus("b", reward="rest")], "take the rest"),
+        ([mad.Advisor("a", reward="info:reward_nothing")], "advisor 'a' takes info:reward_nothing, which the info"),
+        ([mad.Advisor("a", reward="info:pair")], r"an array of the shape \(2,\): name one of its numbers"),
+        ([mad.Advisor("a", reward="info:pair.2")], "lacks"),
+        ([mad.Advisor("a", reward="info:reward_note")], "name a number"),
+        ([mad.Advisor("a", reward="reward_east")], "write info:KEY for a term in info"),
+        ([mad.Advisor("a", reward="remainder"), mad.Advisor("b", reward="remainder")], "take the remainder"),
         (7, "give a list of tables"),
     ],
 )
-def test_what_info_does_not_have_is_refused_before_anything_is_learned(foci, line):
+def test_what_info_does_not_have_is_refused_before_anything_is_learned(advisors, line):
     with pytest.raises(BadInput, match=line):
-        mad.make("gymnasium:tests/Corridor-v0", foci=foci)
+        mad.make("gymnasium:tests/Corridor-v0", advisors=advisors)
 
 
 @pytest.mark.parametrize(
-    ("foci", "by"),
+    ("advisors", "by"),
     [
         ("info:reward_*,info:*_east", "info:reward_. and by info:._east"),
-        (["info:reward_east", mad.Focus("mine", reward="info:reward_east")], "info:reward_east and by focus 'mine'"),
-        ([mad.Focus("mine", reward="info:pair.0"), "info:pair"], "focus 'mine' and by info:pair"),
+        (
+            ["info:reward_east", mad.Advisor("mine", reward="info:reward_east")],
+            "info:reward_east and by advisor 'mine'",
+        ),
+        ([mad.Advisor("mine", reward="info:pair.0"), "info:pair"], "advisor 'mine' and by info:pair"),
     ],
 )
-def test_a_term_that_two_patterns_take_is_not_paid_twice(foci, by):
+def test_a_term_that_two_patterns_take_is_not_paid_twice(advisors, by):
     with pytest.raises(BadInput, match=rf"the term info:\S+ would be paid twice, by {by}: let one of them take it"):
-        mad.Task.from_gymnasium(Corridor(), foci)
-    own = [mad.Focus(name, reward="info:reward_east", weight=0.5) for name in ("mine", "yours")]
-    assert mad.Task.from_gymnasium(Corridor(), own).n == 2, "whoever names the foci himself has said what he wants"
+        mad.Task.from_gymnasium(Corridor(), advisors)
+    own = [mad.Advisor(name, reward="info:reward_east", weight=0.5) for name in ("mine", "yours")]
+    assert mad.Task.from_gymnasium(Corridor(), own).n == 2, "whoever names the advisors himself has said what he wants"
 
 
 INFO = {
@@ -198,7 +203,7 @@ def test_whatever_a_pattern_finds_is_paid(pattern, paid, vector):
         def step(self, action):
             return *super().step(action)[:4], INFO
 
-    assert [term(focus, key_of(focus.reward), INFO) for focus in found_foci(pattern, INFO)] == paid
+    assert [term(advisor, key_of(advisor.reward), INFO) for advisor in found_advisors(pattern, INFO)] == paid
     env = SyncVectorEnv([Odd]) if vector else Odd()
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, pattern), deep=PLAYS).learn(5, progress=False)
     assert agent._learner.replay.reward[0, 0].tolist() == paid
@@ -207,16 +212,16 @@ def test_whatever_a_pattern_finds_is_paid(pattern, paid, vector):
 def test_keys_that_lead_nowhere_are_lacking():
     for key in ("rewards.2", "rewards.0.1", "rewards.pair.x", "rewards.pair.0.1", "7.1", "rewards."):
         with pytest.raises(BadInput, match="lacks"):
-            term(mad.Focus("a", reward=f"info:{key}"), key, INFO)
+            term(mad.Advisor("a", reward=f"info:{key}"), key, INFO)
 
 
-def test_rest_needs_foci_and_a_reward_of_one_number():
+def test_rest_needs_advisors_and_a_reward_of_one_number():
     with pytest.raises(BadInput, match="none are given"):
-        mad.Task.from_gymnasium(Corridor(), rest=True)
+        mad.Task.from_gymnasium(Corridor(), remainder=True)
     env = Corridor()
     env.reward_space = spaces.Box(-1, 1, (2,))
     with pytest.raises(BadInput, match="a vector of 2"):
-        mad.Task.from_gymnasium(env, [mad.Focus("a", reward=0)], rest=True)
+        mad.Task.from_gymnasium(env, [mad.Advisor("a", reward=0)], remainder=True)
 
 
 @pytest.mark.slow
@@ -226,9 +231,9 @@ def test_a_term_that_a_later_step_lacks_loses_nothing(deep):
     env = Corridor(forgets=6)
     task = mad.Task.from_gymnasium(env, "info:reward_*")
     agent = mad.MultiAdvisor(task, epsilon=1.0, deep=deep, seed=3)
-    with pytest.raises(BadInput, match="focus 'time' takes info:reward_time, which the info of a step lacks"):
+    with pytest.raises(BadInput, match="advisor 'time' takes info:reward_time, which the info of a step lacks"):
         agent.learn(100, progress=False)
-    reached = agent.turns
+    reached = agent.steps
     assert 0 < reached < 100
     env.forgets = None
     agent.learn(100 - reached, progress=False)
@@ -242,26 +247,26 @@ def test_a_term_that_a_later_step_lacks_loses_nothing(deep):
 def test_a_vector_environment_that_forgets_a_term_is_told_in_one_line():
     env = SyncVectorEnv([lambda: Corridor(forgets=2), Corridor])
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), deep=SMALL)
-    with pytest.raises(BadInput, match="focus 'time' takes info:reward_time"):
+    with pytest.raises(BadInput, match="advisor 'time' takes info:reward_time"):
         agent.learn(100, progress=False)
 
 
 # ---- the command line ------------------------------------------------------------------------------------------------
-def test_the_command_takes_foci_and_rest(capsys, tmp_path):
-    line = ["train", "gymnasium:tests/Corridor-v0", "--foci", "info:reward_*", "--rest", "--epochs", "1"]
-    line += ["--transitions", "50", "--games", "1", "--weights", "time=2", "--out", str(tmp_path / "a"), "--json"]
+def test_the_command_takes_advisors_and_rest(capsys, tmp_path):
+    line = ["train", "gymnasium:tests/Corridor-v0", "--advisors", "info:reward_*", "--remainder", "--epochs", "1"]
+    line += ["--transitions", "50", "--episodes", "1", "--weights", "time=2", "--out", str(tmp_path / "a"), "--json"]
     assert main(line) == 0
     capsys.readouterr()
-    assert main(["evaluate", str(tmp_path / "a"), "--games", "1", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["advisors"]) == {"east", "time", "rest"}
+    assert main(["evaluate", str(tmp_path / "a"), "--episodes", "1", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["advisors"]) == {"east", "time", "remainder"}
     for wrong, told in (
-        (["--foci", "info:nothing_*"], "no number in info fits info:nothing_*"),
-        (["--rest"], "none are given"),
-        (["--foci", "info:reward_*", "--components", "a,b"], "give one of them"),
+        (["--advisors", "info:nothing_*"], "no number in info fits info:nothing_*"),
+        (["--remainder"], "none are given"),
+        (["--advisors", "info:reward_*", "--components", "a,b"], "give one of them"),
     ):
         assert main(["train", "gymnasium:tests/Corridor-v0", *wrong]) == 2
         said = capsys.readouterr().err
         assert told in said
         assert len(said.splitlines()) == 1
-    assert main(["train", "two-goal", "--foci", "info:reward_*"]) == 2
+    assert main(["train", "two-goal", "--advisors", "info:reward_*"]) == 2
     assert "is for Gymnasium environments" in capsys.readouterr().err

@@ -7,11 +7,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.committee import Team, voices_of
-from multiadvisor.deep.backend import jax, jnp
-from multiadvisor.deep.network import Layer, Network, initial, plan_networks
-from multiadvisor.deep.update import Batch, Rules, bootstrap, clipped, losses, make_update
-from multiadvisor.plannings import PLANNINGS, agnostic, egocentric, empathic
+from multiadvisor.core.aggregator import Team, aggregator_of
+from multiadvisor.core.plannings import PLANNINGS, agnostic, egocentric, empathic
+from multiadvisor.learners.dqn.backend import jax, jnp
+from multiadvisor.learners.dqn.dqn_update import Batch, Rules, bootstrap, clipped, losses, make_update
+from multiadvisor.learners.dqn.network import Layer, Network, initial, plan_networks
 
 # Two advisors, three actions. With weights (1, 1) action 0 has 5, action 1 has 4, action 2 has 6.
 JUDGE = np.array([[5.0, 1.0, 2.0], [0.0, 3.0, 4.0]], np.float32)
@@ -20,9 +20,9 @@ ALL = np.ones(2, np.float32)
 
 
 def rules(planning, weights, aggregation="sum"):
-    foci = tuple(mad.Focus(f"j{j}") for j in range(len(weights)))
-    voices = voices_of(Team("task", foci), aggregation)
-    return Rules((planning,) * len(foci), voices, tuple(np.asarray(weights, float).tolist()), 0.0)
+    advisors = tuple(mad.Advisor(f"j{j}") for j in range(len(weights)))
+    aggregator = aggregator_of(Team("task", advisors), aggregation)
+    return Rules((planning,) * len(advisors), aggregator, tuple(np.asarray(weights, float).tolist()), 0.0)
 
 
 def expected(planning, weights, judge, value, active=ALL):
@@ -205,7 +205,7 @@ def equal(first, second):
 @pytest.mark.slow
 def test_first_steps_of_adam_and_the_target_by_hand():
     """Adam's first step is the learning rate times the gradient's sign; the target is copied at every third update."""
-    deep = mad.DeepSettings(learning_rate=0.01, target_every=3, clip_norm=0.0, loss="squared", double=False)
+    deep = mad.DeepSettings(learning_rate=0.01, target_update_interval=3, clip_norm=0.0, loss="squared", double=False)
     start, update = make_update(deep, rules(egocentric, np.ones(2)))
     network = table_network(NOW)
     batch = batch_of([0], [0], [[9, -9]], [[0, 0]], [1])

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multiadvisor.aggregations import AGGREGATIONS, aggregation_named
+from multiadvisor.analysis.theory.boards import distances, random_boards
 from multiadvisor.commands.reproduce import run
+from multiadvisor.core.aggregations import AGGREGATIONS, aggregation_named
+from multiadvisor.core.plannings import TEMPERATURE, bootstrap, egocentric, tempered
+from multiadvisor.envs.builtin import make
+from multiadvisor.envs.worlds.board import parse_maze
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments import beyond, claims, mazes, reproduce, schemes, tours
-from multiadvisor.experiments.parts import Evidence, Plan, parts
-from multiadvisor.plannings import TEMPERATURE, bootstrap, egocentric, tempered
-from multiadvisor.theory.boards import distances, random_boards
-from multiadvisor.worlds.board import parse_maze
-from multiadvisor.worlds.builtin import make
+from multiadvisor.studies import beyond, claims, mazes, reproduction, schemes, tours
+from multiadvisor.studies.parts import Evidence, Plan, parts
 
 PLAN = Plan("beyond", full=True, seeds=4)
 SHORT = replace(PLAN, full=False, seeds=3)
@@ -117,9 +117,9 @@ def test_walks_end_and_are_never_shorter_than_the_tour():
     task = make("pac-boy", ghosts=False)
     boards, found = random_boards(task, 5, tours.FIRST_BOARD), tours.tours_work(tours.tours_job(5).config)
     assert found["fruits"] == boards.sum(axis=1).tolist()
-    for (name, _), turns in zip(tours.WALKS, found["walks"], strict=True):
-        assert (np.array(turns) >= np.array(found["tours"])).all()
-        assert name != "max" or max(turns) < task.limit
+    for (name, _), steps in zip(tours.WALKS, found["walks"], strict=True):
+        assert (np.array(steps) >= np.array(found["tours"])).all()
+        assert name != "max" or max(steps) < task.limit
     assert (np.array(found["walks"][tours.WALKS.index(("sum", 0.9))]) == task.limit).any()  # attractors
 
 
@@ -128,37 +128,37 @@ EGO, EMP = "egocentric 0.9, max", "empathic 0.9, max"
 SUM = "empathic 0.9, sum"
 # What a world says in which all claims hold: (scheme, noise or None for any, figure) -> number
 TRUE = {
-    (EGO, None, "score"): 36.5, (EGO, None, "turns"): 120.0, (EGO, None, "finished"): 0.99, (EGO, 0.3, "score"): 2.0,
-    (EMP, None, "score"): 36.4, (EMP, None, "turns"): 125.0, (EMP, None, "finished"): 0.98,
+    (EGO, None, "score"): 36.5, (EGO, None, "length"): 120.0, (EGO, None, "terminated"): 0.99, (EGO, 0.3, "score"): 2.0,
+    (EMP, None, "score"): 36.4, (EMP, None, "length"): 125.0, (EMP, None, "terminated"): 0.98,
     (EGO, None, "early"): 29.0,
-    ("egocentric 0.9, sum", None, "finished"): 0.0,
+    ("egocentric 0.9, sum", None, "terminated"): 0.0,
 }  # fmt: skip
-OTHERS = {"score": 30.0, "turns": 200.0, "finished": 0.97, "touches": 0.1, "bad": 0.001, "early": 20.0}
+OTHERS = {"score": 30.0, "length": 200.0, "terminated": 0.97, "touches": 0.1, "bad": 0.001, "early": 20.0}
 # For each claim, what would refute it, wholly or in part.
 CONTRARY = {
-    "max-without-noise": {(EGO, 0.0, "finished"): 0.5},
-    "max-with-noise": {(EGO, 0.1, "turns"): 200.0},
-    "empathic-max-with-much-noise": {(EMP, 0.3, "finished"): 0.3},
-    "max-saves-turns": {(EGO, 0.01, "turns"): 201.0},
-    "empathic-max-saves-turns": {(EMP, 0.1, "turns"): 201.0},
-    "max-saves-turns-by-other-rules": {(EMP, 0.0, "hra turns"): 210.0},
+    "max-without-noise": {(EGO, 0.0, "terminated"): 0.5},
+    "max-with-noise": {(EGO, 0.1, "length"): 200.0},
+    "empathic-max-with-much-noise": {(EMP, 0.3, "terminated"): 0.3},
+    "max-saves-steps": {(EGO, 0.01, "length"): 201.0},
+    "empathic-max-saves-steps": {(EMP, 0.1, "length"): 201.0},
+    "max-saves-steps-by-other-rules": {(EMP, 0.0, "hra length"): 210.0},
     "max-learns-faster": {(SUM, None, "early"): 30.0},
-    "never-stuck": {("egocentric 0.99, max", None, "finished"): 0.4},
+    "never-stuck": {("egocentric 0.99, max", None, "terminated"): 0.4},
     "max-and-bias": {(EGO, 0.3, "score"): 35.0},
     "max-in-other-mazes": {(EMP, 0.03, "large score"): 25.0},
     "never-worse": {("egocentric 0.4, sum", 0.1, "open score"): 50.0},
     "max-walks-shorter": {("tours", "max", 0.9): 95.0},
     "max-is-near-the-tour": {("tours", "max", 0.9): 84.0},
     "max-away-from-crowds": {("tours", "max_plus:-0.001", 0.9): 84.0},
-    "max-avoids-bad-games": {(EGO, 0.0, "bad"): 0.01},
+    "max-avoids-bad-episodes": {(EGO, 0.0, "bad"): 0.01},
 }  # fmt: skip
 
 
 def told(world, job):
     if job.kind == "tours":
         boards = job.config["boards"]
-        turns = {("sum", 0.4): 90.0, ("max", 0.9): 75.0, ("max_plus:-0.001", 0.9): 74.0}
-        walks = [world.get(("tours", *walk), turns.get(walk, 100.0)) for walk in tours.WALKS]
+        steps = {("sum", 0.4): 90.0, ("max", 0.9): 75.0, ("max_plus:-0.001", 0.9): 74.0}
+        walks = [world.get(("tours", *walk), steps.get(walk, 100.0)) for walk in tours.WALKS]
         shift = 0.01 * np.arange(boards)
         return {"walks": [(one + shift).tolist() for one in walks], "tours": [70.0] * boards, "limit": 300,
                 "fruits": [37] * boards}  # fmt: skip
@@ -217,9 +217,9 @@ def test_a_verdict_flips_with_contrary_results(jobs, name):
 @pytest.mark.slow
 def test_claims_fall_all_the_way(jobs):
     worst = {
-        "max-without-noise": {(EGO, None, "score"): 0.0, (EGO, None, "turns"): 300.0},
-        "max-saves-turns": {(EGO, None, "turns"): 300.0}, "max-and-bias": {(EGO, 0.3, "score"): 37.0},
-        "never-stuck": {(f"egocentric {gamma:g}, max", None, "finished"): 0.1 for gamma in schemes.GAMMAS},
+        "max-without-noise": {(EGO, None, "score"): 0.0, (EGO, None, "length"): 300.0},
+        "max-saves-steps": {(EGO, None, "length"): 300.0}, "max-and-bias": {(EGO, 0.3, "score"): 37.0},
+        "never-stuck": {(f"egocentric {gamma:g}, max", None, "terminated"): 0.1 for gamma in schemes.GAMMAS},
         "never-worse": {(scheme.name, None, "score"): 1.0 for scheme in schemes.CANDIDATES},
         "max-walks-shorter": {("tours", "max", 0.9): 95.0}, "max-is-near-the-tour": {("tours", "max", 0.9): 95.0},
         "max-away-from-crowds": {("tours", "max_plus:-0.001", 0.9): 95.0},
@@ -254,16 +254,16 @@ def test_runs_that_were_cut_short_hold_nothing_about_the_end_of_learning():
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------
-TINY = Plan("beyond", seeds=2, epochs=1, transitions=100, games=2, boards=3)
+TINY = Plan("beyond", seeds=2, epochs=1, transitions=100, episodes=2, boards=3)
 
 
 @pytest.mark.slow
 def test_the_report_from_runs_and_from_a_file_is_the_same(tmp_path):
-    first = reproduce.reproduce(TINY, tmp_path / "one", workers=0)
+    first = reproduction.reproduce(TINY, tmp_path / "one", workers=0)
     lines = [json.loads(line) for line in (tmp_path / "one" / "results.jsonl").read_text().splitlines()]
     results = {schemes.Job(line["kind"], line["config"]).id: line["result"] for line in lines}
     (tmp_path / "beyond.json").write_text(json.dumps({"results": results}))
-    again = reproduce.reproduce(TINY, tmp_path / "two", workers=0, given=tmp_path / "beyond.json")
+    again = reproduction.reproduce(TINY, tmp_path / "two", workers=0, given=tmp_path / "beyond.json")
     assert set(again["machine"]["stages"]) == {"report"}  # nothing was run
     assert first["judged"] == again["judged"]
     for name in ("report.html", "report.md", "claims.json", "results.jsonl"):
@@ -278,7 +278,7 @@ def test_the_report_from_runs_and_from_a_file_is_the_same(tmp_path):
 def test_bad_files_and_flags_are_refused_in_one_line(tmp_path):
     (tmp_path / "bad.json").write_text('{"results": [1]}')
     with pytest.raises(BadInput, match="holds no results"):
-        reproduce.given_results(tmp_path / "bad.json")
+        reproduction.given_results(tmp_path / "bad.json")
     with pytest.raises(BadInput, match="holds no results"):
         run(["beyond", "--from", str(tmp_path / "none.json"), "--out", str(tmp_path / "out")])
     with pytest.raises(BadInput, match="--from is for beyond"):

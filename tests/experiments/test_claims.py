@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multiadvisor.experiments import (
-    attractors,
+from multiadvisor.analysis.theory.solve_report import PAPER
+from multiadvisor.envs.builtin import make
+from multiadvisor.studies import (
+    attractor_study,
     claims,
     dqn_clipped,
-    noise,
-    pac_boy,
+    noise_study,
+    pac_boy_study,
     page,
     theory_checks,
     value_function,
 )
-from multiadvisor.experiments.parts import Evidence, Missing, Plan, parts
-from multiadvisor.theory.report import PAPER
-from multiadvisor.worlds.builtin import make
+from multiadvisor.studies.parts import Evidence, MissingResult, Plan, parts
 
 pytestmark = pytest.mark.slow
 
@@ -28,19 +28,19 @@ PLAN = Plan(seeds=4, epochs=50, value_seeds=4, literal_seeds=2, dqn_seeds=3, dqn
 GAMMAS = value_function.GAMMAS
 # What a world says in which the paper is right: (subject, figure) -> number.
 TRUE = {
-    ("egocentric 0.4", "score"): 36.5, ("egocentric 0.4", "turns"): 120.0, ("egocentric 0.4", "finished"): 1.0,
+    ("egocentric 0.4", "score"): 36.5, ("egocentric 0.4", "length"): 120.0, ("egocentric 0.4", "terminated"): 1.0,
     ("egocentric 0.4", "touches"): 0.01, ("egocentric 0.4", "late start"): 5.0,
-    ("empathic 0.9", "score"): 36.0, ("empathic 0.9", "turns"): 140.0, ("empathic 0.9", "finished"): 0.99,
+    ("empathic 0.9", "score"): 36.0, ("empathic 0.9", "length"): 140.0, ("empathic 0.9", "terminated"): 0.99,
     ("empathic 0.9", "touches"): 0.08, ("empathic 0.9", "late start"): 15.0,
-    ("agnostic 0.9", "score"): 33.0, ("agnostic 0.9", "turns"): 280.0, ("agnostic 0.9", "finished"): 0.2,
+    ("agnostic 0.9", "score"): 33.0, ("agnostic 0.9", "length"): 280.0, ("agnostic 0.9", "terminated"): 0.2,
     ("agnostic 0.9", "touches"): 0.3,
-    ("egocentric 0.9", "score"): 5.0, ("egocentric 0.9", "turns"): 300.0, ("egocentric 0.9", "finished"): 0.0,
+    ("egocentric 0.9", "score"): 5.0, ("egocentric 0.9", "length"): 300.0, ("egocentric 0.9", "terminated"): 0.0,
     ("egocentric 0.9", "touches"): 0.04,
     ("linear Q-learning", "score"): 0.0, ("linear Q-learning", "touches"): 2.0,
-    ("agnostic 0.9 without ghosts", "finished"): 1.0, ("empathic 0.9 without ghosts", "finished"): 1.0,
+    ("agnostic 0.9 without ghosts", "terminated"): 1.0, ("empathic 0.9 without ghosts", "terminated"): 1.0,
     ("egocentric 0.4, noise 0.01", "score"): 30.0, ("egocentric 0.4, noise 0.1", "score"): 20.0,
     ("empathic 0.9, noise 0.01", "score"): 36.0, ("empathic 0.9, noise 0.1", "score"): 35.5,
-    ("DQN-clipped", "score"): 20.0, ("DQN-clipped", "finished"): 0.1, ("DQN-clipped", "touches"): 1.0,
+    ("DQN-clipped", "score"): 20.0, ("DQN-clipped", "terminated"): 0.1, ("DQN-clipped", "touches"): 1.0,
     ("random", "score"): -80.0, ("random", "touches"): 9.6,
     ("sight", "egocentric 0.4, noise 0.01"): 6, ("sight", "egocentric 0.4, noise 0.1"): 3,
     ("sight", "egocentric 0.9, noise 0.01"): 18, ("sight", "egocentric 0.9, noise 0.1"): 8,
@@ -56,15 +56,15 @@ TRUE = {
     ("theory", "agnostic crosses"): 0.0, ("theory", "others cross"): 1.0, ("theory", "last error"): 0.005,
     ("boards", "attractors at 1/3"): 0.0, ("boards", "stable at 1/2"): 0.0, ("boards", "stuck at 0.9"): 1.0,
     ("boards", "agnostic finished"): 1.0,
-    ("turns", "TSP"): 45.0, ("turns", "RL"): 35.0, ("turns", "summed egocentric"): 25.0,
-    ("turns", "vector egocentric"): 15.0, ("turns", "vector at 0.99"): 24.9, ("turns", "RL at 0.99"): 35.0,
+    ("length", "TSP"): 45.0, ("length", "RL"): 35.0, ("length", "summed egocentric"): 25.0,
+    ("length", "vector egocentric"): 15.0, ("length", "vector at 0.99"): 24.9, ("length", "RL at 0.99"): 35.0,
     ("exact", "TSP"): 10.0, ("exact", "RL"): 10.5, ("exact", "egocentric"): 13.0, ("exact", "egocentric at 0.9"): 22.0,
 }  # fmt: skip
 # For each claim, what would refute it, wholly or in part.
 CONTRARY = {
     "planning-is-critical": {("egocentric 0.9", "score"): 35.9},
     "egocentric-overestimates": {("theory", "over"): 0.0},
-    "agnostic-and-danger": {("agnostic 0.9", "finished"): 0.99},
+    "agnostic-and-danger": {("agnostic 0.9", "terminated"): 0.99},
     "theorem-1": {("theory", "last error"): 0.05},
     "max-sum-inversion": {("theory", "backup"): -0.1},
     "two-goals": {("theory", "two-goal off"): 0.05},
@@ -82,28 +82,28 @@ CONTRARY = {
     "no-guarantee-with-local-states": {("theory", "settled"): True},
     "resting-places": {("resting", "on"): 0.2},
     "exact-values": {("exact", "egocentric"): 10.2},
-    "tour-is-hardest": {("turns", "TSP"): 30.0},
-    "return-is-harder-than-sum": {("turns", "summed egocentric"): 40.0},
-    "vector-is-easiest": {("turns", "vector egocentric"): 25.0, ("turns", "vector at 0.99"): 25.0},
-    "fall-at-high-gamma": {("turns", "vector at 0.99"): 15.0},
-    "fall-by-attractors": {("turns", "RL at 0.99"): 60.0},
+    "tour-is-hardest": {("length", "TSP"): 30.0},
+    "return-is-harder-than-sum": {("length", "summed egocentric"): 40.0},
+    "vector-is-easiest": {("length", "vector egocentric"): 25.0, ("length", "vector at 0.99"): 25.0},
+    "fall-at-high-gamma": {("length", "vector at 0.99"): 15.0},
+    "fall-by-attractors": {("length", "RL at 0.99"): 60.0},
     "egocentric-low-is-near-optimal": {("egocentric 0.4", "score"): 20.0},
     "empathic-is-near-optimal": {("empathic 0.9", "score"): 20.0},
     "egocentric-low-takes-no-risk": {("egocentric 0.4", "touches"): 1.0},
     "egocentric-low-controls-best": {("egocentric 0.4", "touches"): 0.5},
-    "egocentric-high-is-stuck": {("egocentric 0.9", "finished"): 0.5},
+    "egocentric-high-is-stuck": {("egocentric 0.9", "terminated"): 0.5},
     "egocentric-high-goes-to-the-centre": {("resting", "centre"): 4.0},
     "egocentric-high-waits-for-ghosts": {("resting", "still_far"): 0.3},
     "egocentric-high-avoids-ghosts": {("egocentric 0.9", "touches"): 1.0},
     "egocentric-high-barely-beats-linear": {("linear Q-learning", "score"): -60.0},
     "empathic-almost-as-good": {("empathic 0.9", "score"): 30.0},
-    "agnostic-is-unreliable": {("agnostic 0.9", "finished"): 0.99},
-    "agnostic-rarely-finishes": {("agnostic 0.9", "finished"): 0.6},
-    "agnostic-fears-ghosts": {("agnostic 0.9 without ghosts", "finished"): 0.2},
+    "agnostic-is-unreliable": {("agnostic 0.9", "terminated"): 0.99},
+    "agnostic-rarely-finishes": {("agnostic 0.9", "terminated"): 0.6},
+    "agnostic-fears-ghosts": {("agnostic 0.9 without ghosts", "terminated"): 0.2},
     "egocentric-low-learns-faster": {("egocentric 0.4", "late start"): 20.0},
-    "egocentric-low-finishes-sooner": {("egocentric 0.4", "turns"): 150.0},
+    "egocentric-low-finishes-sooner": {("egocentric 0.4", "length"): 150.0},
     "dqn-is-far-from-optimal": {("DQN-clipped", "score"): 36.0},
-    "dqn-leaves-the-last-fruits": {("DQN-clipped", "finished"): 0.95},
+    "dqn-leaves-the-last-fruits": {("DQN-clipped", "terminated"): 0.95},
     "dqn-is-hit": {("DQN-clipped", "touches"): 0.0},
     "agnostic-is-closer": {("DQN-clipped", "score"): 36.0},
     "empathic-under-more-noise": {("empathic 0.9, noise 0.1", "score"): 25.0},
@@ -126,7 +126,7 @@ def jitter(seed):
 
 
 def told(world, subject, figure, seed):
-    value = world.get((subject, figure), {"score": 30.0, "turns": 200.0, "finished": 0.5, "touches": 0.1}[figure])
+    value = world.get((subject, figure), {"score": 30.0, "length": 200.0, "terminated": 0.5, "touches": 0.1}[figure])
     return float(value + jitter(seed) * (1 + len(subject) % 3))
 
 
@@ -134,7 +134,7 @@ def epochs_told(world, subject, seed, count):
     late = world.get((subject, "late start"), 0.0)
     rows = []
     for epoch in range(1, count + 1):
-        row = {figure: told(world, subject, figure, seed) for figure in ("score", "turns", "finished", "touches")}
+        row = {figure: told(world, subject, figure, seed) for figure in ("score", "length", "terminated", "touches")}
         rows.append({"epoch": epoch, **row, "score": row["score"] - (late if epoch <= 5 else 0.0)})
     return {"epochs": rows, "advisors": {}, "sha256": ""}
 
@@ -171,28 +171,28 @@ def theory_told(world, config):
                        "navigation": [t("walking")] * 26},
         "bridges": {"rows": [{"length": 3, "planning": p, "crosses": c, "value": 0.0, "best": 1.0}
                              for p, c in crossing.items()]},
-        "learning": {"rows": [{"planning": "egocentric", "errors": [0.5, 0.1, last]}], "turns": 1},
+        "learning": {"rows": [{"planning": "egocentric", "errors": [0.5, 0.1, last]}], "length": 1},
     }[config["check"]]  # fmt: skip
 
 
 def value_told(world, config):
     shift = jitter(config["seed"])
-    turns = []
+    steps = []
     for target, gamma in value_function.grid():
-        turn = world["turns", target]
+        step = world["length", target]
         if gamma == GAMMAS[-1]:
-            turn = {"vector egocentric": world["turns", "vector at 0.99"], "RL": world["turns", "RL at 0.99"]}.get(
-                target, turn)  # fmt: skip
-        turns.append(turn + shift * (1 + len(target) % 3))
-    return {"turns": turns, "fruits": turns, "success": turns, "loss": turns}
+            step = {"vector egocentric": world["length", "vector at 0.99"], "RL": world["length", "RL at 0.99"]}.get(
+                target, step)  # fmt: skip
+        steps.append(step + shift * (1 + len(target) % 3))
+    return {"length": steps, "fruits": steps, "success": steps, "loss": steps}
 
 
 def exact_told(world):
     rows = []
     for target, gamma in [("TSP", None), *((t, g) for t in ("RL", "egocentric") for g in GAMMAS)]:
-        turns = world["exact", "egocentric at 0.9" if (target, gamma) == ("egocentric", 0.9) else target]
-        figures = dict.fromkeys(("turns", "fruits", "success"), turns)
-        rows.append({"target": target, "gamma": gamma, **figures, "turns_interval": [turns, turns]})
+        steps = world["exact", "egocentric at 0.9" if (target, gamma) == ("egocentric", 0.9) else target]
+        figures = dict.fromkeys(("length", "fruits", "success"), steps)
+        rows.append({"target": target, "gamma": gamma, **figures, "length_interval": [steps, steps]})
     return {"exact": rows}
 
 
@@ -220,13 +220,13 @@ def result_told(world, job):
         flat = {key[1]: value for key, value in world.items() if key[0] == "resting"}
         return {**flat, "cells": [1] * 76, "attractors": [1] * 76}
     if job.kind == "random-player":
-        games = {
-            "turns": 300.0,
-            "finished": 0.0,
+        episodes = {
+            "length": 300.0,
+            "terminated": 0.0,
             "fruits": 37,
             **{k[1]: v for k, v in world.items() if k[0] == "random"},
         }
-        return {key: [value + jitter(k) for k in range(4)] for key, value in games.items()}
+        return {key: [value + jitter(k) for k in range(4)] for key, value in episodes.items()}
     if job.kind == "trace":
         return {"movers": [], "fruit": [], "actions": [], "rewards": [], "advisors": []}
     tell = {
@@ -285,9 +285,9 @@ def test_claims_fall_all_the_way():
         "egocentric-low-is-near-optimal": {("egocentric 0.4", "score"): -50.0},
         "planning-is-critical": {("egocentric 0.9", "score"): 37.0},
         "empathic-under-more-noise": {("empathic 0.9, noise 0.1", "score"): 0.0},
-        "agnostic-rarely-finishes": {("agnostic 0.9", "finished"): 1.0},
+        "agnostic-rarely-finishes": {("agnostic 0.9", "terminated"): 1.0},
         "egocentric-high-barely-beats-linear": {("linear Q-learning", "score"): 30.0},
-        "return-is-harder-than-sum": {("turns", "summed egocentric"): 40.0},
+        "return-is-harder-than-sum": {("length", "summed egocentric"): 40.0},
         "three-fruits": {("theory", "three-fruits off"): 0.1},
         "resting-places": {("resting", "on"): 0.1},
         "dqn-is-far-from-optimal": {("DQN-clipped", "score"): 37.0},
@@ -312,8 +312,8 @@ def test_what_was_not_run_is_not_judged(monkeypatch):
     assert found["dqn-is-hit"].judgement is None
     assert "DQN" in found["dqn-is-hit"].reason
     assert found["theorem-5"].judgement is not None
-    with pytest.raises(Missing):
-        attractors.shares(Evidence(PLAN, {}))
+    with pytest.raises(MissingResult):
+        attractor_study.shares(Evidence(PLAN, {}))
 
 
 def test_a_shortened_baseline_reproduces_nothing_about_its_end():
@@ -369,17 +369,17 @@ def test_a_statistic_says_over_which_epochs(epochs, last):
 def test_the_tour_is_the_hardest_only_if_it_is_behind_all_others():
     """Behind the optimal return alone is not enough."""
     for other in ("summed egocentric", "vector egocentric"):
-        found = verdict_of("tour-is-hardest", {("turns", other): 46.8})
+        found = verdict_of("tour-is-hardest", {("length", other): 46.8})
         assert found.verdict == claims.NOT
         assert f"reversed at 0.1 ({other})" in found.explanation
-    found = verdict_of("tour-is-hardest", {("turns", "vector at 0.99"): 46.8})
+    found = verdict_of("tour-is-hardest", {("length", "vector at 0.99"): 46.8})
     assert (found.verdict, found.value) == (claims.PARTLY, pytest.approx(10 / 11))
     assert "reversed at 0.99 (vector egocentric) (4 seeds" in found.explanation
 
 
 def test_neighbouring_claims_take_no_shortcut_either():
     """Each sentence is about all that it names: both egocentric targets, both exact players, all other settings."""
-    assert verdict_of("return-is-harder-than-sum", {("turns", "vector egocentric"): 40.0}).verdict == claims.NOT
+    assert verdict_of("return-is-harder-than-sum", {("length", "vector egocentric"): 40.0}).verdict == claims.NOT
     assert verdict_of("exact-values", {("exact", "RL"): 12.5}).verdict == claims.PARTLY
     assert verdict_of("egocentric-low-controls-best", {("egocentric 0.9", "touches"): 0.0}).verdict == claims.PARTLY
 
@@ -408,16 +408,16 @@ def test_the_table_says_what_was_measured_and_what_is_only_a_lower_bound():
     assert len(rows) == 2 + len(found)
     assert all(line.replace("\\|", "").count("|") == 4 for line in rows)
     assert "| at least 14.00 [14.00, 14.00] |" in text
-    assert "measured:* touches of a game by which DQN-clipped is above empathic 0.9<br>*reproduced if:* the" in text
+    assert "measured:* touches of an episode by which DQN-clipped is above empathic 0.9<br>*reproduced if:* the" in text
 
 
 def test_words_under_the_figures_follow_the_numbers():
     def said(changes, name):
-        (figure,) = (one for one in pac_boy.figures(evidence_of(changes)) if one.name == name)
+        (figure,) = (one for one in pac_boy_study.figures(evidence_of(changes)) if one.name == name)
         return figure.text
 
-    assert "shortest games are those of egocentric 0.4" in said({}, "pac-boy-touches")
-    assert "shortest games are those of empathic 0.9" in said({("empathic 0.9", "turns"): 90.0}, "pac-boy-touches")
+    assert "shortest episodes are those of egocentric 0.4" in said({}, "pac-boy-touches")
+    assert "shortest episodes are those of empathic 0.9" in said({("empathic 0.9", "length"): 90.0}, "pac-boy-touches")
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
@@ -433,12 +433,12 @@ def test_words_beside_numbers_follow_them():
     assert f"the difference is {hit.value:.2f} [" in hit.explanation
 
 
-def test_words_about_finished_games_follow_the_numbers():
+def test_words_about_finished_episodes_follow_the_numbers():
     def said(early, late, kind):
-        evidence = evidence_of({("empathic 0.9", "finished"): kind})
+        evidence = evidence_of({("empathic 0.9", "terminated"): kind})
         for seed in range(PLAN.seeds):
-            for epoch in evidence.results[pac_boy.job(pac_boy.AGNOSTIC, seed, PLAN).id]["epochs"]:
-                epoch["finished"] = early if epoch["epoch"] == 1 else late
+            for epoch in evidence.results[pac_boy_study.job(pac_boy_study.AGNOSTIC, seed, PLAN).id]["epochs"]:
+                epoch["terminated"] = early if epoch["epoch"] == 1 else late
         return judged(evidence)["agnostic-rarely-finishes"].judgement.explanation
 
     assert "fewer than empathic planning" in said(0.9, 0.8, 0.95)
@@ -456,7 +456,7 @@ def test_sight_that_ends_with_the_maze_is_a_lower_bound():
     assert not verdict_of(name, {}).at_least
     text = verdict_of(name, {far: 20, ("sight", "egocentric 0.4, noise 0.1"): 6}).explanation
     assert "at least 14.00 [14.00, 14.00] steps further than at 0.4, as the maze ends after 20 steps" in text
-    (figure,) = (one for one in noise.figures(evidence_of({far: 20})) if one.name == "noise-sight")
+    (figure,) = (one for one in noise_study.figures(evidence_of({far: 20})) if one.name == "noise-sight")
     assert "20 or more, as far as the maze goes (egocentric 0.9, noise 0.01)" in figure.text
     assert "6.0 (egocentric 0.4, noise 0.01)" in figure.text
 
@@ -465,9 +465,9 @@ def test_noise_in_the_results_moves_a_verdict():
     """A difference that seeds do not agree on is not reproduced, whatever its mean."""
     evidence = evidence_of()
     for seed in range(PLAN.seeds):
-        job = pac_boy.job(pac_boy.EGO_LOW, seed, PLAN)
+        job = pac_boy_study.job(pac_boy_study.EGO_LOW, seed, PLAN)
         for epoch in evidence.results[job.id]["epochs"]:
-            epoch["turns"] = 120.0 + (-1) ** seed * 60
+            epoch["length"] = 120.0 + (-1) ** seed * 60
     assert judged(evidence)["egocentric-low-finishes-sooner"].judgement.verdict != claims.REPRODUCED
     assert np.isfinite(judged(evidence)["egocentric-low-finishes-sooner"].judgement.value)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from multiadvisor.cli import main
-from multiadvisor.experiments.continuous import Run, results, task_of
-from multiadvisor.experiments.continuous_report import fits_of, given_runs, judged, late, page
+from multiadvisor.studies.continuous_report import fits_of, given_runs, judged, late, page
+from multiadvisor.studies.continuous_study import Run, results, task_of
 
 SEEDS = [0, 1, 2, 3, 4]
 
@@ -22,7 +22,7 @@ def made(kind, level, evaluations=4, environment="E"):
 
 def fitted(correlation, bias, share=0.9):
     fit = {"predicted": 0.0, "followed": 0.0, "correlation": correlation, "bias": bias, "share": share}
-    return {**made("beside", 10.0), "calibration": [{"term": fit, "small": {**fit, "share": 0.01}} for _ in SEEDS]}
+    return {**made("separate", 10.0), "calibration": [{"term": fit, "small": {**fit, "share": 0.01}} for _ in SEEDS]}
 
 
 def held(found):
@@ -30,30 +30,30 @@ def held(found):
 
 
 def test_who_is_behind_is_found_behind():
-    found = held([made("beside", 10.0), made("shared", 4.0), made("sbx", 10.0)])
+    found = held([made("separate", 10.0), made("shared", 4.0), made("sbx", 10.0)])
     assert found == {"E-sbx": True, "E-shared": False}
-    assert held([made("beside", 4.0), made("sbx", 10.0)]) == {"E-sbx": False}
+    assert held([made("separate", 4.0), made("sbx", 10.0)]) == {"E-sbx": False}
 
 
 def test_runs_are_compared_as_far_as_both_have_come():
-    one, other = late([made("beside", 10.0, 4), made("sbx", 30.0, 2)], "E", "beside", "sbx")
+    one, other = late([made("separate", 10.0, 4), made("sbx", 30.0, 2)], "E", "separate", "sbx")
     assert one[0] == pytest.approx(10 / 3)  # the second of two
     assert other[0] == pytest.approx(30.0)
-    assert late([made("beside", 10.0)], "E", "beside", "sbx") is None
+    assert late([made("separate", 10.0)], "E", "separate", "sbx") is None
 
 
 def test_a_seed_that_was_stopped_early_does_not_shorten_the_others():
-    short = {**made("beside", 10.0, 2), "seeds": [7], "returns": [[0.0, 10.0]]}
-    found = [made("beside", 10.0, 4), made("sbx", 30.0, 4), short, {**short, "kind": "sbx"}]
-    one, other = late(found, "E", "beside", "sbx")
+    short = {**made("separate", 10.0, 2), "seeds": [7], "returns": [[0.0, 10.0]]}
+    found = [made("separate", 10.0, 4), made("sbx", 30.0, 4), short, {**short, "kind": "sbx"}]
+    one, other = late(found, "E", "separate", "sbx")
     assert one[0] == pytest.approx((10 * 2 / 3 + 10) / 2)  # the later two of four
     assert one[-1] == other[-1] == 10.0
 
 
 def test_runs_that_came_to_their_end_are_compared_by_themselves_too():
     stopped = [{**made(kind, level, 2), "seeds": [5, 6, 7, 8, 9], "evaluations": 4} for kind, level in
-               (("beside", 4.0), ("sbx", 90.0))]  # fmt: skip
-    ended = [made("beside", 10.0), made("sbx", 8.0)]
+               (("separate", 4.0), ("sbx", 90.0))]  # fmt: skip
+    ended = [made("separate", 10.0), made("sbx", 8.0)]
     assert held([*stopped, *ended]) == {"E-sbx": False, "E-100-sbx": True}
     assert held(ended) == {"E-sbx": True}
 
@@ -62,11 +62,11 @@ def test_runs_that_came_to_their_end_are_compared_by_themselves_too():
 def test_calibration_needs_both_and_leaves_small_terms_out(correlation, bias, holds):
     runs = [fitted(correlation, bias), made("shared", 10.0)]
     assert held(runs) == {"E-shared": True, "E-term-calibrated": holds}
-    assert f"| E | beside | term | 90% | {correlation:.2f} " in page(judged(runs), runs)
+    assert f"| E | separate | term | 90% | {correlation:.2f} " in page(judged(runs), runs)
     assert page(judged(runs), runs).endswith("| small |")
 
 
-def test_a_seed_in_whose_games_a_term_never_came_says_nothing_of_it():
+def test_a_seed_in_whose_episodes_a_term_never_came_says_nothing_of_it():
     run = fitted(0.9, 0.1)
     fits = run["calibration"]
     fits[0] = {"term": {**fits[0]["term"], "correlation": 0.0, "bias": 0.0, "share": 0.0}}
@@ -112,14 +112,14 @@ def test_the_rest_of_the_landers_reward_is_a_difference_of_shapings():
 @pytest.mark.slow
 def test_a_small_run_and_its_report(tmp_path, capsys):
     pytest.importorskip("jax")
-    short = {"steps": 96, "evaluations": 2, "games": 1, "units": 8, "batch": 8, "starts": 32}
+    short = {"steps": 96, "evaluations": 2, "episodes": 1, "units": 8, "batch": 8, "starts": 32}
     runs = []
-    for kind in ("beside", "shared"):
+    for kind in ("separate", "shared"):
         *_, found = results(Run("Pendulum-v1", kind, (0, 1), **short))
         assert np.shape(found["returns"]) == (2, 2)
         assert sum(list(found["influence"][0].values())[:-1]) == pytest.approx(1.0)
         runs.append(found)
-    *_, halted = results(Run("Pendulum-v1", "beside", (0, 1), **short), lambda: True)
+    *_, halted = results(Run("Pendulum-v1", "separate", (0, 1), **short), lambda: True)
     assert (halted["steps"], np.shape(halted["returns"]), "influence" in halted) == (48, (2, 1), True)
     (tmp_path / "study.json").write_text(json.dumps({"runs": runs}))
     assert (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from multiadvisor.experiments.ms_pacman_report import CAVEAT, reproduce
+from multiadvisor.studies.ms_pacman_report import CAVEAT, reproduce
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,5 @@
-"""An experiment is one file: what lies in the folder is listed, run and reported; and what the videos say of a game."""
+"""An experiment is one file: what lies in the folder is listed, run and reported; and what the videos say of an
+episode."""
 
 from __future__ import annotations
 
@@ -6,15 +7,15 @@ import sys
 
 import pytest
 
-import multiadvisor.experiments
+import multiadvisor.studies
 from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments.parts import Plan, parts
-from multiadvisor.experiments.videos import described
 from multiadvisor.runs.jobs import KINDS, Job, lease_of, perform
+from multiadvisor.studies.parts import Plan, parts
+from multiadvisor.studies.videos import described
 
 MINE = """
-from multiadvisor.experiments.parts import Figure, Part
+from multiadvisor.studies.parts import Figure, Part
 from multiadvisor.runs.jobs import Job, kind
 
 
@@ -40,11 +41,11 @@ PART = Part("dice", "Dice that are thrown", 99, jobs, figures)
 def dropped(tmp_path, monkeypatch):
     """A further file among the experiments."""
     (tmp_path / "dice.py").write_text(MINE)
-    monkeypatch.setattr(multiadvisor.experiments, "__path__", [*multiadvisor.experiments.__path__, str(tmp_path)])
+    monkeypatch.setattr(multiadvisor.studies, "__path__", [*multiadvisor.studies.__path__, str(tmp_path)])
     yield
     KINDS.pop("dice", None)
-    sys.modules.pop("multiadvisor.experiments.dice", None)
-    del multiadvisor.experiments.dice
+    sys.modules.pop("multiadvisor.studies.dice", None)
+    del multiadvisor.studies.dice
 
 
 def test_an_experiment_that_lies_there_is_listed_and_its_jobs_are_done(dropped, capsys):
@@ -82,12 +83,12 @@ def test_two_experiments_cannot_share_a_kind(dropped):
     from multiadvisor.runs.jobs import kind
 
     parts("dice")
-    with pytest.raises(BadInput, match=r"'dice' are the work of multiadvisor\.experiments\.dice"):
+    with pytest.raises(BadInput, match=r"'dice' are the work of multiadvisor\.studies\.dice"):
         kind("dice")(lambda config, folder, tell: {})
 
 
 def test_a_fruit_eaten_while_a_ghost_touches_is_counted():
     trace = {"movers": [[0, 5], [1, 1], [2, 3]], "fruit": [1, 2], "actions": [3, 3], "rewards": [-9.0, 1.0]}
-    assert described(trace, 50) == "Epoch 50, first game: score -8, 2 of 2 fruits, 2 turns, all fruit eaten."
+    assert described(trace, 50) == "Epoch 50, first episode: score -8, 2 of 2 fruits, 2 steps, all fruit eaten."
     trace["fruit"] = [1, 2, 7]
-    assert described(trace, 50) == "Epoch 50, first game: score -8, 2 of 3 fruits, 2 turns, cut off."
+    assert described(trace, 50) == "Epoch 50, first episode: score -8, 2 of 3 fruits, 2 steps, cut off."

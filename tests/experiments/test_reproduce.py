@@ -15,17 +15,27 @@ import pytest
 
 from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments import dqn_clipped, report, reproduce
-from multiadvisor.experiments.claims import judge_all
-from multiadvisor.experiments.page import PAPER_LINK
-from multiadvisor.experiments.parts import Plan, parts, unique
+from multiadvisor.studies import dqn_clipped, reproduction, study_report
+from multiadvisor.studies.claims import judge_all
+from multiadvisor.studies.page import PAPER_LINK
+from multiadvisor.studies.parts import Plan, parts, unique
 
 pytestmark = pytest.mark.slow
 
 TINY = Plan(
-    what="all", seeds=2, epochs=2, transitions=1500, games=4, value_seeds=1, literal_seeds=1, value_epochs=1, boards=20,
-    mdps=3, dqn_seeds=2, dqn_epochs=1,
-)  # fmt: skip
+    what="all",
+    seeds=2,
+    epochs=2,
+    transitions=1500,
+    episodes=4,
+    value_seeds=1,
+    literal_seeds=1,
+    value_epochs=1,
+    boards=20,
+    mdps=3,
+    dqn_seeds=2,
+    dqn_epochs=1,
+)
 SMALL = replace(TINY, what="pac-boy", seeds=3)
 MINE = ("machine.json", "runs")  # what may differ from one invocation to the next
 
@@ -50,13 +60,13 @@ def _shallow():
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduce") / "report"
-    return out, reproduce.reproduce(TINY, out, workers=0)
+    return out, reproduction.reproduce(TINY, out, workers=0)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     out = tmp_path_factory.mktemp("small") / "report"
-    reproduce.reproduce(SMALL, out, workers=0)
+    reproduction.reproduce(SMALL, out, workers=0)
     return out
 
 
@@ -73,7 +83,7 @@ def test_what_the_folder_holds(written):
     machine = json.loads((out / "machine.json").read_text())
     assert machine["stages"]["tabular runs"]["transitions_per_second"] > 0
     assert machine["stages"]["tabular runs"]["done_now"] == machine["stages"]["tabular runs"]["jobs"]
-    assert "transitions" in reproduce.said(result)
+    assert "transitions" in reproduction.said(result)
 
 
 def test_what_is_exact_reproduces_however_short_the_runs(written):
@@ -91,11 +101,11 @@ def test_what_is_exact_reproduces_however_short_the_runs(written):
 
 def test_a_report_can_be_read_again(written):
     out, result = written
-    evidence = report.read_report(out)
+    evidence = study_report.read_report(out)
     assert evidence.plan == TINY
     assert [one.as_dict() for one in judge_all(evidence) if one.judgement] == result["judged"]
     with pytest.raises(BadInput, match="no finished report"):
-        report.read_report(out / "figures")
+        study_report.read_report(out / "figures")
 
 
 def test_experiments_are_discovered_in_the_reports_order():
@@ -114,7 +124,7 @@ def test_raw_results_hold_every_job_once(written):
 
 def test_again_is_the_same_bytes_and_runs_nothing(small):
     out, before = small, contents(small)
-    again = reproduce.reproduce(SMALL, out, workers=0)
+    again = reproduction.reproduce(SMALL, out, workers=0)
     assert contents(out) == before
     assert {stage.get("done_now", 0) for stage in again["machine"]["stages"].values()} == {0}
 
@@ -167,7 +177,7 @@ def test_the_scores_and_the_figures_come_before_the_long_list(written):
 def test_claims_stand_by_section_and_can_be_filtered(written):
     """Each verdict that occurs has a choice with its number, and each claim the class that the choice looks for."""
     out, _ = written
-    judged = judge_all(report.read_report(out))
+    judged = judge_all(study_report.read_report(out))
     text = (out / "report.html").read_text()
     for verdict, kind in (("reproduced", "yes"), ("partly", "half"), ("not reproduced", "no"), (None, "open")):
         count = sum((None if one.judgement is None else one.judgement.verdict) == verdict for one in judged)
@@ -207,7 +217,7 @@ def test_the_summary_says_what_is_short_and_how_to_have_it_long(monkeypatch):
     monkeypatch.setattr(dqn_clipped, "available", lambda: True)
 
     def said(what, full, seeds=None, epochs=None):
-        return " ".join(report.summary([], Plan.of(what, full, seeds, epochs, "paper")))
+        return " ".join(study_report.summary([], Plan.of(what, full, seeds, epochs, "paper")))
 
     assert "Shortened" not in said("all", True)
     assert "Shortened" not in said("noise", False)
@@ -225,10 +235,10 @@ def test_the_summary_says_what_is_short_and_how_to_have_it_long(monkeypatch):
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from multiadvisor.experiments import dqn_clipped, reproduce
-from multiadvisor.experiments.parts import Plan
+from multiadvisor.studies import dqn_clipped, reproduction
+from multiadvisor.studies.parts import Plan
 dqn_clipped.available = lambda: False
-reproduce.reproduce(Plan(**{asdict(SMALL)!r}), Path(sys.argv[1]), workers=2)
+reproduction.reproduce(Plan(**{asdict(SMALL)!r}), Path(sys.argv[1]), workers=2)
 """
 
 
@@ -249,14 +259,14 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(small, tmp_path):
 
 def test_a_kill_in_the_middle_of_a_write_leaves_no_trace(small, tmp_path, monkeypatch):
     whole, out = small, tmp_path / "report"
-    monkeypatch.setattr(report, "markdown", lambda page: 1 / 0)
+    monkeypatch.setattr(study_report, "markdown", lambda page: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        reproduce.reproduce(SMALL, out, workers=0)
+        reproduction.reproduce(SMALL, out, workers=0)
     (out / ".report.md.abc.part").write_text("half a pa")
     (out / "figures" / ".x.svg.abc.part").write_text("<svg")
     monkeypatch.undo()
     monkeypatch.setattr(dqn_clipped, "available", lambda: False)
-    reproduce.reproduce(SMALL, out, workers=0)
+    reproduction.reproduce(SMALL, out, workers=0)
     assert contents(out) == contents(whole)
 
 
@@ -264,7 +274,7 @@ def test_a_kill_before_the_first_mark_is_no_foreign_folder(tmp_path):
     out = tmp_path / "report"
     out.mkdir()
     (out / ".report.json.abc.part").write_text('{"forma')
-    reproduce.take_folder(out, SMALL)
+    reproduction.take_folder(out, SMALL)
     assert json.loads((out / "report.json").read_text())["plan"]["seeds"] == 3
     assert not list(out.glob(".*"))
 
@@ -273,7 +283,7 @@ def test_a_kill_before_the_first_mark_is_no_foreign_folder(tmp_path):
 def refused(out, plan=SMALL):
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} if out.is_dir() else None
     with pytest.raises(BadInput) as caught:
-        reproduce.take_folder(out, plan)
+        reproduction.take_folder(out, plan)
     if before is not None:
         assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert len(str(caught.value).splitlines()) == 1
@@ -290,7 +300,7 @@ def test_a_foreign_folder(tmp_path):
 
 
 def test_a_report_of_another_version_or_plan(tmp_path):
-    reproduce.take_folder(tmp_path / "a", SMALL)
+    reproduction.take_folder(tmp_path / "a", SMALL)
     assert "another seeds (3)" in refused(tmp_path / "a", replace(SMALL, seeds=4))
     mark = json.loads((tmp_path / "a" / "report.json").read_text())
     (tmp_path / "a" / "report.json").write_text(json.dumps({**mark, "version": "0.0.1"}))
@@ -318,9 +328,9 @@ def test_no_space_left(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(BadInput, match="No space left"):
-        reproduce.reproduce(SMALL, out, workers=0)
+        reproduction.reproduce(SMALL, out, workers=0)
     monkeypatch.setattr(os, "fsync", real)
-    reproduce.reproduce(SMALL, out, workers=0)
+    reproduction.reproduce(SMALL, out, workers=0)
     assert contents(out) == contents(whole)
 
 

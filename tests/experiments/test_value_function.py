@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments import value_function as vf
+from multiadvisor.studies import value_function as vf
 
-regression = pytest.importorskip("multiadvisor.deep.regression", exc_type=BadInput)
+regression = pytest.importorskip("multiadvisor.learners.dqn.regression", exc_type=BadInput)
 DEFAULT, LITERAL = vf.READINGS["default"], vf.READINGS["literal"]
 
 
@@ -112,21 +112,21 @@ def test_starts_are_fixed_with_all_fruits_and_the_agent_off_them():
 
 
 # ---- play ------------------------------------------------------------------------------------------------------------
-def test_exact_shortest_tours_take_as_many_turns_as_they_say():
+def test_exact_shortest_tours_take_as_many_steps_as_they_say():
     starts = vf.fixed_starts(300)
-    games = vf.play_exact(vf.TSP, 1.0, starts, DEFAULT)
-    np.testing.assert_array_equal(games["turns"], -vf.targets(vf.TSP, starts, 1.0)[:, 0])
-    assert games["success"].all()
-    assert (games["fruits"] == 5).all()
+    episodes = vf.play_exact(vf.TSP, 1.0, starts, DEFAULT)
+    np.testing.assert_array_equal(episodes["length"], -vf.targets(vf.TSP, starts, 1.0)[:, 0])
+    assert episodes["success"].all()
+    assert (episodes["fruits"] == 5).all()
 
 
 @pytest.mark.parametrize("gamma", [0.3, 0.9])
 def test_exact_play_for_the_return_earns_it(gamma):
-    """Turn by turn with brute-force values, on a few starts."""
+    """Step by step with brute-force values, on a few starts."""
     starts = vf.deal(np.random.default_rng(5), 6)
-    games = vf.play_exact(vf.RL, gamma, starts, DEFAULT)
+    episodes = vf.play_exact(vf.RL, gamma, starts, DEFAULT)
     for k in range(6):
-        cell, left, earned, turn = int(starts.cell[k]), fruits_of(starts, k), 0.0, 0
+        cell, left, earned, step = int(starts.cell[k]), fruits_of(starts, k), 0.0, 0
         promised = brute(vf.RL, cell, left, gamma)
         while left:
             options = [
@@ -134,10 +134,10 @@ def test_exact_play_for_the_return_earns_it(gamma):
             ]
             worth = [(to in left) + brute(vf.RL, to, [fruit for fruit in left if fruit != to], gamma) for to in options]
             cell = next(to for to, one in zip(options, worth, strict=True) if one >= max(worth) - vf.TIE)
-            turn += 1
-            earned += gamma**turn * (cell in left)
+            step += 1
+            earned += gamma**step * (cell in left)
             left = [fruit for fruit in left if fruit != cell]
-        assert games["turns"][k] == turn
+        assert episodes["length"][k] == step
         assert earned == pytest.approx(promised)
 
 
@@ -145,21 +145,21 @@ def test_exact_values_play_alike_in_both_readings():
     starts = vf.fixed_starts(100)
     for target, gamma in ((vf.TSP, 1.0), (vf.RL, 0.5), (vf.EGOCENTRIC, 0.9)):
         one, other = (vf.play_exact(target, gamma, starts, reading) for reading in (DEFAULT, LITERAL))
-        np.testing.assert_array_equal(one["turns"], other["turns"])
+        np.testing.assert_array_equal(one["length"], other["length"])
 
 
 def flat(to, left):
     return np.zeros(to.shape)
 
 
-@pytest.mark.parametrize(("cell", "fruit", "turns"), [(12, 7, 1), (7, 22, 50), (0, 5, 1), (20, 0, 4), (24, 4, 4)])
-def test_the_first_best_move_is_north_then_south(cell, fruit, turns):
+@pytest.mark.parametrize(("cell", "fruit", "steps"), [(12, 7, 1), (7, 22, 50), (0, 5, 1), (20, 0, 4), (24, 4, 4)])
+def test_the_first_best_move_is_north_then_south(cell, fruit, steps):
     """With equal values the agent goes north until the wall, and from there south and north for ever."""
     places = [fruit, *[one for one in (3, 8, 13, 18) if one != fruit]]
-    games = vf.play(starts_of(cell, places, left=1), flat, rewarded=False)
-    assert games["turns"].tolist() == [turns]
-    assert games["success"].tolist() == [turns < 50]
-    assert games["fruits"].tolist() == [5 if turns < 50 else 4]
+    episodes = vf.play(starts_of(cell, places, left=1), flat, rewarded=False)
+    assert episodes["length"].tolist() == [steps]
+    assert episodes["success"].tolist() == [steps < 50]
+    assert episodes["fruits"].tolist() == [5 if steps < 50 else 4]
 
 
 def test_west_comes_before_east():
@@ -167,15 +167,15 @@ def test_west_comes_before_east():
     values = np.full(25, -1.0)
     values[[11, 13]] = 0.0
     for fruit, at_once in ((11, True), (13, False)):
-        games = vf.play(starts_of(12, [fruit, 0, 1, 2, 3], left=1), lambda to, left: values[to], rewarded=False)
-        assert (games["turns"][0] == 1) == at_once
+        episodes = vf.play(starts_of(12, [fruit, 0, 1, 2, 3], left=1), lambda to, left: values[to], rewarded=False)
+        assert (episodes["length"][0] == 1) == at_once
 
 
 def test_a_reward_counts_unless_told_otherwise():
     side = starts_of(12, [13, 0, 1, 2, 3], left=1)
-    assert vf.play(side, flat, rewarded=True)["turns"].tolist() == [1]
-    assert vf.play(side, flat, rewarded=False)["turns"].tolist() == [50]
-    assert vf.play(side, flat, rewarded=True, after=False)["turns"].tolist() == [50]  # the literal reading has none
+    assert vf.play(side, flat, rewarded=True)["length"].tolist() == [1]
+    assert vf.play(side, flat, rewarded=False)["length"].tolist() == [50]
+    assert vf.play(side, flat, rewarded=True, after=False)["length"].tolist() == [50]  # the literal reading has none
 
 
 def test_the_literal_reading_sees_the_fruit_it_steps_on():
@@ -191,24 +191,24 @@ def test_the_literal_reading_sees_the_fruit_it_steps_on():
     assert seen[1][1].tolist() == [[1, 1, 1, 1]]
 
 
-def test_a_game_of_exactly_fifty_turns_is_a_success():
-    """49 turns between the top two cells of a column, then the value sends it aside, onto the fruit."""
-    turn = itertools.count(1)
+def test_an_episode_of_exactly_fifty_steps_is_a_success():
+    """49 steps between the top two cells of a column, then the value sends it aside, onto the fruit."""
+    step = itertools.count(1)
 
     def value(to, left):
-        return (to == 6) * (1.0 if next(turn) == 50 else -1.0)
+        return (to == 6) * (1.0 if next(step) == 50 else -1.0)
 
-    games = vf.play(starts_of(0, [6, 20, 21, 22, 23], left=1), value, rewarded=False)
-    assert games["turns"].tolist() == [50]
-    assert games["success"].tolist() == [True]
+    episodes = vf.play(starts_of(0, [6, 20, 21, 22, 23], left=1), value, rewarded=False)
+    assert episodes["length"].tolist() == [50]
+    assert episodes["success"].tolist() == [True]
 
 
 def test_attractors_catch_the_exact_egocentric_player():
     starts = vf.fixed_starts(300)
     low, high = (vf.play_exact(vf.EGOCENTRIC, gamma, starts, DEFAULT) for gamma in (0.3, 0.9))
     assert low["success"].all()
-    assert high["turns"].mean() > 1.5 * low["turns"].mean()
-    assert (high["turns"][~high["success"]] == 50).all()
+    assert high["length"].mean() > 1.5 * low["length"].mean()
+    assert (high["length"][~high["success"]] == 50).all()
 
 
 def test_a_network_plays_by_the_sum_of_its_channels():
@@ -219,9 +219,9 @@ def test_a_network_plays_by_the_sum_of_its_channels():
         fruits, agent = bits[:, :25], bits[:, 25:]
         return fruits * (0.25 ** (agent @ vf.DISTANCE))
 
-    games = vf.play_network(know, vf.VECTOR, starts, DEFAULT)
+    episodes = vf.play_network(know, vf.VECTOR, starts, DEFAULT)
     exact = vf.play_exact(vf.EGOCENTRIC, 0.25, starts, DEFAULT)
-    np.testing.assert_array_equal(games["turns"], exact["turns"])
+    np.testing.assert_array_equal(episodes["length"], exact["length"])
 
 
 # ---- networks --------------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_the_targets_of_a_seed_share_data_start_and_batches(monkeypatch):
     np.testing.assert_array_equal(orders, vector_orders)
     np.testing.assert_array_equal(start[1][0], vector_start[1][0])
     assert (np.sort(orders, axis=1) == np.arange(1000)).all()
-    assert found["turns"].shape == (34,)
+    assert found["length"].shape == (34,)
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ def test_same_seed_same_bytes(short, tmp_path):
     assert len(kept["comparisons"]) == 66
     assert "2 seeds are few" in kept["text"]
     alone = vf.run(12, DEFAULT, vf.fixed_starts(40), 2)  # a seed does not depend on those before it
-    assert alone["turns"].tolist() == [row["turns_by_seed"][1] for row in kept["table"]]
+    assert alone["length"].tolist() == [row["length_by_seed"][1] for row in kept["table"]]
 
 
 @pytest.mark.slow
@@ -375,11 +375,11 @@ def test_files_of_its_own_are_written_again(short, tmp_path):
     assert (tmp_path / "value-function.png").exists()
 
 
-def made_up(turns):
-    """A result with these turns by seed for each target, whatever gamma."""
-    column = np.array([[turns[target][seed] for target, _ in vf.grid()] for seed in range(len(turns[vf.TSP]))])
+def made_up(steps):
+    """A result with these steps by seed for each target, whatever gamma."""
+    column = np.array([[steps[target][seed] for target, _ in vf.grid()] for seed in range(len(steps[vf.TSP]))])
     rest = np.zeros(len(vf.grid()))
-    scored = vf.score([{"turns": one, "fruits": rest, "success": rest, "loss": rest} for one in column])
+    scored = vf.score([{"length": one, "fruits": rest, "success": rest, "loss": rest} for one in column])
     exact = vf.exact_lines(vf.fixed_starts(20), DEFAULT)
     seeds = list(range(len(column)))
     return {
@@ -407,13 +407,13 @@ def test_the_text_follows_the_numbers():
 def test_the_figure_has_three_panels_with_exact_lines_dashed():
     from matplotlib.figure import Figure
 
-    from multiadvisor import plots
+    from multiadvisor.viz import plots
 
     spread = np.array([0.0, 1.0])
     figure = plots.value_function(made_up({target: 10 * k + spread for k, target in enumerate(vf.TARGETS, 1)}))
     assert isinstance(figure, Figure)
     assert [axis.get_ylabel() for axis in figure.axes] == [
-        "turns to collect all fruits", "fruits collected", "share of games finished",
+        "steps to collect all fruits", "fruits collected", "share of episodes finished",
     ]  # fmt: skip
     assert [line.get_linestyle() for line in figure.axes[0].lines] == ["-"] * 4 + ["--"] * 3
     plots.plt.close(figure)

@@ -14,8 +14,8 @@ from explorer.pages import Site, site
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 
-def trained(task: mad.Task, turns: int, **settings: Any) -> mad.MultiAdvisor:
-    return mad.MultiAdvisor(task, **settings).learn(turns, progress=False)
+def trained(task: mad.Task, steps: int, **settings: Any) -> mad.MultiAdvisor:
+    return mad.MultiAdvisor(task, **settings).learn(steps, progress=False)
 
 
 @pytest.fixture(scope="session")

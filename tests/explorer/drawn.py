@@ -55,7 +55,7 @@ gymnasium.register("drawn/Line-v0", Line, max_episode_steps=40)
 
 def line(**options: Any) -> mad.Task:
     """The task: an advisor for each term."""
-    return mad.Task.from_gymnasium(gymnasium.make("drawn/Line-v0", **options), foci="info:time,info:goal")
+    return mad.Task.from_gymnasium(gymnasium.make("drawn/Line-v0", **options), advisors="info:time,info:goal")
 
 
 def walker(**options: Any) -> mad.MultiAdvisor:

@@ -134,12 +134,12 @@ def visit(page: Any, fragments: list[str], read: str) -> list[Any]:
 
 @contextlib.contextmanager
 def site(
-    browser: Any, agents: dict[str, mad.MultiAdvisor], *, guards: frozenset[str] = GUARDS, games: int = 3,
+    browser: Any, agents: dict[str, mad.MultiAdvisor], *, guards: frozenset[str] = GUARDS, episodes: int = 3,
     library: Library | None = None,
 ) -> Iterator[Site]:  # fmt: skip
     """Serve these agents."""
     if library is None:
-        library = Library(games=games)
+        library = Library(episodes=episodes)
         for name, agent in agents.items():
             library.add_agent(agent, name)
     explorer = Explorer(library, guards=guards)

@@ -11,31 +11,31 @@ from playwright.sync_api import expect
 
 import multiadvisor as mad
 from explorer.pages import Site, entry, site, until
-from multiadvisor.telling import teller_of
+from multiadvisor.explain.decisions import decider_of
 
 pytest.importorskip("ale_py")
 pytestmark = pytest.mark.slow
-TURN = 80  # somebody speaks: she has been here before
+STEP = 80  # somebody speaks: she has been here before
 
 
 @pytest.fixture(scope="module")
 def cabinet(browser: Any) -> Iterator[Site]:
     agent = mad.MultiAdvisor(mad.make("ms-pacman"), seed=1).learn(600, progress=False)
-    with site(browser, {"ms-pacman": agent}, games=1) as one:
+    with site(browser, {"ms-pacman": agent}, episodes=1) as one:
         yield one
         assert one.complaints == []
 
 
 def test_bars_picture_and_groups(cabinet: Site) -> None:
     agent = entry(cabinet, 0).agent
-    trace, game = cabinet.explorer.library.recorded(entry(cabinet, 0).id, 0)
-    seen, voices = trace.turn(game, TURN), teller_of(agent).voices
-    place = {focus.name: j for j, focus in enumerate(teller_of(agent).speakers)}
+    trace, episode = cabinet.explorer.library.recorded(entry(cabinet, 0).id, 0)
+    seen, aggregator = trace.step(episode, STEP), decider_of(agent).aggregator
+    place = {advisor.name: j for j, advisor in enumerate(decider_of(agent).advisors_asked)}
     who = np.array([place[name] for name in seen.names])
-    wanted = voices._replace(of=voices.of[who]).prefer(seen.advice, seen.weights)  # [A]
+    wanted = aggregator._replace(of=aggregator.of[who]).prefer(seen.advice, seen.weights)  # [A]
     assert np.ptp(wanted) > 0
-    with cabinet.tab(f"turn={TURN}") as page:
-        page.wait_for_selector(f".picturebox canvas[data-turn='{TURN}']", state="attached")
+    with cabinet.tab(f"step={STEP}") as page:
+        page.wait_for_selector(f".picturebox canvas[data-step='{STEP}']", state="attached")
         numbers = page.locator(".bar .number")
         expect(numbers).to_have_count(len(agent.task.actions))
         for a, total in enumerate(wanted.tolist()):
@@ -48,6 +48,6 @@ def test_bars_picture_and_groups(cabinet: Site) -> None:
 
 
 def test_a_phone_is_wide_enough_for_her(cabinet: Site) -> None:
-    with cabinet.tab(f"turn={TURN}", viewport={"width": 390, "height": 844}) as page:
-        page.wait_for_selector(f".picturebox canvas[data-turn='{TURN}']", state="attached")
+    with cabinet.tab(f"step={STEP}", viewport={"width": 390, "height": 844}) as page:
+        page.wait_for_selector(f".picturebox canvas[data-step='{STEP}']", state="attached")
         until(page, "document.documentElement.scrollWidth <= window.innerWidth")

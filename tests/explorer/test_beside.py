@@ -21,14 +21,14 @@ from multiadvisor.runs.live import LiveLog
 from multiadvisor.runs.trace import record
 from multiadvisor.runs.training import LOCK, Training
 from multiadvisor.settings import Schedule
-from multiadvisor.storage.lock import locked
+from multiadvisor.storage.folder_lock import locked
 
 pytestmark = pytest.mark.slow
 PIXEL = """() => {
-  const { canvas } = explorer.game.beside.picture;
+  const { canvas } = explorer.episode.beside.picture;
   const copy = new OffscreenCanvas(1, 1).getContext("2d");
   copy.drawImage(canvas, 20, 20, 1, 1, 0, 0, 1, 1);
-  return [canvas.dataset.turn, ...copy.getImageData(0, 0, 1, 1).data.slice(0, 3)].join(" ");
+  return [canvas.dataset.step, ...copy.getImageData(0, 0, 1, 1).data.slice(0, 3)].join(" ");
 }"""
 
 
@@ -36,30 +36,30 @@ PIXEL = """() => {
 def served(browser: Any) -> Iterator[Site]:
     stuck = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.6)
     novice = mad.MultiAdvisor(drawn.line(), gamma=0.9)
-    with site(browser, {"walker": drawn.walker(), "stuck": stuck, "novice": novice}, games=2) as one:
+    with site(browser, {"walker": drawn.walker(), "stuck": stuck, "novice": novice}, episodes=2) as one:
         for name in one.explorer.library.entries:
             one.explorer.more.insight(name)  # compiled, so that no tab has to wait for it
             one.explorer.library.recorded(name, 0)
         yield one
 
 
-def test_the_picture_of_every_turn_stands_beside_the_bars(calm: Site) -> None:
-    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+def test_the_picture_of_every_step_stands_beside_the_bars(calm: Site) -> None:
+    trace, episode = calm.explorer.library.recorded(entry(calm, 0).id, 0)
     with calm.tab() as page:
-        for turn in (0, 2, int(trace.turns[game]), 1):
-            calm.go(page, f"turn={turn}" if turn else "")
-            colour = drawn.COLOURS[int(trace.observed[turn, 0])].tolist()
-            until(page, PIXEL, " ".join(map(str, [turn, *colour])))
-        expect(page.get_by_role("img", name="in turn 1, before on")).to_be_visible()
+        for step in (0, 2, int(trace.length[episode]), 1):
+            calm.go(page, f"step={step}" if step else "")
+            colour = drawn.COLOURS[int(trace.observed[step, 0])].tolist()
+            until(page, PIXEL, " ".join(map(str, [step, *colour])))
+        expect(page.get_by_role("img", name="in step 1, before on")).to_be_visible()
         expect(page.get_by_text("Pictures of 60 × 40.")).to_be_visible()
         page.get_by_text("Observation", exact=True).click()
-        expect(page.get_by_role("img", name="Observation in turn 1: cell ")).to_be_visible()
+        expect(page.get_by_role("img", name="Observation in step 1: cell ")).to_be_visible()
 
 
 def test_what_cannot_be_drawn_shows_its_observation(calm: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(drawn.Line.metadata, "render_modes", [])
-    with calm.tab("game=1") as page:
-        expect(page.get_by_role("img", name="Observation in turn 0: cell 1")).to_be_visible()
+    with calm.tab("episode=1") as page:
+        expect(page.get_by_role("img", name="Observation in step 0: cell 1")).to_be_visible()
         expect(page.locator(".picture")).to_contain_text("no render mode")
 
 
@@ -77,23 +77,23 @@ RIGHT_OF_THE_CURSOR = """(share) => {
 
 
 @pytest.mark.parametrize("kind", ["returns", "rewards"])
-def test_a_reward_in_the_last_turn_is_seen_beside_the_cursor(calm: Site, kind: str) -> None:
-    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
-    length = int(trace.turns[game])
-    turn = length if kind == "returns" else length - 1
-    with calm.tab(f"turn={turn}", color_scheme="light") as page:
+def test_a_reward_in_the_last_step_is_seen_beside_the_cursor(calm: Site, kind: str) -> None:
+    trace, episode = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+    length = int(trace.length[episode])
+    step = length if kind == "returns" else length - 1
+    with calm.tab(f"step={step}", color_scheme="light") as page:
         page.locator("#rewards").get_by_label("Lines").select_option(kind)
         page.locator("#rewards").get_by_role("button", name="time").click()
-        until(page, RIGHT_OF_THE_CURSOR, argument=turn / length)
+        until(page, RIGHT_OF_THE_CURSOR, argument=step / length)
 
 
 def test_rewards_of_each_term_and_lines_that_are_switched_off(calm: Site) -> None:
-    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
-    length = int(trace.turns[game])
-    with calm.tab(f"turn={length}") as page:
+    trace, episode = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+    length = int(trace.length[episode])
+    with calm.tab(f"step={length}") as page:
         chart = page.locator("#rewards canvas")
-        expect(chart).to_have_attribute("aria-label", f"Paid before turn {length}: time −{length}.00; goal +10.00")
-        expect(page.locator("#rewards tr.now")).to_contain_text(f"game 1{length}")
+        expect(chart).to_have_attribute("aria-label", f"Paid before step {length}: time −{length}.00; goal +10.00")
+        expect(page.locator("#rewards tr.now")).to_contain_text(f"episode 1{length}")
         before = page.evaluate("document.querySelector('#rewards canvas').toDataURL()")
         goal = page.locator("#rewards").get_by_role("button", name="goal")
         goal.click()
@@ -102,8 +102,8 @@ def test_rewards_of_each_term_and_lines_that_are_switched_off(calm: Site) -> Non
         goal.click()
         until(page, "(before) => document.querySelector('#rewards canvas').toDataURL() === before", True, before)
         page.locator("#rewards").get_by_label("Lines").select_option("rewards")
-        calm.go(page, f"turn={length - 1}")
-        name = f"Rewards of turn {length - 1}: time −1.00; goal +10.00"
+        calm.go(page, f"step={length - 1}")
+        name = f"Rewards of step {length - 1}: time −1.00; goal +10.00"
         expect(page.get_by_role("img", name=name)).to_be_visible()
 
 
@@ -122,7 +122,7 @@ COLOURS = """() => {
 
 def test_an_advisor_has_one_colour_in_bars_and_lines(calm: Site) -> None:
     """Lines are darker on a light page, as they are thin: in the dark both are the same."""
-    with calm.tab("turn=1", color_scheme="dark") as page:
+    with calm.tab("step=1", color_scheme="dark") as page:
         expect(page.locator("#rewards .switch")).to_have_count(2)
         parts, terms = page.evaluate(COLOURS)
         assert parts == terms
@@ -138,17 +138,17 @@ def test_one_click_leads_to_a_decisive_moment_and_to_where_it_is_stuck(calm: Sit
         expect(moments.first.locator("img")).to_be_visible()
         first = found["moments"][0]
         moments.first.get_by_role("button").click()
-        until(page, "[explorer.store.state.game, explorer.store.state.turn]", [first["game"], first["turn"]])
-        expect(page.locator("#drives")).to_contain_text("None of the 2 games is stuck")
+        until(page, "[explorer.store.state.episode, explorer.store.state.step]", [first["episode"], first["step"]])
+        expect(page.locator("#drives")).to_contain_text("None of the 2 episodes is stuck")
         expect(page.locator("#drives tbody tr").first).to_contain_text("%, by")
         calm.go(page, "run=1")
         expect(page.locator("#moments canvas").first).to_be_visible()  # a board
         since = page.locator("#drives .stuck li").nth(1)
-        expect(since).to_contain_text("Stands still since turn 0")
+        expect(since).to_contain_text("Stands still since step 0")
         expect(since).to_contain_text("held by fruit")
         expect(since).to_contain_text("plan empathically")
         since.get_by_role("button").click()
-        until(page, "explorer.store.state.game", 1)
+        until(page, "explorer.store.state.episode", 1)
 
 
 def test_agents_in_one_table_sorted_and_as_csv(calm: Site) -> None:
@@ -159,7 +159,7 @@ def test_agents_in_one_table_sorted_and_as_csv(calm: Site) -> None:
         expect(page.locator("#agents")).not_to_contain_text("Playing")
         names = "[...document.querySelectorAll('#agents tbody th')].map((one) => one.textContent)"
         until(page, names, ["walker", "novice", "stuck"])
-        length = page.locator("#agents th[data-key=turns]").first
+        length = page.locator("#agents th[data-key=steps]").first
         length.get_by_role("button").click()
         until(page, names, ["novice", "walker", "stuck"])
         expect(length).to_have_attribute("aria-sort", "descending")
@@ -178,20 +178,20 @@ def test_agents_in_one_table_sorted_and_as_csv(calm: Site) -> None:
 
 
 def test_an_exported_file_has_pictures_and_moments(calm: Site, browser: Any, tmp_path: Path) -> None:
-    path = tmp_path / "game.html"
+    path = tmp_path / "episode.html"
     path.write_text(html(calm.explorer.library, [entry(calm, 0).id], 0), "utf-8")
     context = browser.new_context(offline=True)
     page = context.new_page()
     page.on("pageerror", lambda error: calm.complaints.append(str(error)))
-    page.goto(f"file://{path}#turn=1")
+    page.goto(f"file://{path}#step=1")
     page.wait_for_selector(DRAWN, state="attached")
     until(page, PIXEL, " ".join(map(str, [1, *drawn.COLOURS[2]])))
     page.locator("#moments").scroll_into_view_if_needed()
-    expect(page.locator("#moments li").first).to_contain_text("Game 1, turn")
+    expect(page.locator("#moments li").first).to_contain_text("Episode 1, step")
     context.close()
 
 
-@pytest.mark.parametrize("fragment", ["turn=2", "view=agents"])
+@pytest.mark.parametrize("fragment", ["step=2", "view=agents"])
 def test_on_a_phone_nothing_overflows_and_axe_finds_nothing(calm: Site, fragment: str) -> None:
     with calm.tab(fragment, viewport={"width": 390, "height": 844}) as page:
         page.locator("main section").last.scroll_into_view_if_needed()
@@ -203,7 +203,7 @@ def test_on_a_phone_nothing_overflows_and_axe_finds_nothing(calm: Site, fragment
 def test_while_a_picture_is_drawn_axe_finds_nothing(calm: Site) -> None:
     with calm.tab() as page:
         page.route("**/pictures/**", lambda route: None)  # it never comes
-        calm.go(page, "game=1")
+        calm.go(page, "episode=1")
         expect(page.get_by_text("Drawing \u2026")).to_be_visible()
         assert [one["id"] for one in Axe().run(page).response["violations"]] == []
 
@@ -212,7 +212,7 @@ def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: A
     training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(3, 200, 2), out=tmp_path / "run")
     log = LiveLog(training)
 
-    def tell(turns: int, epoch: dict[str, Any] | None) -> None:
+    def tell(steps: int, epoch: dict[str, Any] | None) -> None:
         if epoch is not None:
             log.epoch(epoch)
             raise KeyboardInterrupt
@@ -220,14 +220,14 @@ def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: A
     with pytest.raises(KeyboardInterrupt):
         training.run(tell)
     log.close()
-    library = Library(games=1)
+    library = Library(episodes=1)
     library.add_folder(tmp_path / "run")
     with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
         card = page.locator("#training")
         expect(card).to_contain_text("Interrupted: ")
         expect(card).to_contain_text("200 of 600 transitions (33%). Go on with --resume.")
         expect(card).to_contain_text("Score after epoch 1")
-        expect(card).to_contain_text("greedy games after an epoch, without exploration")
+        expect(card).to_contain_text("greedy episodes after an epoch, without exploration")
         expect(page.get_by_role("columnheader", name="last saved epoch")).to_be_visible()
 
 
@@ -239,7 +239,7 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
         training.save()
         record(training.agent)  # compiled
         log = LiveLog(training)
-        library = Library(games=1)
+        library = Library(episodes=1)
         library.add_folder(tmp_path / "run")
         with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
             card = page.locator("#training")
@@ -248,10 +248,10 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
             expect(page.locator("main")).to_contain_text(
                 "The curves begin when the first epoch of the training is saved."
             )
-            training.run(lambda turns, epoch: log.advance() if epoch is None else log.epoch(epoch))
+            training.run(lambda steps, epoch: log.advance() if epoch is None else log.epoch(epoch))
             expect(card).to_contain_text("600 of 600 transitions (100%)")
             expect(card).to_contain_text("3 of 3")
-            expect(card).to_contain_text("Stuck after 600 transitions: stands still since turn 0 (50 turns)")
+            expect(card).to_contain_text("Stuck after 600 transitions: stands still since step 0 (50 steps)")
             card.get_by_label("Curve").select_option("returns")
             returns = training.epochs[-1]["advisors"]
             expect(card.get_by_role("button", name=next(iter(returns)))).to_be_visible()
@@ -259,7 +259,7 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
             expect(page.get_by_role("img", name="Score of two-goal by ")).to_be_visible()
             card.get_by_label("Curve").select_option("influence")
             expect(card.get_by_role("img", name="Influence of each term after 600 transitions: ")).to_be_visible()
-            card.get_by_role("button", name="Latest game").click()
-            until(page, "explorer.shown && explorer.shown.run.turns", 600)
+            card.get_by_role("button", name="Latest episode").click()
+            until(page, "explorer.shown && explorer.shown.run.steps", 600)
             assert not one.complaints
         log.close()

@@ -26,7 +26,7 @@ STRENGTHS = """async (values) => {
 
 # the colour in the corner of each cell of the board, where neither an arrow nor a fruit is
 CORNERS = """() => {
-  const { canvas, what } = explorer.game.board;
+  const { canvas, what } = explorer.episode.board;
   const { grid } = what.run;
   const size = canvas.width / grid.columns;
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -52,10 +52,10 @@ def test_larger_values_are_further_from_grey_and_zero_is_grey(calm: Site, values
 
 def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser: Any) -> None:
     agent = trained(mad.make("pac-boy"), 20_000, planning="agnostic")
-    with site(browser, {"young": agent}) as served, served.tab("turn=3&map=0&theme=light") as page:
-        trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
+    with site(browser, {"young": agent}) as served, served.tab("step=3&map=0&theme=light") as page:
+        trace, episode = served.explorer.library.recorded(entry(served, 0).id, 0)
         corners = page.evaluate(CORNERS)
-    x = trace.states(game)[3].copy()
+    x = trace.states(episode)[3].copy()
     worth = []
     for cell in range(len(agent.task.board.cells)):
         x[0] = cell
@@ -67,16 +67,18 @@ def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser: Any) -> None
 
 
 def test_what_nobody_knows_is_hatched_and_said(browser: Any) -> None:
-    deep = mad.DeepSettings(hidden=(8,), starts=64, batch=16, replay=600, update_every=2, updates_at_once=4)
+    deep = mad.DeepSettings(
+        hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
+    )
     agent = trained(mad.make("three-fruits"), 200, deep=deep)
     with site(browser, {"net": agent, "tables": trained(mad.make("three-fruits"), 2_000)}) as served:
-        with served.tab("turn=1&theme=light") as page:
+        with served.tab("step=1&theme=light") as page:
             said = page.get_by_text("hatched: not known").first
             expect(said).to_be_visible()
-            unknown = page.evaluate("explorer.game.board.what.heights")
+            unknown = page.evaluate("explorer.episode.board.what.heights")
             known = np.flatnonzero(~np.isnan(np.array(unknown, float))).tolist()
-            trace, game = served.explorer.library.recorded(entry(served, 0).id, 0)
-            assert known == [trace.states(game)[1][0]]
+            trace, episode = served.explorer.library.recorded(entry(served, 0).id, 0)
+            assert known == [trace.states(episode)[1][0]]
             corners = page.evaluate(CORNERS)
             for cell, corner in enumerate(corners):  # a line of the hatching: grey, and darker than any empty cell
                 assert cell in known or (max(corner) - min(corner) < 12 and max(corner) < 243), cell

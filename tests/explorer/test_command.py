@@ -48,9 +48,9 @@ def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: p
     assert "no run in" in refused(capsys, str(tmp_path / "nothing"))
     assert "is not a trace" in refused(capsys, str(run), "--trace", __file__)
     assert "port is 70000" in refused(capsys, str(run), "--port", "70000")
-    assert "games is 0" in refused(capsys, str(run), "--games", "0")
+    assert "episodes is 0" in refused(capsys, str(run), "--episodes", "0")
     assert "at most 100000" in refused(
-        capsys, str(run), "--games", "100000000000", "--export", str(tmp_path / "x.html")
+        capsys, str(run), "--episodes", "100000000000", "--export", str(tmp_path / "x.html")
     )
     assert "seed is -1" in refused(capsys, str(run), "--seed", "-1")
     assert "no run to export" in refused(capsys, "--export", str(tmp_path / "x.html"))
@@ -58,21 +58,21 @@ def test_what_cannot_be_shown_gets_one_line(run: Path, tmp_path: Path, capsys: p
 
 
 def test_only_an_exported_page_is_replaced(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    notes, page = tmp_path / "notes.md", tmp_path / "game.html"
+    notes, page = tmp_path / "notes.md", tmp_path / "episode.html"
     for text in ("my notes", "<!doctype html><title>my page</title>"):
         notes.write_text(text)
         assert "already exists and is not an exported page" in refused(capsys, str(run), "--export", str(notes))
         assert notes.read_text() == text
     assert "it is a folder" in refused(capsys, str(run), "--export", str(tmp_path))
     page.write_text("")
-    for games in ("1", "100000"):
-        assert main(["explore", str(run), "--games", games, "--export", str(page)]) == 0
+    for episodes in ("1", "100000"):
+        assert main(["explore", str(run), "--episodes", episodes, "--export", str(page)]) == 0
     assert page.read_bytes().startswith(b"<!doctype html>")
 
 
 def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     agent = mad.load(run)
-    whole = tmp_path / "games.trace"
+    whole = tmp_path / "episodes.trace"
     record(agent, 2, 5).save(whole)
     torn = tmp_path / "torn.trace"
     torn.write_bytes(whole.read_bytes()[:-9])
@@ -82,9 +82,9 @@ def test_a_torn_trace_gets_one_line(run: Path, tmp_path: Path, capsys: pytest.Ca
     assert "played by none of these runs" in refused(capsys, str(other), "--trace", str(whole))
 
 
-def test_the_games_of_the_page_are_those_of_the_library() -> None:
+def test_the_episodes_of_the_page_are_those_of_the_library() -> None:
     agent = mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.9, seed=2).learn(20_000, progress=False)
-    library = Library(games=2, seed=4)
+    library = Library(episodes=2, seed=4)
     name = library.add_agent(agent, "a").id
     for number in range(2):
         shown, same = library.recorded(name, number)[0], record(agent, 1, 4 + number)
@@ -93,14 +93,14 @@ def test_the_games_of_the_page_are_those_of_the_library() -> None:
         assert shown.score.tolist() == agent.evaluate(1, seeds=(4 + number,)).played.score.tolist()
 
 
-def test_games_of_a_trace_come_first(run: Path) -> None:
-    library = Library(games=2)
+def test_episodes_of_a_trace_come_first(run: Path) -> None:
+    library = Library(episodes=2)
     library.add_folder(run)
     trace = record(library.entry(next(iter(library.entries))).agent, 2, 5)
     library.add_trace(trace, "x")
     name = next(iter(library.entries))
     assert library.recorded(name, 1) == (trace, 1)
-    assert len(library.listing()["runs"][0]["games"]) == 4
+    assert len(library.listing()["runs"][0]["episodes"]) == 4
 
 
 def test_an_agent_of_a_task_that_is_not_installed_gets_one_line(
@@ -109,7 +109,7 @@ def test_an_agent_of_a_task_that_is_not_installed_gets_one_line(
     from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
     header, tensors = read_checkpoint(run)
-    for name in ("gymnasium:NoSuchGame-v7", "somebody's own"):
+    for name in ("gymnasium:NoSuchEpisode-v7", "somebody's own"):
         header["task"] |= {"name": name, "maker": name, "options": {}, "identity": {}}
         kept = {key: value for key, value in header.items() if key not in ("values", "format", "kind")}
         write_checkpoint(tmp_path / "foreign", kept, tensors)
@@ -150,7 +150,7 @@ def test_a_damaged_run_in_a_folder_is_skipped_with_a_line(
     (folder / "torn").mkdir()
     (folder / "torn" / "agent.json").write_text('{"kind": ')
     bad = sorted(path.name for path in folder.iterdir() if path.name not in ("first", "last"))
-    library = Library(games=1)
+    library = Library(episodes=1)
     library.add_folder(folder)
     assert [Path(entry.name).name for entry in library.entries.values()] == ["first", "last"]
     assert len(library.listing()["runs"]) == 2
@@ -264,7 +264,8 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
     for seed in range(3):
         agent = mad.MultiAdvisor(mad.make("three-fruits"), seed=seed)
         epochs = [
-            {"epoch": e + 1, "score": float(seed + e), "turns": 1.0, "finished": 1.0, "touches": None} for e in range(4)
+            {"epoch": e + 1, "score": float(seed + e), "length": 1.0, "terminated": 1.0, "touches": None}
+            for e in range(4)
         ]
         agent.save(tmp_path / "sweep" / f"run-{seed}", {"epochs": epochs})
     library = Library()
@@ -306,8 +307,8 @@ def test_a_linear_run_is_called_linear() -> None:
 
 
 def test_intervals_of_curves_are_those_of_the_statistics() -> None:
+    from multiadvisor.core.intervals import interval
     from multiadvisor.explorer.curves import intervals
-    from multiadvisor.statistics import interval
 
     values = np.random.default_rng(4).normal(size=(6, 5))
     assert [tuple(ends) for ends in np.stack(intervals(values), axis=1)] == [interval(row) for row in values]
@@ -317,7 +318,7 @@ def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys:
     from multiadvisor.runs.driver import run_jobs
     from multiadvisor.runs.jobs import Job
 
-    folder, schedule = tmp_path / "sweep", {"epochs": 2, "transitions": 100, "games": 4}
+    folder, schedule = tmp_path / "sweep", {"epochs": 2, "transitions": 100, "episodes": 4}
     jobs = [
         Job("train", {"task": "two-goal", "settings": {"planning": "agnostic", "seed": seed}, "schedule": schedule})
         for seed in range(2)
@@ -338,7 +339,7 @@ def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys:
 def test_continuations_have_common_random_numbers_and_follow_the_greedy_policy() -> None:
     task = mad.make("pac-boy")
     agent = mad.MultiAdvisor(task, gamma=0.9).learn(100_000, progress=False)
-    x = task.deal(2)
+    x = task.initial_state(2)
     twice = what_if(agent, x, 0, (1, 1, 3))
     first, second, other = twice["actions"]
     assert first["score"] == second["score"]
@@ -348,15 +349,15 @@ def test_continuations_have_common_random_numbers_and_follow_the_greedy_policy()
     assert len({tuple(way) for way in first["ways"]}) > 1  # each with random numbers of its own
 
 
-def test_a_continuation_without_chance_is_the_game_itself() -> None:
+def test_a_continuation_without_chance_is_the_episode_itself() -> None:
     agent: Any = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.4)
     trace = record(agent, 1, 0)
-    turn = 3
-    found = what_if(agent, trace.states(0)[turn], turn, (int(trace.action[turn]),))["actions"][0]
-    left = int(trace.turns[0]) - turn
-    assert np.mean(found["finished"]) == 1.0
-    assert set(found["score"]) == {float(trace.reward[trace.reward_turn >= turn].sum())}
-    assert min(found["turns"]) <= left
+    step = 3
+    found = what_if(agent, trace.states(0)[step], step, (int(trace.action[step]),))["actions"][0]
+    left = int(trace.length[0]) - step
+    assert np.mean(found["terminated"]) == 1.0
+    assert set(found["score"]) == {float(trace.reward[trace.reward_step >= step].sum())}
+    assert min(found["length"]) <= left
 
 
 def test_the_command_knows_the_views_of_the_page() -> None:

@@ -64,14 +64,14 @@ def served(*arguments: str) -> Iterator[Server]:
 def divers(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Two runs of one environment that draws with pygame, one of which never arrives."""
     folder = tmp_path_factory.mktemp("divers")
-    for seed, turns in ((0, 20_000), (1, 10), (2, 10)):
+    for seed, steps in ((0, 20_000), (1, 10), (2, 10)):
         task = mad.make("gymnasium:deep-sea-treasure-v0", max_episode_steps=60)
-        mad.MultiAdvisor(task, gamma=0.9, seed=seed).learn(turns, progress=False).save(folder / str(seed))
+        mad.MultiAdvisor(task, gamma=0.9, seed=seed).learn(steps, progress=False).save(folder / str(seed))
     return [str(folder / str(seed)) for seed in range(3)]
 
 
 @pytest.mark.slow
-def test_two_runs_of_one_environment_are_drawn_in_turn(divers: list[str]) -> None:
+def test_two_runs_of_one_environment_are_drawn_in_step(divers: list[str]) -> None:
     with served(*divers) as server:
         seen = [server.pictures(run, 0, first) for run, first in ((1, 0), (0, 0), (1, 12), (0, 12), (1, 24))]
     assert [one["reason"] for one in seen] == [""] * 5
@@ -81,12 +81,21 @@ def test_two_runs_of_one_environment_are_drawn_in_turn(divers: list[str]) -> Non
 @pytest.mark.slow
 def test_two_runs_of_one_environment_are_drawn_at_the_same_time(divers: list[str]) -> None:
     with served(*divers[1:]) as server, ThreadPoolExecutor(30) as many:
-        paths = [path.format(run) for run in server.runs for path in ("runs/{}/games/0", "runs/{}/games/1",
-                 "more/insight/{}", *(f"more/pictures/{{}}/{game}/{first}" for game in range(5) for first in (0, 12)),
-                 "more/live/{}/0", "runs/{}")]  # fmt: skip
+        paths = [
+            path.format(run)
+            for run in server.runs
+            for path in (
+                "runs/{}/episodes/0",
+                "runs/{}/episodes/1",
+                "more/insight/{}",
+                *(f"more/pictures/{{}}/{episode}/{first}" for episode in range(5) for first in (0, 12)),
+                "more/live/{}/0",
+                "runs/{}",
+            )
+        ]
         assert len(paths) == 30
         list(many.map(server.ask, paths))
-        reasons = [server.pictures(run, game)["reason"] for run in range(2) for game in range(5)]
+        reasons = [server.pictures(run, episode)["reason"] for run in range(2) for episode in range(5)]
     assert reasons == [""] * 10
 
 

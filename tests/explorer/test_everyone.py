@@ -13,14 +13,14 @@ pytestmark = pytest.mark.slow
 
 # ---- for everyone ----------------------------------------------------------------------------------------------------
 STATES = {  # each with something that is seen there when all of it has come
-    "game": ("turn=60&attractors=exact", "exact egocentric values"),
-    "why": ("turn=20&all=1&weights=0~2_1~2", "Reset"),
-    "advisor": ("turn=5&map=30", "is shown: its own values"),
-    "compare": ("view=compare&turn=13", "They diverge in turn"),
+    "episode": ("step=60&attractors=exact", "exact egocentric values"),
+    "why": ("step=20&all=1&weights=0~2_1~2", "Reset"),
+    "advisor": ("step=5&map=30", "is shown: its own values"),
+    "compare": ("view=compare&step=13", "They diverge in step"),
     "gallery": ("view=gallery", "attractor"),
     "bridge": ("view=gallery&exhibit=bridge", "never ends"),
     "learning": ("view=learning", "last saved epoch"),
-    "no-board": ("run=2&turn=1", "This task has no board"),
+    "no-board": ("run=2&step=1", "This task has no board"),
 }
 
 
@@ -30,7 +30,7 @@ def test_axe_finds_nothing_and_every_view_is_photographed(calm: Site, scheme: st
 
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for index in range(2):
-        entry(calm, index).epochs = [{"epoch": e + 1, "score": e * (index + 1.0), "turns": 9.0, "finished": 1.0,
+        entry(calm, index).epochs = [{"epoch": e + 1, "score": e * (index + 1.0), "length": 9.0, "terminated": 1.0,
                                       "touches": None} for e in range(5)]  # fmt: skip
     with calm.tab(color_scheme=scheme) as page:
         for name, (fragment, seen) in STATES.items():
@@ -40,17 +40,17 @@ def test_axe_finds_nothing_and_every_view_is_photographed(calm: Site, scheme: st
             found = Axe().run(page)
             assert found.violations_count == 0, f"{name}, {scheme}:\n{found.generate_report()}"
         page.set_viewport_size({"width": 390, "height": 844})
-        calm.go(page, STATES["game"][0])
+        calm.go(page, STATES["episode"][0])
         until(page, "document.documentElement.scrollWidth <= 390")
         page.screenshot(path=SCREENSHOTS / f"phone-{scheme}.png", full_page=True)
 
 
 def test_forced_colours_and_reduced_motion(calm: Site) -> None:
-    with calm.tab("turn=3&speed=4", forced_colors="active", reduced_motion="reduce") as page:
+    with calm.tab("step=3&speed=4", forced_colors="active", reduced_motion="reduce") as page:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=SCREENSHOTS / "game-forced.png", full_page=True)
+        page.screenshot(path=SCREENSHOTS / "episode-forced.png", full_page=True)
         page.keyboard.press("Space")
-        until(page, "explorer.store.state.turn > 3")
+        until(page, "explorer.store.state.step > 3")
         until(page, "[explorer.player.playing, explorer.player.between]", [True, 0])
 
 
@@ -68,8 +68,8 @@ def test_the_first_board_takes_the_page_less_than_1_s_of_work(calm: Site) -> Non
     assert 0 < metrics["TaskDuration"] < 1
 
 
-def test_300_turns_of_two_agents_take_at_most_17_ms_a_frame(calm: Site) -> None:
-    """The page's own work for each turn, layout included; a turn that is drawn several times counts at its fastest, as
+def test_300_steps_of_two_agents_take_at_most_17_ms_a_frame(calm: Site) -> None:
+    """The page's own work for each step, layout included; a step that is drawn several times counts at its fastest, as
     a busy machine may take the processor away at any time."""
     with calm.tab("view=compare", delay=0) as page:
         expect(page.locator(".bar.chosen")).to_have_count(2)
@@ -83,12 +83,12 @@ def test_300_turns_of_two_agents_take_at_most_17_ms_a_frame(calm: Site) -> None:
 
 
 STILL_DRAWN = """() => {
-  const { player, game, store } = explorer;
-  const drawn = (turn, fraction) => {
-    store.set({ turn });
+  const { player, episode, store } = explorer;
+  const drawn = (step, fraction) => {
+    store.set({ step });
     player.fraction = fraction;
     explorer.draw();
-    return game.board.still;
+    return episode.board.still;
   };
   player.playing = true;
   const [first, between, next] = [drawn(5, 0), drawn(5, 0.5), drawn(6, 0)];
@@ -98,10 +98,10 @@ STILL_DRAWN = """() => {
 }"""
 
 
-def test_between_two_turns_only_what_moves_is_drawn_and_long_lists_are_cut(calm: Site) -> None:
-    with calm.tab("run=1&all=1&turn=5") as page:
-        trace, game = calm.explorer.library.recorded(entry(calm, 1).id, 0)
-        names = entry(calm, 1).agent.advice(trace.states(game)[6])[0]
+def test_between_two_steps_only_what_moves_is_drawn_and_long_lists_are_cut(calm: Site) -> None:
+    with calm.tab("run=1&all=1&step=5") as page:
+        trace, episode = calm.explorer.library.recorded(entry(calm, 1).id, 0)
+        names = entry(calm, 1).agent.advice(trace.states(episode)[6])[0]
         assert len(names) > 24
         assert page.evaluate(STILL_DRAWN) == [True, False, 24]
         rows = page.locator(".bars + details tbody tr")
@@ -110,13 +110,13 @@ def test_between_two_turns_only_what_moves_is_drawn_and_long_lists_are_cut(calm:
 
 FRAMES = """async () => {
   const taken = [];
-  for (let turn = 0; turn <= 300; turn += 1) {
+  for (let step = 0; step <= 300; step += 1) {
     const start = performance.now();
-    explorer.store.set({ turn });
+    explorer.store.set({ step });
     explorer.draw();
     document.body.getBoundingClientRect();
     taken.push(performance.now() - start);
-    if (turn % 50 === 0) await new Promise((done) => requestAnimationFrame(done));
+    if (step % 50 === 0) await new Promise((done) => requestAnimationFrame(done));
   }
   return taken;
 }"""

@@ -27,7 +27,7 @@ STATIC = Path(mad.__file__).parent / "explorer" / "static"
 
 @pytest.fixture(scope="module")
 def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
-    with site(browser, agents, games=1) as one:
+    with site(browser, agents, episodes=1) as one:
         yield one
 
 
@@ -39,22 +39,22 @@ def take(page: Any, item: str) -> bytes:
 
 
 def test_png_csv_and_html_from_the_page(served: Site, browser: Any, tmp_path: Path) -> None:
-    with served.tab("run=1&turn=7") as page:
-        picture, sheet, file = (take(page, name) for name in ("Board as PNG", "Game as CSV", "Page as HTML"))
-        size = page.evaluate("[explorer.game.board.canvas.width, explorer.game.board.canvas.height]")
+    with served.tab("run=1&step=7") as page:
+        picture, sheet, file = (take(page, name) for name in ("Board as PNG", "Episode as CSV", "Page as HTML"))
+        size = page.evaluate("[explorer.episode.board.canvas.width, explorer.episode.board.canvas.height]")
     assert picture.startswith(b"\x89PNG")
     assert [int.from_bytes(picture[at : at + 4], "big") for at in (16, 20)] == size
     entry = list(served.explorer.library.entries.values())[1]
-    trace, game = served.explorer.library.recorded(entry.id, 0)
+    trace, episode = served.explorer.library.recorded(entry.id, 0)
     rows = list(csv.DictReader(io.StringIO(sheet.decode())))
-    assert len(rows) == trace.turns[game]
-    for turn in range(0, len(rows), 17):
-        shown = [float(rows[turn][f"Q {name}"]) for name in entry.agent.task.actions]
-        assert shown == pytest.approx(entry.agent.preferences(trace.states(game)[turn]).tolist(), abs=1e-9)
-        assert rows[turn]["action"] == entry.agent.task.actions[int(trace.action[turn])]
-    paid = trace.rewards(game)  # [turns, n]
+    assert len(rows) == trace.length[episode]
+    for step in range(0, len(rows), 17):
+        shown = [float(rows[step][f"Q {name}"]) for name in entry.agent.task.actions]
+        assert shown == pytest.approx(entry.agent.preferences(trace.states(episode)[step]).tolist(), abs=1e-9)
+        assert rows[step]["action"] == entry.agent.task.actions[int(trace.action[step])]
+    paid = trace.rewards(episode)  # [steps, n]
     for group in ("ghosts", "fruits"):
-        members = [j for j, focus in enumerate(entry.agent.task.foci) if focus.group == group]
+        members = [j for j, advisor in enumerate(entry.agent.task.advisors) if advisor.group == group]
         shown = [float(row[f"paid {group}"]) for row in rows]
         assert shown == pytest.approx(paid[:, members].sum(axis=1).tolist())
     check_it_plays(browser, tmp_path, file, served)
@@ -79,19 +79,21 @@ INK = """async (bytes) => {
 def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
     entries = list(served.explorer.library.entries.values())
     traces = [served.explorer.library.recorded(entry.id, 0) for entry in entries[:2]]
-    with served.tab("view=compare&turn=30") as page:
-        boards, sheet = list(take(page, "Boards as PNG")), take(page, "Games as CSV")
+    with served.tab("view=compare&step=30") as page:
+        boards, sheet = list(take(page, "Boards as PNG")), take(page, "Episodes as CSV")
         one = page.evaluate("explorer.compare.boards[0].canvas.width")
         width, left, right = page.evaluate(INK, boards)
         assert width > 2 * one  # both of them, and nothing of either is empty
         assert min(left, right) > 20
         rows = list(csv.DictReader(io.StringIO(sheet.decode())))
         assert [row["run"] for row in rows] == [
-            f"{k + 1} {entries[k].name}" for k, (trace, game) in enumerate(traces) for _ in range(trace.turns[game])
+            f"{k + 1} {entries[k].name}"
+            for k, (trace, episode) in enumerate(traces)
+            for _ in range(trace.length[episode])
         ]
         served.go(page, "view=gallery&exhibit=two-goal")
         assert page.evaluate(INK, list(take(page, "Board as PNG")))[1] > 5
-        assert take(page, "Game as CSV").startswith(b"turn,place,action")
+        assert take(page, "Episode as CSV").startswith(b"step,place,action")
         entries[1].epochs, entries[1].transitions = [{"epoch": e + 1, "score": 2.5 * e} for e in range(3)], 100
         try:
             page.reload()
@@ -125,7 +127,7 @@ def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served
 
 def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> None:
     """Opened from the disc, with everything else out of reach."""
-    path = folder / "game.html"
+    path = folder / "episode.html"
     path.write_bytes(content)
     context = browser.new_context(offline=True)
     page = context.new_page()
@@ -134,11 +136,11 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(f"{path.as_uri()}#turn=3&speed=16")
+    page.goto(f"{path.as_uri()}#step=3&speed=16")
     page.wait_for_selector(DRAWN, state="attached")
     assert served.explorer.keys.token not in content.decode()
     page.keyboard.press("Space")
-    until(page, "explorer.store.state.turn > 8")
+    until(page, "explorer.store.state.step > 8")
     page.keyboard.press("Space")
     page.get_by_label("Attractors").select_option("exact")
     expect(page.locator("#layer-text")).to_contain_text("exact egocentric values")
@@ -184,7 +186,7 @@ def test_modules_are_small_and_fit_into_one(served: Site) -> None:
     assert "import " not in one_script()
 
 
-def test_the_same_game_makes_the_same_file(agents: dict[str, mad.MultiAdvisor], tmp_path: Path) -> None:
+def test_the_same_episode_makes_the_same_file(agents: dict[str, mad.MultiAdvisor], tmp_path: Path) -> None:
     for name in ("a", "b"):
         export({"jobs": agents["jobs"]}, tmp_path / f"{name}.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()

@@ -122,7 +122,7 @@ def ask(port: int, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
 
 @pytest.fixture(scope="module")
 def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
-    with site(browser, agents, games=1) as one:
+    with site(browser, agents, episodes=1) as one:
         yield one
 
 
@@ -146,7 +146,7 @@ def test_no_hostile_request_reaches_a_handler(served: Site, attack: Any) -> None
 def test_without_its_guard_each_attack_gets_through(
     browser: Any, agents: dict[str, mad.MultiAdvisor], guard: str, attack: Any
 ) -> None:
-    with site(browser, agents, games=1, guards=GUARDS - {guard}) as unguarded:
+    with site(browser, agents, episodes=1, guards=GUARDS - {guard}) as unguarded:
         assert attack(unguarded) != []
 
 
@@ -184,11 +184,11 @@ def test_nonsense_on_the_socket_is_answered_with_a_sentence(served: Site) -> Non
     from websockets.sync.client import connect
 
     name = next(iter(served.explorer.library.entries))
-    good = {"id": 1, "do": "what-if", "run": name, "game": 0, "turn": 0, "actions": [0]}
+    good = {"id": 1, "do": "what-if", "run": name, "episode": 0, "step": 0, "actions": [0]}
     bad: list[Any] = [None, [], 7, "x", {}, {"do": "retrain"}, {"do": "attractors", "run": "../.."}]
     for key, values in {
-        "do": ["", None, "exec", 3], "run": [None, 5, "x" * 1000, {"a": 1}], "game": [-1, 9, "x", None, 1e99],
-        "turn": [-1, 10**9, None, "3; drop"], "actions": [None, [], [99], ["x"], [0] * 1000, "N"],
+        "do": ["", None, "exec", 3], "run": [None, 5, "x" * 1000, {"a": 1}], "episode": [-1, 9, "x", None, 1e99],
+        "step": [-1, 10**9, None, "3; drop"], "actions": [None, [], [99], ["x"], [0] * 1000, "N"],
         "weights": [[], [1.0], "x", [None] * 77, ["nan"] * 77, [1e400] * 77],
     }.items():  # fmt: skip
         bad += [{**good, key: value} for value in values]
@@ -219,7 +219,7 @@ def traversals() -> list[str]:
         "..%c0%af", "..%00/", "%uff0e%uff0e/", "..//", "./../", "..%09/",
     ]  # fmt: skip
     targets = ["server.py", "planted.txt", "agent.json", "etc/passwd", "proc/self/environ"]
-    starts = ["/static/", "/api/runs/", "/api/runs/ID/games/", "/api/gallery/", "/"]
+    starts = ["/static/", "/api/runs/", "/api/runs/ID/episodes/", "/api/gallery/", "/"]
     forms = [
         start + up * depth + target
         for start, up, depth, target in itertools.product(starts, ups, (1, 2, 7), targets[:2])
@@ -241,7 +241,7 @@ def test_500_ways_out_of_the_folder_lead_nowhere(
     agents["jobs"].save(run, {"note": secret})
     (tmp_path / "planted.txt").write_text(secret)
     (run.parent / "planted.txt").write_text(secret)
-    library = Library(games=1)
+    library = Library(episodes=1)
     library.add_folder(run, "a")
     forms = traversals()
     assert len(forms) >= 500
@@ -272,7 +272,7 @@ def test_the_page_asks_nobody_but_its_own_server(served: Site) -> None:
     page.route(lambda url: not url.startswith(f"http://127.0.0.1:{served.port}/"), lambda route: route.abort())
     page.goto(served.address("attractors=exact"))
     page.wait_for_selector(DRAWN, state="attached")
-    for key, view in (("2", "compare"), ("3", "agents"), ("4", "gallery"), ("5", "learning"), ("1", "game")):
+    for key, view in (("2", "compare"), ("3", "agents"), ("4", "gallery"), ("5", "learning"), ("1", "episode")):
         page.keyboard.press(key)
         page.wait_for_selector(f'html[data-drawn^="{view} "]', state="attached")
     context.close()

@@ -19,7 +19,7 @@ BELOW = """(parts) => parts.filter((part) => {
 
 
 def test_board_player_and_timeline_are_seen_at_once(calm: Site) -> None:
-    with calm.tab("turn=60") as page:
+    with calm.tab("step=60") as page:
         for width, height in ((1440, 900), (1366, 768), (1280, 720)):
             page.set_viewport_size({"width": width, "height": height})
             until(page, BELOW, [], argument=[".board canvas", ".player", ".timeline canvas", ".scrub"])
@@ -34,8 +34,8 @@ PLAYED = """async () => {
   const tops = [];
   for (let pass = 0; pass < 2; pass += 1) {
     const found = new Set();
-    for (let turn = 0; turn <= explorer.player.turns; turn += 4) {
-      explorer.store.set({ turn });
+    for (let step = 0; step <= explorer.player.steps; step += 4) {
+      explorer.store.set({ step });
       await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
       found.add(Math.round(document.querySelector(".weight input").getBoundingClientRect().top));
     }
@@ -63,7 +63,7 @@ def test_every_view_fits_a_phone(calm: Site, width: int, monkeypatch: pytest.Mon
         monkeypatch.setattr(entry(calm, k), "epochs", epochs)
     with calm.tab(viewport={"width": width, "height": 844}) as page:
         for fragment in (
-            "turn=60", "run=2&turn=1", "run=1&turn=9&weights=0~2&all=1", "view=compare&turn=20",
+            "step=60", "run=2&step=1", "run=1&step=9&weights=0~2&all=1", "view=compare&step=20",
             "view=gallery&exhibit=noise", "view=gallery&exhibit=two-goal", "view=learning",
         ):  # fmt: skip
             calm.go(page, fragment)
@@ -92,8 +92,8 @@ READ_BARS = """() => [...document.querySelectorAll(".bar")].map((bar) => {
 
 @pytest.mark.parametrize("width", [1360, 390, 320])
 def test_actions_and_parts_of_the_bars_can_be_read(calm: Site, width: int) -> None:
-    with calm.tab("run=2&turn=1", viewport={"width": width, "height": 844}) as page:
-        for fragment in ("run=2&turn=1", "run=1&turn=12"):
+    with calm.tab("run=2&step=1", viewport={"width": width, "height": 844}) as page:
+        for fragment in ("run=2&step=1", "run=1&step=12"):
             calm.go(page, fragment)
             names = page.evaluate("explorer.shown.run.actions")
             bars = page.evaluate(READ_BARS)

@@ -63,7 +63,7 @@ def test_every_setting_of_a_network_or_an_actor_has_a_name() -> None:
 
 @pytest.mark.slow
 def test_a_chart_for_each_task_by_transitions(browser: Any) -> None:
-    library = Library(games=1)
+    library = Library(episodes=1)
     tasks = {name: mad.make(name) for name in ("three-fruits", "two-goal")}
     for name, alpha, transitions in (("three-fruits", 0.1, 500), ("three-fruits", 0.2, 500), ("two-goal", 0.1, None)):
         agent = mad.MultiAdvisor(tasks[name], alpha=alpha)

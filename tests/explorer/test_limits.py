@@ -23,7 +23,7 @@ from patience import PATIENCE
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    library = Library(games=1)
+    library = Library(episodes=1)
     library.add_agent(mad.MultiAdvisor(mad.make("three-fruits")).learn(2_000, progress=False), "a")
     return Explorer(library)
 
@@ -103,13 +103,13 @@ def test_one_what_if_is_played_at_a_time(explorer: Explorer, monkeypatch: pytest
     def patch(enter: Callable[[], None]) -> None:
         monkeypatch.setattr(answers, "what_if", lambda *_, **__: enter())
 
-    asked = {"do": "what-if", "run": run_id(explorer), "game": 0, "turn": 0, "actions": [0]}
+    asked = {"do": "what-if", "run": run_id(explorer), "episode": 0, "step": 0, "actions": [0]}
     works = [lambda: explorer._do(asked, lambda share: None)] * 3
     assert most_at_once(works, patch) == 1
 
 
 def test_a_what_if_tries_a_few_actions_and_stops_where_nobody_waits(explorer: Explorer) -> None:
-    asked = {"do": "what-if", "run": run_id(explorer), "game": 0, "turn": 0, "actions": [0, 1, 2, 3, 0]}
+    asked = {"do": "what-if", "run": run_id(explorer), "episode": 0, "step": 0, "actions": [0, 1, 2, 3, 0]}
     with pytest.raises(BadInput, match="5 actions were named to try: name 1 to 4"):
         explorer._do(asked, lambda share: None)
 
@@ -140,7 +140,7 @@ def test_a_page_asks_only_so_much_at_once(explorer: Explorer, port: int, monkeyp
 
     go_on = threading.Event()
     monkeypatch.setattr(answers, "what_if", lambda *_, **__: {"waited": go_on.wait(PATIENCE)})
-    asked = {"do": "what-if", "run": run_id(explorer), "game": 0, "turn": 0, "actions": [0]}
+    asked = {"do": "what-if", "run": run_id(explorer), "episode": 0, "step": 0, "actions": [0]}
     host = f"127.0.0.1:{port}"
     protocols: Any = ["multiadvisor", explorer.keys.token]
     with connect(f"ws://{host}/api/socket", origin=f"http://{host}", subprotocols=protocols) as socket:
@@ -157,11 +157,11 @@ def test_a_page_asks_only_so_much_at_once(explorer: Explorer, port: int, monkeyp
 
 def test_weights_of_a_networks_own_advisors_are_those_of_its_task() -> None:
     task = mad.make("pac-boy").with_weights(ghosts=2.0)
-    groups: Any = SimpleNamespace(task=task, advisors=(mad.Focus("ghosts"), mad.Focus("fruits")))
+    groups: Any = SimpleNamespace(task=task, advisors=(mad.Advisor("ghosts"), mad.Advisor("fruits")))
     assert answers.own_weights(groups, [3.0, 0.5]) == [6.0, 6.0, *[0.5] * 75]
-    one: Any = SimpleNamespace(task=task, advisors=(mad.Focus("reward"),))
+    one: Any = SimpleNamespace(task=task, advisors=(mad.Advisor("reward"),))
     assert answers.own_weights(one, [2.0]) == [4.0, 4.0, *[2.0] * 75]
-    same: Any = SimpleNamespace(task=task, advisors=(*task.foci, mad.Focus("correction")))
+    same: Any = SimpleNamespace(task=task, advisors=(*task.advisors, mad.Advisor("correction")))
     assert answers.own_weights(same, [7.0] * 78) == [7.0] * 77
     assert answers.own_weights(groups, [1.0] * 5) == [1.0] * 5  # refused by whoever uses them
     assert answers.own_weights(groups, None) is None

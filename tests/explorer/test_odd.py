@@ -1,4 +1,4 @@
-"""Links, odd games and odd names: the page shows a sentence, and never the wrong thing."""
+"""Links, odd episodes and odd names: the page shows a sentence, and never the wrong thing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def a_state(rng: random.Random) -> str:
     if rng.random() < 0.5:
         parts["view"] = rng.choice(["compare", "gallery", "learning"])
     others = {
-        "run": 1, "game": rng.randrange(1, 3), "turn": rng.randrange(1, 140), "speed": 0.25, "loop": 1, "heat": 0,
+        "run": 1, "episode": rng.randrange(1, 3), "step": rng.randrange(1, 140), "speed": 0.25, "loop": 1, "heat": 0,
         "arrows": 0, "map": rng.randrange(77), "cell": rng.randrange(76), "against": rng.randrange(4), "all": 1,
     }  # fmt: skip
     parts |= {name: value for name, value in others.items() if rng.random() < 0.5}
@@ -57,13 +57,13 @@ def test_100_states_survive_the_trip_through_the_address(calm: Site) -> None:
 
 
 def test_the_ticket_leaves_the_address_and_opens_only_once(calm: Site) -> None:
-    once = calm.address("turn=4")
+    once = calm.address("step=4")
     context = calm.browser.new_context()
     page = context.new_page()
     page.goto(once)
     page.wait_for_selector(DRAWN, state="attached")
     assert "ticket" not in page.url
-    assert page.url.endswith("#turn=4")
+    assert page.url.endswith("#step=4")
     page.reload()
     page.wait_for_selector(DRAWN, state="attached")
     context.close()
@@ -77,35 +77,35 @@ def test_the_ticket_leaves_the_address_and_opens_only_once(calm: Site) -> None:
 
 
 # ---- odd traces ------------------------------------------------------------------------------------------------------
-def cut(trace: Trace, turns: int) -> Trace:
-    """The first game of a trace, cut off after so many turns."""
-    paid = trace.reward_turn < turns
+def cut(trace: Trace, steps: int) -> Trace:
+    """The first episode of a trace, cut off after so many steps."""
+    paid = trace.reward_step < steps
     return Trace(
-        trace.header, np.array([turns]), np.array([False]), trace.action[:turns], trace.explored[:turns],
-        trace.reward_turn[paid], trace.reward_advisor[paid], trace.reward[paid], trace.x[: turns + 1], None, None,
+        trace.header, np.array([steps]), np.array([False]), trace.action[:steps], trace.explored[:steps],
+        trace.reward_step[paid], trace.reward_advisor[paid], trace.reward[paid], trace.x[: steps + 1], None, None,
     )  # fmt: skip
 
 
-def test_odd_games_show_a_sentence(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> None:
-    library = Library(games=1)
+def test_odd_episodes_show_a_sentence(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> None:
+    library = Library(episodes=1)
     whole = library.add_agent(agents["egocentric"], "cut")
     recorded = record(agents["egocentric"], 1, 0)
-    whole.traces = [(cut(recorded, turns), 0) for turns in (0, 1, 40)]
+    whole.traces = [(cut(recorded, steps), 0) for steps in (0, 1, 40)]
     one = trained(mad.make("random-mdp", advisors=1), 500, gamma=0.8)
     many = trained(mad.make("random-mdp", advisors=500), 500, gamma=0.8)
     gadget = trained(mad.make("two-goal"), 500, planning="empathic", gamma=0.8)
     for name, agent in (("one", one), ("many", many), ("gadget", gadget)):
         library.add_agent(agent, name)
     with site(browser, {}, library=library) as served:
-        with served.tab("game=0") as page:
+        with served.tab("episode=0") as page:
             for fragment in (
-                "game=0",
-                "game=1&turn=1",
-                "game=2&turn=40",
+                "episode=0",
+                "episode=1&step=1",
+                "episode=2&step=40",
                 "run=1",
-                "run=2&turn=3",
+                "run=2&step=3",
                 "run=3",
-                "run=3&turn=1",
+                "run=3&step=1",
             ):
                 served.go(page, fragment)
                 expect(page.locator("#sentence")).to_have_text(re.compile(r"^.{10,}\.$"))
@@ -113,8 +113,8 @@ def test_odd_games_show_a_sentence(browser: Any, agents: dict[str, mad.MultiAdvi
             expect(page.locator(".bars + details tbody tr")).to_have_count(500)
             served.go(page, "run=9", loaded=False)
             expect(page.locator("#message")).to_contain_text("no run 10")
-            served.go(page, "game=77", loaded=False)
-            expect(page.locator("#message")).to_contain_text("no game 78")
+            served.go(page, "episode=77", loaded=False)
+            expect(page.locator("#message")).to_contain_text("no episode 78")
         served.complaints[:] = [text for text in served.complaints if "400" not in text]
         assert served.complaints == []
     with site(browser, {}) as empty, empty.tab(wait=False) as page:
@@ -133,8 +133,8 @@ def test_a_torn_answer_shows_a_sentence(served: Site) -> None:
 
     with served.tab(wait=False) as page:
         page.goto("about:blank")  # so that what follows is a whole load, and no change of the fragment
-        page.route("**/games/*", tear)
-        page.goto(served.address("game=2"))
+        page.route("**/episodes/*", tear)
+        page.goto(served.address("episode=2"))
         expect(page.locator("#message")).to_contain_text("damaged")
         page.unroute_all(behavior="wait")  # nobody may be tearing when the page is closed
     served.complaints.clear()
@@ -143,14 +143,16 @@ def test_a_torn_answer_shows_a_sentence(served: Site) -> None:
 def test_names_with_markup_are_shown_and_not_run(browser: Any) -> None:
     evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     task = mad.make("three-fruits")
-    foci = tuple(mad.Focus(f"{evil} {j}", f.reward, f.state, f.states, group=f.group) for j, f in enumerate(task.foci))
+    advisors = tuple(
+        mad.Advisor(f"{evil} {j}", f.reward, f.state, f.states, group=f.group) for j, f in enumerate(task.advisors)
+    )
     import dataclasses
 
-    agent = trained(dataclasses.replace(task, foci=foci), 2_000, gamma=0.9)
+    agent = trained(dataclasses.replace(task, advisors=advisors), 2_000, gamma=0.9)
     with site(browser, {evil: agent, "other": agent}) as served:
-        for view in ("game", "compare", "learning"):
+        for view in ("episode", "compare", "learning"):
             with served.tab(f"view={view}&all=1&map=1") as page:
-                if view == "game":
+                if view == "episode":
                     expect(page.locator("main")).to_contain_text(evil)
                 expect(page).to_have_title("multiadvisor explorer")
                 expect(page.locator("img")).to_have_count(0)

@@ -20,15 +20,15 @@ pytestmark = pytest.mark.slow
 # ---- where it rests --------------------------------------------------------------------------------------------------
 def test_the_page_shows_where_the_egocentric_agent_rests_and_that_it_is_an_attractor(calm: Site) -> None:
     agent = entry(calm, 0).agent
-    trace, game = calm.explorer.library.recorded(entry(calm, 0).id, 0)
-    states = trace.states(game)
+    trace, episode = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+    states = trace.states(episode)
     rests = int(states[-1][0])
     assert (states[-30:, 0] == rests).all()
     layer = attractor_layer(agent, states[-1])
     assert {one["cell"]: one["stable"] for one in layer["exact"]}[rests]
     place = agent.task.board.name(rests)
     for kind in ("exact", "learned"):
-        with calm.tab(f"turn=290&attractors={kind}") as page:
+        with calm.tab(f"step=290&attractors={kind}") as page:
             stands = f"The player is at {place}, which the solver calls a stable attractor"
             expect(page.locator("#layer-text")).to_contain_text(stands)
             expect(page.get_by_role("button", name="Stuck")).to_contain_text("to the end")
@@ -55,7 +55,7 @@ def test_every_exhibit_has_its_verdict(calm: Site) -> None:
         calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&speed=16")
         expect(page.locator('#verdict[data-exhibit="three-fruits"][data-gamma="0.4"]')).to_be_visible()
         page.keyboard.press("End")
-        until(page, "explorer.store.state.step", 10)
+        until(page, "explorer.store.state.at", 10)
         for planning, ends in (
             ("agnostic", "never ends"),
             ("egocentric", "ends after 4"),
@@ -63,8 +63,8 @@ def test_every_exhibit_has_its_verdict(calm: Site) -> None:
         ):
             calm.go(page, f"view=gallery&exhibit=bridge&planning={planning}")
             expect(page.locator("#verdict")).to_contain_text(ends)
-        calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&step=10")
-        expect(page.locator(".bars")).to_contain_text("The game is over")
+        calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&at=10")
+        expect(page.locator(".bars")).to_contain_text("The episode is over")
     assert "an unstable attractor" in told["four-fruits"]
     assert "0.3333" in told["four-fruits"]
     assert "a stable attractor" in told["two-goal"]
@@ -103,15 +103,15 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         press = page.keyboard.press
         page.evaluate("document.body.focus()")
         press("Space")
-        until(page, "explorer.store.state.turn > 3")
+        until(page, "explorer.store.state.step > 3")
         press("Space")
         until(page, "explorer.player.playing", False)
         press("Home")
         for key in (".", ".", "ArrowRight", ","):
             press(key)
-        is_now(turn=2)
+        is_now(step=2)
         press("End")
-        is_now(turn=300)
+        is_now(step=300)
         press("ArrowDown")
         is_now(speed=8)
         press("Shift+?")
@@ -126,7 +126,7 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         press("Enter")
         until(page, "explorer.store.state.cell >= 0")
         press(".")
-        is_now(turn=1)
+        is_now(step=1)
         tab_to("aria-label", "Weight of ghosts")
         for _ in range(4):
             press("ArrowRight")
@@ -135,30 +135,30 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         press("Tab")
         press("Space")
         is_now(muted=[0, 1])
-        for key, view in (("2", "compare"), ("4", "gallery"), ("5", "learning"), ("1", "game")):
+        for key, view in (("2", "compare"), ("4", "gallery"), ("5", "learning"), ("1", "episode")):
             press(key)
             is_now(view=view)
-        expect(page.locator("#live")).to_contain_text("Turn 1.")
+        expect(page.locator("#live")).to_contain_text("Step 1.")
 
 
 def test_a_checkbox_keeps_only_the_space_bar(calm: Site) -> None:
-    with calm.tab("turn=3") as page:
+    with calm.tab("step=3") as page:
         page.get_by_label("Arrows").click()
         page.keyboard.press(".")
         page.keyboard.press("ArrowRight")
-        until(page, "explorer.store.state.turn", 5)
+        until(page, "explorer.store.state.step", 5)
         page.keyboard.press("Space")
         until(page, "[explorer.store.state.arrows, explorer.player.playing]", [True, False])
-        for key, view in enumerate(("game", "compare", "agents", "gallery", "learning"), 1):
+        for key, view in enumerate(("episode", "compare", "agents", "gallery", "learning"), 1):
             page.keyboard.press(str(key))
             until(page, "explorer.store.state.view", view)
             expect(page.locator("#views [aria-current]")).to_have_text(view.capitalize())
 
 
 def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm: Site) -> None:
-    with calm.tab("turn=3") as page:
+    with calm.tab("step=3") as page:
         live = page.locator("#live")
-        expect(live).to_have_text(re.compile(r"^Turn 3\. "))
+        expect(live).to_have_text(re.compile(r"^Step 3\. "))
         expect(page.locator(".facts")).to_contain_text("Score")
         calm.go(page, "run=99", loaded=False)
         expect(page.locator("#message")).to_contain_text("no run 100")
@@ -170,8 +170,8 @@ def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm: Site) ->
         expect(live).to_have_text("")
 
 
-def test_a_pointer_on_the_timeline_of_two_games_finds_the_turn_under_it(calm: Site) -> None:
-    ends = [int(calm.explorer.library.recorded(entry(calm, k).id, 0)[0].turns[0]) for k in range(2)]
+def test_a_pointer_on_the_timeline_of_two_episodes_finds_the_step_under_it(calm: Site) -> None:
+    ends = [int(calm.explorer.library.recorded(entry(calm, k).id, 0)[0].length[0]) for k in range(2)]
     short = int(ends[1] < ends[0])
     with calm.tab(f"view=compare&run={short}&other={1 - short}") as page:
         assert ends[short] < ends[1 - short] - 1
@@ -179,11 +179,11 @@ def test_a_pointer_on_the_timeline_of_two_games_finds_the_turn_under_it(calm: Si
         still(page)
         box = page.locator(".timeline canvas").bounding_box()
         page.mouse.click(box["x"] + box["width"] - 58, box["y"] + 20)
-        until(page, f"Math.abs(explorer.store.state.turn - {max(ends)}) <= 1")
+        until(page, f"Math.abs(explorer.store.state.step - {max(ends)}) <= 1")
 
 
 def test_pointer_touch_and_pin(calm: Site) -> None:
-    with calm.tab("turn=3", has_touch=True) as page:
+    with calm.tab("step=3", has_touch=True) as page:
         board = page.locator(".board").first
         box = board.bounding_box()
         step = box["width"] / 11
@@ -197,7 +197,7 @@ def test_pointer_touch_and_pin(calm: Site) -> None:
 
 
 def test_arrows_follow_a_weight_within_50_ms_of_work(calm: Site) -> None:
-    with calm.tab("turn=20") as page:
+    with calm.tab("step=20") as page:
         spent = page.evaluate("""async () => {
           const taken = [];
           for (let k = 0; k < 10; k += 1) {
@@ -215,7 +215,7 @@ def test_arrows_follow_a_weight_within_50_ms_of_work(calm: Site) -> None:
 
 @pytest.mark.parametrize("delay", [DELAY, 250, 700])
 def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site, delay: int) -> None:
-    with calm.tab("run=1&turn=10", delay=delay) as page:
+    with calm.tab("run=1&step=10", delay=delay) as page:
         page.get_by_role("button", name="Solo fruits").click()
         expect(page.locator(".badge")).to_be_visible()
         expect(page.locator("main")).to_contain_text("Empathic advisors were trained under the old weights")
@@ -224,8 +224,8 @@ def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site, delay
 
 
 def test_solo_lifts_mute_and_mute_lifts_solo(calm: Site) -> None:
-    heard = "Array.from(explorer.game.memo.weights.value).filter(Boolean).length"
-    with calm.tab("run=1&turn=10") as page:
+    heard = "Array.from(explorer.episode.memo.weights.value).filter(Boolean).length"
+    with calm.tab("run=1&step=10") as page:
         page.get_by_role("button", name="Mute fruits").click()
         page.get_by_role("button", name="Solo fruits").click()
         expect(page.get_by_role("button", name="Mute fruits", pressed=False)).to_be_visible()
@@ -233,20 +233,20 @@ def test_solo_lifts_mute_and_mute_lifts_solo(calm: Site) -> None:
         page.get_by_role("button", name="Mute fruits").click()
         expect(page.get_by_role("button", name="Solo fruits", pressed=False)).to_be_visible()
         until(page, heard, 2)
-        calm.go(page, "run=1&turn=10")
+        calm.go(page, "run=1&step=10")
         until(page, heard, 77)
-        calm.go(page, "run=1&turn=10&muted=0-1&solo=0-1")
+        calm.go(page, "run=1&step=10&muted=0-1&solo=0-1")
         until(page, heard, 2)
 
 
-def test_a_game_played_under_other_weights_was_not_decided_at_random(calm: Site) -> None:
-    with calm.tab("run=1&turn=10&weights=" + "_".join(f"{j}~0" for j in range(77))) as page:
+def test_an_episode_played_under_other_weights_was_not_decided_at_random(calm: Site) -> None:
+    with calm.tab("run=1&step=10&weights=" + "_".join(f"{j}~0" for j in range(77))) as page:
         expect(page.locator("#sentence")).to_have_text(re.compile("^Tie between"))
         expect(page.locator("main")).not_to_contain_text("at random")
 
 
 def test_nobody_is_trained_under_weights_of_zero(calm: Site) -> None:
-    with calm.tab("run=1&turn=10&muted=0-76") as page:
+    with calm.tab("run=1&step=10&muted=0-76") as page:
         expect(page.get_by_role("button", name="Train again")).to_be_disabled()
         expect(page.locator("main")).to_contain_text("Nobody has a say now: raise a weight to train again.")
         asked = {"do": "retrain", "run": entry(calm, 1).id, "weights": [0] * 77}
@@ -265,7 +265,7 @@ def test_a_linear_run_is_called_linear_on_the_page(browser: Any) -> None:
 
 def test_training_again_with_other_weights_gives_that_agent(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> None:
     start = trained(mad.make("pac-boy"), 30_000, planning="empathic", gamma=0.9)
-    with site(browser, {"short": start}) as served, served.tab("turn=1&weights=0~3_1~3") as page:
+    with site(browser, {"short": start}) as served, served.tab("step=1&weights=0~3_1~3") as page:
         page.get_by_role("button", name="Train again").click()
         expect(page.get_by_label("Run", exact=True).locator("option:checked")).to_contain_text("trained again")
         expect(page.locator(".badge")).to_be_hidden()
@@ -277,14 +277,14 @@ def test_training_again_with_other_weights_gives_that_agent(browser: Any, agents
 
 
 def test_what_if_shows_the_librarys_continuations(calm: Site) -> None:
-    with calm.tab("run=1&turn=12") as page:
+    with calm.tab("run=1&step=12") as page:
         page.get_by_label("Another action").select_option("3")
         page.get_by_role("button", name="Try it").click()
         expect(page.locator(".outcome")).to_have_count(2)
         shown = page.locator(".outcome").all_inner_texts()
-    trace, game = calm.explorer.library.recorded(entry(calm, 1).id, 0)
-    done = int(trace.turn(game, 12).action)
-    found = what_if(entry(calm, 1).agent, trace.states(game)[12], 12, (done, 3))
+    trace, episode = calm.explorer.library.recorded(entry(calm, 1).id, 0)
+    done = int(trace.step(episode, 12).action)
+    found = what_if(entry(calm, 1).agent, trace.states(episode)[12], 12, (done, 3))
     for text, one in zip(shown, found["actions"], strict=True):
         assert f"{abs(one['mean']):.2f}" in text
         assert len(one["score"]) == 20
@@ -292,25 +292,25 @@ def test_what_if_shows_the_librarys_continuations(calm: Site) -> None:
 
 def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm: Site) -> None:
     traces = [calm.explorer.library.recorded(entry(calm, k).id, 0)[0] for k in range(2)]
-    assert np.array_equal(traces[0].states(0)[0], traces[1].states(0)[0])  # the same game, whatever their own seeds
-    length = int(min(trace.turns[0] for trace in traces))
+    assert np.array_equal(traces[0].states(0)[0], traces[1].states(0)[0])  # the same episode, whatever their own seeds
+    length = int(min(trace.length[0] for trace in traces))
     fork = next(t for t in range(length) if traces[0].action[t] != traces[1].action[t])
-    with calm.tab("view=compare&turn=5") as page:
-        expect(page.locator("#divergence")).to_contain_text(f"They diverge in turn {fork}:")
+    with calm.tab("view=compare&step=5") as page:
+        expect(page.locator("#divergence")).to_contain_text(f"They diverge in step {fork}:")
         page.get_by_role("button", name="First divergence").click()
-        until(page, "explorer.store.state.turn", fork)
+        until(page, "explorer.store.state.step", fork)
         chosen = "[...document.querySelectorAll('.bar.chosen')].map((bar) => Number(bar.dataset.action))"
         until(page, chosen, [int(trace.action[fork]) for trace in traces])
 
 
-def test_another_game_is_compared_and_both_runs_have_their_numbers(calm: Site) -> None:
+def test_another_episode_is_compared_and_both_runs_have_their_numbers(calm: Site) -> None:
     traces = [calm.explorer.library.recorded(entry(calm, k).id, 2)[0] for k in range(2)]
     with calm.tab("view=compare") as page:
-        page.get_by_label("Game").select_option("2")
-        until(page, "[explorer.store.state.game, explorer.store.state.turn]", [2, 0])
+        page.get_by_label("Episode").select_option("2")
+        until(page, "[explorer.store.state.episode, explorer.store.state.step]", [2, 0])
         ends = page.get_by_role("row", name="score at the end").get_by_role("cell")
         expect(ends).to_have_text([f"{trace.score[0]:+.0f}".replace("-", "\u2212") for trace in traces])
-        turns = page.get_by_role("row", name="turns", exact=True).or_(
-            page.locator("tr", has_text=re.compile("^turns\\d"))
+        steps = page.get_by_role("row", name="steps", exact=True).or_(
+            page.locator("tr", has_text=re.compile("^steps\\d"))
         )
-        expect(turns.first.get_by_role("cell")).to_have_text([str(int(trace.turns[0])) for trace in traces])
+        expect(steps.first.get_by_role("cell")).to_have_text([str(int(trace.length[0])) for trace in traces])

@@ -13,12 +13,12 @@ from playwright.sync_api import expect
 
 import multiadvisor as mad
 from explorer.pages import Site, entry, site, until
+from multiadvisor.analysis.episode_report import report_on
+from multiadvisor.analysis.episodes import play_each
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
 from multiadvisor.explorer.onefile import html
-from multiadvisor.insight.games import play_each
-from multiadvisor.insight.report import report_on
-from multiadvisor.runs.trace import explain_turn
+from multiadvisor.runs.trace import explain_step
 
 
 class Toll(gymnasium.Env[Any, Any]):
@@ -29,13 +29,13 @@ class Toll(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
-        self.cell, self.turn = 0, 0
+        self.cell, self.elapsed = 0, 0
         return self.cell, {}
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        self.cell, self.turn = (self.cell + int(action)) % 4, self.turn + 1
+        self.cell, self.elapsed = (self.cell + int(action)) % 4, self.elapsed + 1
         terms = {"time": -1.0, "toll": -2.0 * action, "view": 0.5 * action}
-        return self.cell, sum(terms.values()), False, self.turn == 40, terms
+        return self.cell, sum(terms.values()), False, self.elapsed == 40, terms
 
 
 class Terms(gymnasium.Env[Any, Any]):
@@ -45,13 +45,13 @@ class Terms(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
-        self.cell, self.turn = 50, 0
+        self.cell, self.elapsed = 50, 0
         return self.cell, {}
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        self.cell, self.turn = min(self.cell + int(action), 59), self.turn + 1
+        self.cell, self.elapsed = min(self.cell + int(action), 59), self.elapsed + 1
         terms = {f"term_{k:02}": float(k == self.cell) for k in range(60)}
-        return self.cell, 1.0, False, self.turn == 30, terms
+        return self.cell, 1.0, False, self.elapsed == 30, terms
 
 
 def waiting(**weights: float) -> mad.MultiAdvisor:
@@ -68,10 +68,10 @@ def agents() -> dict[str, mad.MultiAdvisor]:
 
 @pytest.fixture(scope="module")
 def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
-    library = Library(games=2)
+    library = Library(episodes=2)
     for name, agent in agents.items():
         weighted = {"reward": -40.0} if name == "other" else {}
-        library.add_agent(agent, name, [{"epoch": 1, "score": agent.evaluate(2).score, "turns": 40.0, **weighted}])
+        library.add_agent(agent, name, [{"epoch": 1, "score": agent.evaluate(2).score, "steps": 40.0, **weighted}])
     with site(browser, {}, library=library) as one:
         for name in library.entries:
             one.explorer.more.insight(name)
@@ -80,11 +80,11 @@ def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
 
 # ---- without a browser -----------------------------------------------------------------------------------------------
 def test_a_steady_cost_is_stuck_by_the_one_detector_in_report_and_episode(agents: dict[str, mad.MultiAdvisor]) -> None:
-    library = Library(games=2)
+    library = Library(episodes=2)
     run = library.add_agent(agents["plain"], "plain")
     more = More(library)
     (reported, _) = report_on(play_each(agents["plain"], [0, 1], agents["plain"].settings.seed)).stuck
-    assert (reported.kind, reported.since, reported.turns) == ("stands still", 0, 40)
+    assert (reported.kind, reported.since, reported.steps) == ("stands still", 0, 40)
     (shown,) = more.answer(f"stuck/{run.id}/0")["stuck"]  # type: ignore[index]
     assert shown["sentence"] == str(reported)
     assert [one["sentence"] for one in more.insight(run.id)["stuck"]] == [str(reported)] * 2
@@ -110,7 +110,7 @@ def test_scores_of_different_weights_have_one_yardstick_in_every_view(calm: Site
         expect(page.locator("#agents")).to_contain_text("Scores are by the task's own weights")
         calm.go(page, "view=compare")
         expect(page.locator("#divergence")).to_contain_text(
-            "empathic 0.5: −40 in 40 turns; empathic 0.5, weights time=0.1: −40 in 40 turns. "
+            "empathic 0.5: −40 in 40 steps; empathic 0.5, weights time=0.1: −40 in 40 steps. "
             "Scores are by the task's own weights."
         )
         expect(page.locator(".pair tr", has_text="own score at the end")).to_have_text("own score at the end−40−4")
@@ -119,43 +119,43 @@ def test_scores_of_different_weights_have_one_yardstick_in_every_view(calm: Site
         expect(other).to_contain_text("1−40.00one run−4.00")
         calm.go(page, "run=1")
         expect(page.locator(".facts").first).to_contain_text(
-            "Score −4 in 40 turns, cut off. By the task's own weights −40."
+            "Score −4 in 40 steps, cut off. By the task's own weights −40."
         )
 
 
 @pytest.mark.slow
 def test_the_episode_shows_where_the_library_finds_it_stuck(calm: Site) -> None:
-    with calm.tab("turn=3") as page:
-        mark = page.get_by_role("button", name="Stuck in turns 0 to the end")
+    with calm.tab("step=3") as page:
+        mark = page.get_by_role("button", name="Stuck in steps 0 to the end")
         expect(mark).to_be_visible()
         assert mark.get_attribute("title") == calm.explorer.more.stuck(entry(calm, 0).id, 0)["stuck"][0]["sentence"]
         mark.click()
-        until(page, "explorer.store.state.turn", 0)
+        until(page, "explorer.store.state.step", 0)
         calm.go(page, "view=compare")
-        expect(page.locator(".pair tr", has_text="in which it is stuck")).to_have_text("turns in which it is stuck4040")
+        expect(page.locator(".pair tr", has_text="in which it is stuck")).to_have_text("steps in which it is stuck4040")
 
 
 @pytest.mark.slow
 def test_a_term_and_an_action_of_one_name_are_told_apart(calm: Site) -> None:
     run = entry(calm, 0)
-    trace, game = calm.explorer.library.recorded(run.id, 0)
-    why = explain_turn(run.agent, trace, game, 3).sentence
+    trace, episode = calm.explorer.library.recorded(run.id, 0)
+    why = explain_step(run.agent, trace, episode, 3).sentence
     assert "chooses wait rather than toll: the term toll, " in why
-    with calm.tab("turn=3") as page:
+    with calm.tab("step=3") as page:
         expect(page.locator("#sentence")).to_have_text(f"C{why[1:]}.")
 
 
 @pytest.mark.slow
 def test_of_many_terms_the_largest_are_shown(calm: Site) -> None:
     run = entry(calm, 2)
-    trace, game = calm.explorer.library.recorded(run.id, 0)
-    seen = trace.turn(game, 25)
+    trace, episode = calm.explorer.library.recorded(run.id, 0)
+    seen = trace.step(episode, 25)
     size = np.abs(seen.advice).max(axis=1)
     order = [seen.names[k] for k in np.argsort(-size, kind="stable")]
     count = int((size > 0).sum())
     assert 1 < count < 23
     assert seen.names.index(order[0]) > 30, "not one of the first"
-    with calm.tab("run=2&turn=25") as page:
+    with calm.tab("run=2&step=25") as page:
         legend = page.locator(".parts li:visible")
         expect(legend).to_have_text([*(f"{k + 1}{name}" for k, name in enumerate(order[:count])),
                                      f"{count + 1}{60 - count} more"])  # fmt: skip
@@ -186,14 +186,14 @@ LABELS = """() => [...document.querySelectorAll(
 
 
 @pytest.mark.slow
-def test_every_label_has_a_tooltip_and_every_game_one_name(calm: Site) -> None:
-    with calm.tab("turn=3") as page:
-        for fragment in ("turn=3", "view=compare", "view=agents", "view=learning", "view=gallery"):
+def test_every_label_has_a_tooltip_and_every_episode_one_name(calm: Site) -> None:
+    with calm.tab("step=3") as page:
+        for fragment in ("step=3", "view=compare", "view=agents", "view=learning", "view=gallery"):
             calm.go(page, fragment)
             until(page, LABELS, [])
-        calm.go(page, "turn=3")
+        calm.go(page, "step=3")
         expect(page.locator(".toolbar select").nth(1).locator("option")).to_have_text(
-            ["game 1 (seed 0)", "game 2 (seed 1)"]
+            ["episode 1 (seed 0)", "episode 2 (seed 1)"]
         )
 
 

@@ -20,7 +20,7 @@ from patience import PATIENCE
 
 @pytest.mark.slow
 def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -> None:
-    command = ["train", "two-goal", "--epochs", "250000", "--transitions", "1000", "--games", "2"]
+    command = ["train", "two-goal", "--epochs", "250000", "--transitions", "1000", "--episodes", "2"]
     mine, terminal = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "multiadvisor", *command, "--out", str(tmp_path / "run"), "--watch"],

@@ -6,19 +6,24 @@ import json
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import plots
+from multiadvisor.analysis.episode_report import report_on
+from multiadvisor.analysis.episodes import play
+from multiadvisor.analysis.moments import moments
 from multiadvisor.cli import main
 from multiadvisor.explorer.bundle import describe
-from multiadvisor.explorer.following import Followed
+from multiadvisor.explorer.following import RunWatcher
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
-from multiadvisor.insight.games import play
-from multiadvisor.insight.moments import moments
-from multiadvisor.insight.report import report_on
-from multiadvisor.runs.trace import explain_turn, record
+from multiadvisor.runs.trace import explain_step, record
 from multiadvisor.settings import CAVEAT
+from multiadvisor.viz import plots
 
-SMALL = {"hidden": (8,), "starts": 1_000, "batch": 16, "replay": 1_000}  # which learns nothing: any values do
+SMALL = {
+    "hidden": (8,),
+    "learning_starts": 1_000,
+    "batch_size": 16,
+    "buffer_size": 1_000,
+}  # which learns nothing: any values do
 KINDS = {
     "tables": ("gymnasium:CliffWalking-v1", {}, ""),
     "compiled": ("two-goal", {}, ""),
@@ -44,29 +49,29 @@ def test_every_place_says_it_of_networks_and_none_of_tables(name, tmp_path, caps
 
     texts = {
         "explain": str(agent.explain(state_of(agent))),
-        "turn": str(explain_turn(agent, record(agent, 1), 0, 0)),
-        "explain command": out("explain", folder, "--turn", 0),
+        "step": str(explain_step(agent, record(agent, 1), 0, 0)),
+        "explain command": out("explain", folder, "--step", 0),
         "report": str(report_on(play(agent, 1))),
-        "report command": out("evaluate", folder, "--games", 1, "--report"),
-        "moments command": out("evaluate", folder, "--games", 1, "--moments", 1),
-        "side by side": out("evaluate", folder, folder, "--games", 1, "--report").split("\n\n")[-1],
+        "report command": out("evaluate", folder, "--episodes", 1, "--report"),
+        "moments command": out("evaluate", folder, "--episodes", 1, "--moments", 1),
+        "side by side": out("evaluate", folder, folder, "--episodes", 1, "--report").split("\n\n")[-1],
     }
     for place, text in texts.items():
         assert ("what networks expect" in text) == bool(said), (name, place)
         assert text.count(CAVEAT) == bool(said), (name, place)
-    assert CAVEAT not in out("evaluate", folder, "--games", 1), "no explanation, no caveat"
-    library = Library(games=1)
+    assert CAVEAT not in out("evaluate", folder, "--episodes", 1), "no explanation, no caveat"
+    library = Library(episodes=1)
     library.add_folder(folder)
     (entry,) = library.entries.values()
-    followed = Followed(entry)
+    followed = RunWatcher(entry)
     followed.tell(0)
-    read = json.loads(out("evaluate", folder, "--games", 1, "--report", "--moments", 1, "--json"))
-    out("evaluate", folder, folder, "--games", 1, "--report", "--csv", tmp_path / "a.csv")
+    read = json.loads(out("evaluate", folder, "--episodes", 1, "--report", "--moments", 1, "--json"))
+    out("evaluate", folder, folder, "--episodes", 1, "--report", "--csv", tmp_path / "a.csv")
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     fields = {
         "explain": agent.explain(state_of(agent)).as_dict(),
-        "explain command": json.loads(out("explain", folder, "--turn", 0, "--json")),
+        "explain command": json.loads(out("explain", folder, "--step", 0, "--json")),
         "report": read["report"], "page": describe(agent, "a"), "page's report": More(library).insight(entry.id),
         "page while it trains": followed.as_dict(0)["influence"][0], "csv": rows[0],
         **{f"moment {k}": one for k, one in enumerate(read["moments"])},
@@ -81,6 +86,6 @@ def test_every_place_says_it_of_networks_and_none_of_tables(name, tmp_path, caps
 
 
 def state_of(agent):
-    """The first state of a game."""
+    """The first state of an episode."""
     task = agent.task
-    return task.deal() if task.world is not None else task.adapter.env.reset(seed=0)[0]
+    return task.initial_state() if task.world is not None else task.adapter.env.reset(seed=0)[0]

@@ -4,30 +4,30 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.committee import Team, voices_of
-from multiadvisor.insight.calibration import calibration, counts, returns
-from multiadvisor.insight.games import play
-from multiadvisor.insight.influence import group_influence, influence
-from multiadvisor.insight.moments import disagreements, moments, pick, stakes
-from multiadvisor.insight.report import report, report_on, table_of
-from multiadvisor.task import Focus
+from multiadvisor.analysis.calibration import calibration, counts, returns
+from multiadvisor.analysis.episode_report import report, report_on, table_of
+from multiadvisor.analysis.episodes import play
+from multiadvisor.analysis.influence import group_influence, influence
+from multiadvisor.analysis.moments import disagreements, moments, pick, stakes
+from multiadvisor.core.aggregator import Team, aggregator_of
+from multiadvisor.task import Advisor
 
 AGGREGATIONS = ("sum", "max", "max_plus", "p_norm:3", "majority", "ranks", "boltzmann_sum", "normalised", "a=max")
 
 
-def some_advice(seed, turns=20, n=5, actions=4):
+def some_advice(seed, steps=20, n=5, actions=4):
     generator = np.random.default_rng(seed)
-    advice = np.round(generator.normal(size=(turns, n, actions)), 1)  # rounded, so that there are ties
-    heard = generator.choice([0.0, 1.0, 0.5, 2.0], size=(turns, n))
+    advice = np.round(generator.normal(size=(steps, n, actions)), 1)  # rounded, so that there are ties
+    heard = generator.choice([0.0, 1.0, 0.5, 2.0], size=(steps, n))
     return advice, heard
 
 
-def left_out(voices, advice, heard, silent, draws):
+def left_out(aggregator, advice, heard, silent, draws):
     """The action that the aggregator takes, ties drawn, if those in `silent` are not there at all."""
     who = np.setdiff1d(np.flatnonzero(heard), silent)
     if not len(who):
         return int(draws * len(advice[0])), np.zeros(advice.shape[1])
-    preferences = voices._replace(of=voices.of[who]).prefer(advice[who], heard[who])
+    preferences = aggregator._replace(of=aggregator.of[who]).prefer(advice[who], heard[who])
     best = np.flatnonzero(preferences >= preferences.max() - 1e-9)
     return int(best[int(draws * len(best))]), preferences
 
@@ -35,54 +35,54 @@ def left_out(voices, advice, heard, silent, draws):
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_influence_is_what_leaving_each_advisor_out_brings(aggregation):
     advice, heard = some_advice(3)
-    foci = tuple(Focus(f"f{j}", group="a" if j < 3 else "b") for j in range(5))
-    voices = voices_of(Team("", foci), aggregation)
-    now = voices.prefer(advice, heard)
+    advisors = tuple(Advisor(f"f{j}", group="a" if j < 3 else "b") for j in range(5))
+    aggregator = aggregator_of(Team("", advisors), aggregation)
+    now = aggregator.prefer(advice, heard)
     choice = now.argmax(axis=1)
-    found = influence(advice, heard, voices, choice)
-    together = group_influence(advice, heard, voices, choice, [np.array([0, 1, 2]), np.array([3, 4])])
+    found = influence(advice, heard, aggregator, choice)
+    together = group_influence(advice, heard, aggregator, choice, [np.array([0, 1, 2]), np.array([3, 4])])
     for k, silent in enumerate([[0], [1], [2], [3], [4], [0, 1, 2], [3, 4]]):
         share, fall = 0.0, 0.0
-        for turn in range(len(advice)):
-            if not heard[turn, silent].any():
+        for step in range(len(advice)):
+            if not heard[step, silent].any():
                 continue
             draws = (np.arange(12) + 0.5) / 12  # every tie of up to four actions gets its share
-            taken = [left_out(voices, advice[turn], heard[turn], silent, draw) for draw in draws]
-            before = {left_out(voices, advice[turn], heard[turn], [], draw)[0] for draw in draws}
+            taken = [left_out(aggregator, advice[step], heard[step], silent, draw) for draw in draws]
+            before = {left_out(aggregator, advice[step], heard[step], [], draw)[0] for draw in draws}
             if {action for action, _ in taken} != before:
-                share += np.mean([action != choice[turn] for action, _ in taken])
-                if choice[turn] not in {action for action, _ in taken}:
-                    fall += taken[0][1].max() - taken[0][1][choice[turn]]
+                share += np.mean([action != choice[step] for action, _ in taken])
+                if choice[step] not in {action for action, _ in taken}:
+                    fall += taken[0][1].max() - taken[0][1][choice[step]]
         seen = found.of(k) if k < 5 else together.of(k - 5)
         assert seen["changed"] == pytest.approx(share / len(advice), abs=1e-9)
-        assert seen["by"] * seen["changed"] * len(advice) == pytest.approx(fall, abs=1e-6)
+        assert seen["margin"] * seen["changed"] * len(advice) == pytest.approx(fall, abs=1e-6)
         assert seen["spoke"] == (heard[:, silent] != 0).any(axis=1).sum()
     assert found.changed.max() > 0.1
 
 
 def test_who_has_no_say_has_no_influence_and_who_is_alone_has_all():
     advice = np.tile(np.array([[[0.0, 1.0], [5.0, 0.0]]]), (4, 1, 1))
-    voices = voices_of(Team("", (Focus("a"), Focus("b"))), "sum")
-    found = influence(advice, np.tile([1.0, 0.0], (4, 1)), voices, np.ones(4, int))
+    aggregator = aggregator_of(Team("", (Advisor("a"), Advisor("b"))), "sum")
+    found = influence(advice, np.tile([1.0, 0.0], (4, 1)), aggregator, np.ones(4, int))
     assert found.changed.tolist() == [0.5, 0.0]  # without anybody the action is drawn
     assert found.spoke.tolist() == [4, 0]
-    assert group_influence(advice, np.ones((4, 2)), voices, np.zeros(4, int), []).spoke.tolist() == []
+    assert group_influence(advice, np.ones((4, 2)), aggregator, np.zeros(4, int), []).spoke.tolist() == []
 
 
 def test_returns_are_sums_of_what_followed():
     generator = np.random.default_rng(1)
     paid, ended = generator.normal(size=30), generator.random(30) < 0.2
     found = returns(paid, ended, 0.9)
-    for turn in range(30):
+    for step in range(30):
         total, weight = 0.0, 1.0
-        for later in range(turn, 30):
+        for later in range(step, 30):
             total, weight = total + weight * paid[later], weight * 0.9
             if ended[later]:
                 break
-        assert found[turn] == pytest.approx(total)
+        assert found[step] == pytest.approx(total)
 
 
-def test_turns_whose_returns_were_cut_off_do_not_count():
+def test_steps_whose_returns_were_cut_off_do_not_count():
     there, ended = np.ones(60, bool), np.zeros(60, bool)
     assert counts(there, ended, 0.9, True).all()
     known = counts(there, ended, 0.9, False)
@@ -90,17 +90,17 @@ def test_turns_whose_returns_were_cut_off_do_not_count():
     assert known[:17].all()
     assert not counts(there, ended, 1.0, False).any()
     ended[29] = True  # what follows is nothing, or another part
-    assert counts(there, ended, 1.0, False).tolist() == [turn < 30 for turn in range(60)]
-    ones, games, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
-    assert calibration(ones, ones, ones > 1, ones > 1, games, cut, 1.0).bias is None  # it never had a part
+    assert counts(there, ended, 1.0, False).tolist() == [step < 30 for step in range(60)]
+    ones, episodes, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
+    assert calibration(ones, ones, ones > 1, ones > 1, episodes, cut, 1.0).bias is None  # it never had a part
 
 
-def test_where_every_game_is_cut_off_the_own_value_stands_for_the_rest():
-    ones, games, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
-    right = calibration(100 * ones, ones, ones > 0, ones > 1, games, cut, 0.99)  # 1 in every turn for ever
+def test_where_every_episode_is_cut_off_the_own_value_stands_for_the_rest():
+    ones, episodes, cut = np.ones(60), np.array([0, 60]), np.zeros(1, bool)
+    right = calibration(100 * ones, ones, ones > 0, ones > 1, episodes, cut, 0.99)  # 1 in every step for ever
     assert right.completed
-    assert (right.turns, right.bias, right.correlation) == (59, pytest.approx(0.0), None)
-    ended = calibration(100 * ones, ones, ones > 0, ones > 1, games, ~cut, 0.99)
+    assert (right.steps, right.bias, right.correlation) == (59, pytest.approx(0.0), None)
+    ended = calibration(100 * ones, ones, ones > 0, ones > 1, episodes, ~cut, 0.99)
     assert not ended.completed
     assert ended.bias == pytest.approx(100 - np.mean([(1 - 0.99**k) / 0.01 for k in range(1, 61)]))
 
@@ -108,21 +108,21 @@ def test_where_every_game_is_cut_off_the_own_value_stands_for_the_rest():
 def test_calibration_agrees_with_monte_carlo_within_its_error():
     """A finite world with chance in it: exact values of the behaviour are right, others are off by what is added."""
     agent = mad.MultiAdvisor(mad.make("dollars-and-euros", failure=0.5), planning="empathic", gamma=0.9, alpha_half=300)
-    games = play(agent.learn(60_000, progress=False), 400)
-    said = report_on(games)
+    episodes = play(agent.learn(60_000, progress=False), 400)
+    said = report_on(episodes)
     for j, known in enumerate(said.calibration):
         followed = np.concatenate([
-            [sum(0.9**k * r for k, r in enumerate(games.paid[t : games.span(g).stop, j]))
-             for t in range(games.span(g).start, games.span(g).stop)]
-            for g in range(len(games))
+            [sum(0.9**k * r for k, r in enumerate(episodes.paid[t : episodes.span(g).stop, j]))
+             for t in range(episodes.span(g).start, episodes.span(g).stop)]
+            for g in range(len(episodes))
         ])  # fmt: skip
-        predicted = games.advice[np.arange(len(games.choice)), j, games.choice]
-        assert known.turns == len(followed)
+        predicted = episodes.advice[np.arange(len(episodes.choice)), j, episodes.choice]
+        assert known.steps == len(followed)
         assert known.followed == pytest.approx(followed.mean())
         assert known.bias == pytest.approx((predicted - followed).mean())
         assert abs(known.bias) < 4 * known.error + 0.01
-        mine = games.paid[:, j], games.asked[:, j], games.ended[:, j]
-        off = calibration(predicted + 0.5, *mine, games.first, games.finished, 0.9)
+        mine = episodes.paid[:, j], episodes.asked[:, j], episodes.ended[:, j]
+        off = calibration(predicted + 0.5, *mine, episodes.first, episodes.terminated, 0.9)
         assert off.bias == pytest.approx(known.bias + 0.5)
         assert off.correlation == (None if known.correlation is None else pytest.approx(known.correlation))
 
@@ -134,16 +134,16 @@ def test_own_gamma_and_what_a_value_means():
     assert "goal 1 expects that its own best actions follow" in str(said)
 
 
-def test_the_games_are_those_of_an_evaluation():
+def test_the_episodes_are_those_of_an_evaluation():
     agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=2).learn(20_000, progress=False)
-    games, seen = play(agent, 4, seed=5), agent.evaluate(4, seeds=(5,)).played
-    assert np.array_equal(games.played.turns, seen.turns)
-    assert np.allclose(games.played.score, seen.score)
-    assert np.allclose(games.played.returns, seen.returns)
-    assert np.allclose(games.preferences[0], agent.preferences(games.states[0]))
-    data = report_on(games).as_dict()
+    episodes, seen = play(agent, 4, seed=5), agent.evaluate(4, seeds=(5,)).played
+    assert np.array_equal(episodes.played.length, seen.length)
+    assert np.allclose(episodes.played.score, seen.score)
+    assert np.allclose(episodes.played.returns, seen.returns)
+    assert np.allclose(episodes.preferences[0], agent.preferences(episodes.states[0]))
+    data = report_on(episodes).as_dict()
     assert set(data["groups"]) == {"ghosts", "fruits"}
-    assert sum(row["turns"] for row in data["games"]) == data["turns"]
+    assert sum(row["length"] for row in data["episodes"]) == data["steps"]
     assert data["advisors"]["ghost 1"]["return"] == pytest.approx(seen.returns[:, 0].mean())
 
 
@@ -152,9 +152,9 @@ def test_no_two_decisive_moments_are_of_nearly_the_same_numbers():
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium("CartPole-v1", bins="60,-2:2:60,60,-2:2:60"), seed=1).learn(
         3_000, progress=False
     )
-    games = play(agent, 12)
-    seen = np.array([games.states[games.walk(one.game).start + one.turn] for one in moments(games, 6)])
-    near = np.ptp(np.array(games.states), axis=0) / 10
+    episodes = play(agent, 12)
+    seen = np.array([episodes.states[episodes.walk(one.episode).start + one.step] for one in moments(episodes, 6)])
+    near = np.ptp(np.array(episodes.states), axis=0) / 10
     assert len(seen) > 1
     for k, one in enumerate(seen):
         assert all((np.abs(one - other) >= 0.9 * near).any() for other in seen[:k])
@@ -172,14 +172,14 @@ def test_decisive_moments_are_far_apart_and_no_two_alike():
     assert pick(score, first, lambda one, other: False, 3, apart=2) == [0, 4, 2]
     assert pick(score, first, lambda one, other: {one, other} == {0, 4}, 9, apart=1) == [0, 1, 2, 3, 5]
     agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=0).learn(100_000, progress=False)
-    games = play(agent, 4)
-    found = moments(games, 5)
+    episodes = play(agent, 4)
+    found = moments(episodes, 5)
     assert len(found) == 5
-    stake, odds = stakes(games.preferences), disagreements(games.advice, games.heard, games.choice)
+    stake, odds = stakes(episodes.preferences), disagreements(episodes.advice, episodes.heard, episodes.choice)
     assert all(one.stake > np.median(stake) and one.disagreement > np.median(odds) for one in found)
     assert all("goes " in one.reason for one in found)
     one = found[0]
-    here = agent.explain(games.states[games.walk(one.game).start + one.turn])
+    here = agent.explain(episodes.states[episodes.walk(one.episode).start + one.step])
     assert one.disagreement == pytest.approx(here.disagreement, abs=1e-9)
 
 
@@ -187,10 +187,10 @@ def test_a_table_of_runs_has_their_advisors_by_column():
     rows = []
     for planning in ("egocentric", "empathic"):
         agent = mad.MultiAdvisor(mad.make("two-goal"), planning=planning).learn(2000, progress=False)
-        games = play(agent, 3)
-        seen = agent.summary(games.played).as_dict()
+        episodes = play(agent, 3)
+        seen = agent.summary(episodes.played).as_dict()
         rows.append({"run": planning, "task": "two-goal", "planning": planning, "aggregation": "sum", "gamma": 0.9,
-                     **seen, "report": report_on(games).as_dict()})  # fmt: skip
+                     **seen, "report": report_on(episodes).as_dict()})  # fmt: skip
     head, first, second = table_of(rows).splitlines()
     columns = head.split(",")
     assert columns[:2] == ["run", "task"]

@@ -19,11 +19,11 @@ def runs(tmp_path_factory):
 
 
 def test_a_report_as_text_and_as_json(runs, capsys):
-    run = ["evaluate", str(runs / "egocentric"), "--games", "3", "--report", "--moments", "2"]
+    run = ["evaluate", str(runs / "egocentric"), "--episodes", "3", "--report", "--moments", "2"]
     capsys.readouterr()
     assert main(run) == 0
     text = capsys.readouterr().out
-    assert "stuck in 3 of 3 games" in text
+    assert "stuck in 3 of 3 episodes" in text
     assert "at (2, 2); held by fruit" in text
     assert "each advisor expects that its own best actions follow" in text
     assert "most was at stake in" in text
@@ -34,13 +34,13 @@ def test_a_report_as_text_and_as_json(runs, capsys):
     assert set(one) == {"group", "weight", "return", "reward", "influence", "calibration"}
     assert one["calibration"]["bias"] > 0.3
     assert [row["since"] for row in result["report"]["stuck"]] == [0, 0, 0]
-    assert len(result["moments"]) == 1  # it is always the same turn
+    assert len(result["moments"]) == 1  # it is always the same step
 
 
 def test_several_runs_in_one_table(runs, capsys, tmp_path):
     both = [str(runs / "egocentric"), str(runs / "empathic")]
     capsys.readouterr()
-    assert main(["evaluate", *both, "--games", "2", "--report", "--csv", str(tmp_path / "a.csv")]) == 0
+    assert main(["evaluate", *both, "--episodes", "2", "--report", "--csv", str(tmp_path / "a.csv")]) == 0
     assert "drives" in capsys.readouterr().out
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -48,8 +48,8 @@ def test_several_runs_in_one_table(runs, capsys, tmp_path):
     assert [float(row["stuck"]) for row in rows] == [1.0, 0.0]
     assert [float(row["return/fruit (2, 0)"]) for row in rows] == [0.0, 1.0]
     assert float(rows[0]["bias/fruit (2, 0)"]) > abs(float(rows[1]["bias/fruit (2, 0)"]))
-    assert main(["evaluate", *both, "--games", "2", "--json"]) == 0
-    assert [row["finished"] for row in json.loads(capsys.readouterr().out)["runs"]] == [0.0, 1.0]
+    assert main(["evaluate", *both, "--episodes", "2", "--json"]) == 0
+    assert [row["terminated"] for row in json.loads(capsys.readouterr().out)["runs"]] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(

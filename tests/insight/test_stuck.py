@@ -1,4 +1,5 @@
-"""The detector names place, turn and holders where a trap is known, and says nothing of games that come to an end."""
+"""The detector names place, step and holders where a trap is known, and says nothing of episodes that come to an
+end."""
 
 import json
 from dataclasses import replace
@@ -8,14 +9,14 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.benchmarks import stuck as known
-from multiadvisor.benchmarks.stuck import FIRST, PLANTED, QUIET, Fork, planted, trained
+from measures import stuck as known
+from measures.stuck import FIRST, PLANTED, QUIET, Fork, planted, trained
+from multiadvisor.analysis.episodes import play
+from multiadvisor.analysis.stuck import LEAST, ends_of_parts, find_stuck, resting
+from multiadvisor.analysis.theory.attractors import attractors
+from multiadvisor.analysis.theory.learned_values import learned_solution
 from multiadvisor.cli import main
-from multiadvisor.insight.games import play
-from multiadvisor.insight.stuck import LEAST, ends_of_parts, find_stuck, resting
-from multiadvisor.runs.trace import explain_turn, record
-from multiadvisor.theory.attractors import attractors
-from multiadvisor.theory.learned import learned_solution
+from multiadvisor.runs.trace import explain_step, record
 
 
 # ---- one walk --------------------------------------------------------------------------------------------------------
@@ -25,7 +26,7 @@ def walked(places, gain=0.0, finished=False, actions=None):
     return resting(places, np.zeros(len(places) - 1, int) if actions is None else actions, gains, finished)
 
 
-def test_kinds_and_turns():
+def test_kinds_and_steps():
     assert walked([1, 2, 3, *[7] * 20]) == (3, 22, (7,), "stands still")
     assert walked([1, 2, 3, *[7, 8] * 10]) == (3, 22, (7, 8), "goes to and fro")
     assert walked([1, 2, 3, *[7, 8, 9] * 10]) == (3, 32, (7, 8, 9), "goes in circles")
@@ -46,7 +47,7 @@ def test_what_is_done_for_good_ends_a_rest():
     assert resting(places, done * 0, nothing, False, done) == (1, 41, (7,), "stands still")
     assert resting(places, done * 0, nothing, False).until == len(done)
     done[[14, 27]] = True
-    assert resting(places, done * 0, nothing, False, done) is None  # less than a third of the game
+    assert resting(places, done * 0, nothing, False, done) is None  # less than a third of the episode
     active = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 0], [1, 1, 0]], bool)
     assert ends_of_parts(active).tolist() == [False, False, True, False, False]
 
@@ -72,23 +73,23 @@ def test_who_is_moved_by_chance_has_to_be_there_longer():
 
 
 # ---- planted traps ---------------------------------------------------------------------------------------------------
-BAR = 0.95  # of the games: place, turn and advisors
+BAR = 0.95  # of the episodes: place, step and advisors
 
 
 @pytest.mark.slow
 def test_the_benchmark_finds_that_traps_of_known_worlds_are_named(monkeypatch, capsys):
-    pac_boy = {"case": "Pac-Boy, egocentric", "games": 0, **dict.fromkeys(("right", *known.Right._fields), 1.0)}
+    pac_boy = {"case": "Pac-Boy, egocentric", "episodes": 0, **dict.fromkeys(("right", *known.Right._fields), 1.0)}
     monkeypatch.setattr(known, "pac_boy_row", lambda seeds, count: pac_boy)  # has a test of its own
-    monkeypatch.setattr(known, "GAMES", 8)
+    monkeypatch.setattr(known, "EPISODES", 8)
     monkeypatch.setattr(known, "QUIET", {"FrozenLake": QUIET["FrozenLake"]})
     assert main(["benchmark", "stuck", "--rounds", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     planted_ones = [row for row in found["rows"] if row["case"].startswith("planted")]
-    assert [row["games"] for row in planted_ones] == [known.GAMES] * 3, "the traps hold"
+    assert [row["episodes"] for row in planted_ones] == [known.EPISODES] * 3, "the traps hold"
     assert len(found["rows"]) == 9
     assert all(row["right"] >= BAR for row in found["rows"]), found
     assert found["quiet"] == [
-        {"case": "FrozenLake", "games": 8, "finished": 8, "raised": 0, "cuts": 0, "raised_when_cut": 0}
+        {"case": "FrozenLake", "episodes": 8, "terminated": 8, "raised": 0, "cuts": 0, "raised_when_cut": 0}
     ]
     lines = known.describe("stuck", found).splitlines()
     assert len(lines) == 12
@@ -96,30 +97,30 @@ def test_the_benchmark_finds_that_traps_of_known_worlds_are_named(monkeypatch, c
 
 
 def test_whoever_is_wrong_is_judged_so():
-    """The yardstick itself: another place, turn or holder is no hit, nor is silence."""
+    """The yardstick itself: another place, step or holder is no hit, nor is silence."""
     trap = planted("goes to and fro", FIRST)
-    games = play(trained(trap.task, "egocentric", trap.gamma), 3)
-    (one, *_) = find_stuck(games)
-    assert known.judge_planted(trap, games, 0, one) == (True, True, True)
-    assert known.judge_planted(trap, games, 0, None) == (False, False, False)
-    assert known.judge_planted(trap, games, 0, replace(one, where="3")) == (False, True, True)
-    assert known.judge_planted(trap, games, 0, replace(one, since=one.since + 1)) == (True, False, True)
-    assert known.judge_planted(trap, games, 0, replace(one, holds={"coin": 1.0})) == (True, True, False)
+    episodes = play(trained(trap.task, "egocentric", trap.gamma), 3)
+    (one, *_) = find_stuck(episodes)
+    assert known.judge_planted(trap, episodes, 0, one) == (True, True, True)
+    assert known.judge_planted(trap, episodes, 0, None) == (False, False, False)
+    assert known.judge_planted(trap, episodes, 0, replace(one, where="3")) == (False, True, True)
+    assert known.judge_planted(trap, episodes, 0, replace(one, since=one.since + 1)) == (True, False, True)
+    assert known.judge_planted(trap, episodes, 0, replace(one, held_by={"coin": 1.0})) == (True, True, False)
     agent = mad.theory.exact_agent(mad.make("two-goal"), "egocentric", 0.9)
-    games = play(agent, 1)
-    (one,) = find_stuck(games)
-    assert known.judge_solved(agent, games, 0, one) == (True, True, True)
-    assert known.judge_solved(agent, games, 0, None) == (False, False, False)
-    assert known.judge_solved(agent, games, 0, replace(one, since=1, turns=one.turns - 1)) == (True, False, True)
-    assert known.judge_solved(agent, games, 0, replace(one, holds={"goal 1": 1.0})) == (True, True, False)
-    assert not known.judge_solved(agent, games, 0, replace(one, where="elsewhere")).state
+    episodes = play(agent, 1)
+    (one,) = find_stuck(episodes)
+    assert known.judge_solved(agent, episodes, 0, one) == (True, True, True)
+    assert known.judge_solved(agent, episodes, 0, None) == (False, False, False)
+    assert known.judge_solved(agent, episodes, 0, replace(one, since=1, steps=one.steps - 1)) == (True, False, True)
+    assert known.judge_solved(agent, episodes, 0, replace(one, held_by={"goal 1": 1.0})) == (True, True, False)
+    assert not known.judge_solved(agent, episodes, 0, replace(one, where="elsewhere")).state
 
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_the_same_tasks_without_the_trap_raise_nothing(kind):
-    games = play(trained(planted(kind, FIRST).task, "empathic"), 20)
-    assert games.finished.all()
-    assert find_stuck(games) == []
+    episodes = play(trained(planted(kind, FIRST).task, "empathic"), 20)
+    assert episodes.terminated.all()
+    assert find_stuck(episodes) == []
 
 
 def test_a_network_is_looked_at_through_its_observations():
@@ -127,11 +128,11 @@ def test_a_network_is_looked_at_through_its_observations():
     pytest.importorskip("jax")
     task = mad.Task.from_gymnasium(Fork(1, real=True), name="seen")
     agent = mad.MultiAdvisor(task, planning="egocentric", deep=mad.DeepSettings(hidden=(4,)), seed=2)
-    games = play(agent, 4)
-    found = find_stuck(games)
-    assert games.places.shape[1] == 1
+    episodes = play(agent, 4)
+    found = find_stuck(episodes)
+    assert episodes.places.shape[1] == 1
     assert len(found) == 4
-    assert [one.game for one in found] == np.flatnonzero(~games.finished).tolist()
+    assert [one.episode for one in found] == np.flatnonzero(~episodes.terminated).tolist()
     for one in found:
         assert (one.kind, one.where) == ("stands still", "(1, 0)")
 
@@ -141,15 +142,15 @@ def test_a_network_is_looked_at_through_its_observations():
 def test_gadgets(name, gamma):
     task = mad.make(name)
     agent = mad.theory.exact_agent(task, "egocentric", gamma)
-    games = play(agent, 20)
-    found = find_stuck(games)
-    assert [one.game for one in found] == list(range(20))
-    solution, here = learned_solution(agent, task.deal())
+    episodes = play(agent, 20)
+    found = find_stuck(episodes)
+    assert [one.episode for one in found] == list(range(20))
+    solution, here = learned_solution(agent, task.initial_state())
     known = {one.state: one for one in attractors(solution)}[here]
     for one in found:
         assert (one.since, one.kind) == (0, "stands still") or name == "four-fruits"
-        assert one.where.startswith(games.label(0, 0)) or name == "four-fruits"
-        assert set(one.holds) == set(known.advisors) or name == "four-fruits"
+        assert one.where.startswith(episodes.label(0, 0)) or name == "four-fruits"
+        assert set(one.held_by) == set(known.advisors) or name == "four-fruits"
         assert "plan empathically" in one.advice
 
 
@@ -162,16 +163,16 @@ def test_gadgets_below_the_critical_gamma_raise_nothing():
 def test_pac_boy_with_egocentric_planning():
     """Theory knows from the values, with the ghosts held still, where the greedy walk never earns."""
     row = known.pac_boy_row(range(FIRST, FIRST + 1), 12)
-    assert row["games"] == 12
+    assert row["episodes"] == 12
     assert row["right"] >= 11 / 12, row
 
 
 # ---- nothing where nothing is ----------------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_nothing_is_raised_in_200_games_that_come_to_an_end():
+def test_nothing_is_raised_in_200_episodes_that_come_to_an_end():
     cases = {name: 45 for name in QUIET if name not in ("mountain-car", "racetrack")}
     rows = [known.quiet_row(name, range(FIRST, FIRST + 1), count) for name, count in cases.items()]
-    assert sum(row["finished"] for row in rows) >= 200, rows
+    assert sum(row["terminated"] for row in rows) >= 200, rows
     assert sum(row["raised"] for row in rows) == 0, rows
     assert all(row["raised_when_cut"] == 0 for row in rows if row["case"] != "Pac-Boy, empathic"), rows
 
@@ -182,12 +183,12 @@ def test_who_is_paid_for_balancing_is_not_stuck():
 
         def reset(self, *, seed=None, options=None):
             super().reset(seed=seed)
-            self.turn = 0
+            self.elapsed = 0
             return 0, {}
 
         def step(self, action):
-            self.turn += 1
-            return self.turn % 3, 1.0, False, self.turn == 100, {}
+            self.elapsed += 1
+            return self.elapsed % 3, 1.0, False, self.elapsed == 100, {}
 
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Balance(), name="balance")).learn(500, progress=False)
     assert find_stuck(play(agent, 3)) == []
@@ -202,7 +203,7 @@ def test_who_knows_nothing_is_told_to_learn():
     assert "raise gamma" in one.advice
 
 
-# ---- one turn explained ----------------------------------------------------------------------------------------------
+# ---- one step explained ----------------------------------------------------------------------------------------------
 def test_why_stuck_is_known_where_the_environment_shows_its_table():
     lake = mad.Task.from_gymnasium("FrozenLake-v1", is_slippery=False)
     agent = mad.MultiAdvisor(lake, gamma=0.95, epsilon=0.4).learn(20_000, progress=False)
@@ -217,13 +218,13 @@ def test_why_stuck_is_known_where_the_environment_shows_its_table():
     assert walker.explain(36).stuck is False
 
 
-def test_why_stuck_is_known_of_the_turns_of_a_trace():
+def test_why_stuck_is_known_of_the_steps_of_a_trace():
     agent = trained(planted("goes to and fro", FIRST).task)
     trace = record(agent, 3)
     (first, *_) = find_stuck(play(agent, 3))
-    assert explain_turn(agent, trace, 0, first.since).stuck is True
-    assert explain_turn(agent, trace, 0, 40).stuck is True
-    assert first.since == 0 or explain_turn(agent, trace, 0, first.since - 1).stuck is None
+    assert explain_step(agent, trace, 0, first.since).stuck is True
+    assert explain_step(agent, trace, 0, 40).stuck is True
+    assert first.since == 0 or explain_step(agent, trace, 0, first.since - 1).stuck is None
     free = trained(planted("goes to and fro", FIRST).task, "empathic")
-    assert explain_turn(free, record(free, 1), 0, 0).stuck is False
-    assert explain_turn(agent, record(agent, 1, epsilon=0.1), 0, 0).stuck is None
+    assert explain_step(free, record(free, 1), 0, 0).stuck is False
+    assert explain_step(agent, record(agent, 1, epsilon=0.1), 0, 0).stuck is None

@@ -11,10 +11,10 @@ from multiadvisor.cli import main
 from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
-from multiadvisor.runs.sweep import final
+from multiadvisor.runs.grid_sweep import final
 from multiadvisor.runs.training import _is_epoch
 
-EPOCHS = ["--epochs", "2", "--transitions", "2000", "--games", "3"]
+EPOCHS = ["--epochs", "2", "--transitions", "2000", "--episodes", "3"]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_an_epoch_has_both_scores(runs):
 
 
 def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weights(runs):
-    library = Library(games=2)
+    library = Library(episodes=2)
     for name in ("plain", "other"):
         library.add_folder(runs / name)
     drawn = library.curves()
@@ -65,7 +65,7 @@ def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weigh
 def test_several_runs_on_the_command_line(runs, capsys, tmp_path):
     both = [str(runs / "plain"), str(runs / "other")]
     capsys.readouterr()
-    assert main(["evaluate", *both, "--games", "2", "--report", "--csv", str(tmp_path / "a.csv")]) == 0
+    assert main(["evaluate", *both, "--episodes", "2", "--report", "--csv", str(tmp_path / "a.csv")]) == 0
     text = capsys.readouterr().out
     head, _, plain, other = text.splitlines()[-4:]
     assert "own score" in head

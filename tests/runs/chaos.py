@@ -35,7 +35,7 @@ gamma = [0.4, 0.9]
 [schedule]
 epochs = {epochs}
 transitions = {transitions}
-games = 5
+episodes = 5
 """
 
 
@@ -253,7 +253,7 @@ class Artefacts:
         return [self.folder / "sweep.json", *sorted((self.folder / "results").iterdir())]
 
 
-TRAIN = {"task": "three-fruits", "settings": {"seed": 1}, "schedule": {"epochs": 2, "transitions": 50, "games": 2}}
+TRAIN = {"task": "three-fruits", "settings": {"seed": 1}, "schedule": {"epochs": 2, "transitions": 50, "episodes": 2}}
 
 
 def command(*arguments) -> tuple[int, str, str]:
@@ -291,7 +291,7 @@ def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
                 change = sealed_junk if path.suffix == ".json" and generator.random() < 0.5 else mutate
                 path.write_bytes(change(path.read_bytes(), generator))
             if what == "agent":
-                line = ["evaluate", artefacts.agent, "--games", "1"]
+                line = ["evaluate", artefacts.agent, "--episodes", "1"]
             elif what == "scratch":
                 line = ["train_config"]
             elif generator.random() < 0.3:
@@ -323,7 +323,7 @@ def bit_flips(home: Path, count: int, seed: int) -> Counter:
         whole = path.read_bytes()
         path.write_bytes(flip(whole, generator))
         agent = path.parent == artefacts.agent
-        line = ("evaluate", artefacts.agent, "--games", "1") if agent else ("sweep", "results", artefacts.folder)
+        line = ("evaluate", artefacts.agent, "--episodes", "1") if agent else ("sweep", "results", artefacts.folder)
         code, out, error = command(*line)
         assert (code, out, len(error.splitlines())) == (2, "", 1), (path, error)
         path.write_bytes(whole)

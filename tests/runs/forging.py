@@ -29,14 +29,14 @@ from safetensors.numpy import load, save
 
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
-from multiadvisor.aggregations import LEARNED
-from multiadvisor.aims import Aims, Goals
-from multiadvisor.identity import difference
+from multiadvisor.core.aggregations import LEARNED
+from multiadvisor.core.identity import difference
+from multiadvisor.envs.builtin import make
+from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
 from multiadvisor.runs.training import begin, table_digest
 from multiadvisor.settings import Schedule, Settings
 from multiadvisor.storage.checkpoint import _canonical, _digest, read_checkpoint
 from multiadvisor.task import BY_ADVISOR
-from multiadvisor.worlds.builtin import make
 
 MOST_SECONDS = 10.0  # of computing, for one forgery
 MOST_MEMORY = 1 << 30  # bytes
@@ -44,16 +44,32 @@ _PATIENCE = 300.0  # seconds, after which it is a hang; as in `patience`, which 
 _EACH_CHILD = 200  # forgeries for a child, as caches grow
 
 QUICK = {
-    "hidden": (8,), "starts": 32, "batch": 16, "replay": 300, "update_every": 2, "updates_at_once": 4, "envs": 2,
-    "target_every": 10, "epsilon_turns": 300, "n_step": 2,
-}  # fmt: skip
-ACTOR = {"hidden": (8,), "starts": 32, "batch": 16, "replay": 300, "update_every": 4, "updates_at_once": 2, "envs": 2}
-SCHEDULE = {"epochs": 2, "transitions": 45, "games": 2}
+    "hidden": (8,),
+    "learning_starts": 32,
+    "batch_size": 16,
+    "buffer_size": 300,
+    "train_freq": 2,
+    "updates_at_once": 4,
+    "n_envs": 2,
+    "target_update_interval": 10,
+    "epsilon_steps": 300,
+    "n_step": 2,
+}
+ACTOR = {
+    "hidden": (8,),
+    "learning_starts": 32,
+    "batch_size": 16,
+    "buffer_size": 300,
+    "train_freq": 4,
+    "updates_at_once": 2,
+    "n_envs": 2,
+}
+SCHEDULE = {"epochs": 2, "transitions": 45, "episodes": 2}
 LENGTH = 7
 
 
 class Corridor(gymnasium.Env):
-    """Cells in a row; left and right; a coin at either end, and the game is over when both are gone."""
+    """Cells in a row; left and right; a coin at either end, and the episode is over when both are gone."""
 
     action_space = gymnasium.spaces.Discrete(2)
     observation_space = gymnasium.spaces.Box(0, LENGTH, (3,), np.int64)
@@ -80,7 +96,7 @@ def bank():
 
     goals = Goals(LENGTH, np.arange(LENGTH), lambda x: int(x[0]), aim, lambda x, y, r: (x - y)[1:] * 1.0, sweeps=2)
     env = gymnasium.wrappers.TimeLimit(Corridor(), 30)
-    return dataclasses.replace(mad.Task.from_gymnasium(env, [mad.Focus("left"), mad.Focus("right")]), goals=goals)
+    return dataclasses.replace(mad.Task.from_gymnasium(env, [mad.Advisor("left"), mad.Advisor("right")]), goals=goals)
 
 
 TREASURE = "gymnasium:deep-sea-treasure-v0"
@@ -89,7 +105,7 @@ FRUITS = {"width": 3, "height": 3, "fruits": 2}
 VICTIMS = {
     "maze": ("pac-boy", {}, {}),
     "linear": ("three-fruits", {}, {"learner": "linear"}),
-    "estimate": ("fruit-grid", FRUITS, {"foresight": "estimate"}),
+    "estimate": ("fruit-grid", FRUITS, {"planning": "estimate"}),
     "finite": ("resource-scheduling", {}, {"planning": "agnostic"}),
     "mapped": ("tile-chain", {}, {}),
     "lake": ("gymnasium:FrozenLake-v1", {}, {}),
@@ -100,7 +116,7 @@ VICTIMS = {
     "deep cart pole": ("gymnasium:CartPole-v1", {}, {"deep": QUICK}),
     "deep correction": ("three-fruits", {}, {"deep": QUICK, "aggregation": "correction"}),
     "actor": ("gymnasium:Pendulum-v1", {}, {"continuous": ACTOR}),
-    "actor shared": ("gymnasium:Pendulum-v1", {}, {"continuous": {**ACTOR, "critics": "shared", "envs": 1}}),
+    "actor shared": ("gymnasium:Pendulum-v1", {}, {"continuous": {**ACTOR, "critics": "shared", "n_envs": 1}}),
     **{f"{name} world": ("fruit-grid", FRUITS, {"aggregation": name}) for name in LEARNED},
     **{f"{name} sea": (TREASURE, {}, {"aggregation": name}) for name in LEARNED},
 }
@@ -170,10 +186,17 @@ def forge_data(data, generator: random.Random):
 
 
 GREEDY = {  # what would take terabytes, or for ever
-    "hidden": [[10**6, 10**6], [10**9], [1] * 20_000, [1 << 62]], "envs": [100_000, 3, 1], "n_step": [1 << 60],
-    "batch": [100_000, 10**9, 1], "replay": [10**8, 10**12, 1 << 62], "updates_at_once": [10**6, 1 << 40, 1],
-    "target_every": [1 << 40, 1], "update_every": [1, 1 << 60], "starts": [0, 1 << 62], "convolutions": [[3], [10**6]],
-}  # fmt: skip
+    "hidden": [[10**6, 10**6], [10**9], [1] * 20_000, [1 << 62]],
+    "n_envs": [100_000, 3, 1],
+    "n_step": [1 << 60],
+    "batch_size": [100_000, 10**9, 1],
+    "buffer_size": [10**8, 10**12, 1 << 62],
+    "updates_at_once": [10**6, 1 << 40, 1],
+    "target_update_interval": [1 << 40, 1],
+    "train_freq": [1, 1 << 60],
+    "learning_starts": [0, 1 << 62],
+    "convolutions": [[3], [10**6]],
+}
 OPTIONS = [
     {"width": 1000, "height": 1000}, {"states": 5000, "actions": 100, "advisors": 500, "outcomes": 100},
     {"maze": "/dev/zero"}, {"limit": 1 << 70}, {"limit": 1 << 62}, {"limit": 0.5}, {"limit": "x"}, {"fruits": 1},
@@ -184,7 +207,7 @@ OPTIONS = [
 SOUND = [  # other settings that an agent may have: whoever claims them has to act and learn by them
     {"gamma": 0.5}, {"gamma": 0.0}, {"alpha": 1.0}, {"epsilon": 0.9}, {"seed": 7}, {"noise": 2.0}, {"alpha_half": 3},
     {"epsilon_half": 5}, {"planning": "egocentric"}, {"planning": "agnostic"}, {"planning": "sarsa"},
-    {"learner": "linear"}, {"foresight": "estimate"}, *({"aggregation": name} for name in ("sum", "max", *LEARNED)),
+    {"learner": "linear"}, {"planning": "estimate"}, *({"aggregation": name} for name in ("sum", "max", *LEARNED)),
     {"deep": None}, {"continuous": None},
 ]  # fmt: skip
 
@@ -368,7 +391,8 @@ class Child:
         self.home, self.process, self.asked, self.kind = home, None, 0, ""
 
     def whole(self, kind: str) -> Path:
-        """A sound run, which the process has begun, saved in the middle of a game where that can be, and gone on with.
+        """A sound run, which the process has begun, saved in the middle of an episode where that can be, and gone on
+        with.
 
         So it has compiled what there is to compile.
         """

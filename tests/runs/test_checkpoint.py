@@ -46,19 +46,19 @@ def test_training_goes_on_bit_for_bit(tmp_path, planning, noise):
     whole = mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(4321, progress=False)
     mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(1234, progress=False).save(tmp_path / "a")
     resumed = mad.load(tmp_path / "a")
-    assert resumed.turns == 1234
+    assert resumed.steps == 1234
     resumed.learn(4321 - 1234, progress=False)
     assert resumed._learner.table.tobytes() == whole._learner.table.tobytes()
-    assert resumed.games == whole.games
+    assert resumed.episodes == whole.episodes
 
 
 def lake():
-    foci = [
-        mad.Focus("goal", reward=lambda t: float(t.reward), state=lambda o: f"place {o}"),
-        mad.Focus("column", reward=lambda t: -0.1, state=lambda o: (o % 4, "column")),
-        mad.Focus("plain", weight=0.1),
+    advisors = [
+        mad.Advisor("goal", reward=lambda t: float(t.reward), state=lambda o: f"place {o}"),
+        mad.Advisor("column", reward=lambda t: -0.1, state=lambda o: (o % 4, "column")),
+        mad.Advisor("plain", weight=0.1),
     ]
-    return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), foci, name="my lake")
+    return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), advisors, name="my lake")
 
 
 @pytest.mark.parametrize("cut", [1, 500, 1003, 2500])
@@ -74,13 +74,13 @@ def test_gymnasium_training_goes_on_bit_for_bit(tmp_path, cut):
 def test_a_registered_environment_is_made_again(tmp_path):
     agent = mad.MultiAdvisor(mad.make("gymnasium:multiadvisor/mo-TwoGoal-v0")).learn(100, progress=False)
     agent.save(tmp_path / "a")
-    assert mad.load(tmp_path / "a").turns == 100
+    assert mad.load(tmp_path / "a").steps == 100
 
 
 def test_a_task_of_ones_own_has_to_be_given(tmp_path):
     mad.MultiAdvisor(lake()).learn(10, progress=False).save(tmp_path / "a")
     words = (
-        "'my lake', which cannot be recreated from data, as the reward of its focus 'goal' is a function: give task="
+        "'my lake', which cannot be recreated from data, as the reward of its advisor 'goal' is a function: give task="
     )
     with pytest.raises(mad.BadInput, match=words):
         mad.load(tmp_path / "a")
@@ -110,7 +110,7 @@ def test_every_flipped_bit_is_refused(saved, tmp_path):
                 mad.load(folder)
             assert "\n" not in str(caught.value)
         path.write_bytes(content)
-    assert mad.load(folder).turns == 777
+    assert mad.load(folder).steps == 777
 
 
 @pytest.mark.parametrize("name", ["agent.json", "values"])
@@ -162,7 +162,7 @@ def resealed(folder, change):
         (lambda h: h.update(extra=1), "misnames a field: 'extra'"),
         (lambda h: h["task"].update(extra=1), "misnames a field: 'extra'"),
         (lambda h: h["values"].update(extra=1), "names no values file"),
-        (lambda h: h.update(turns=777.0), "does not say how many turns"),
+        (lambda h: h.update(steps=777.0), "does not say how many steps"),
         (lambda h: h.update(version=7), "does not say what made it"),
         (lambda h: h.update(format=True), "does not say what made it"),
         (lambda h: h["task"].update(by_hand="no reason"), "it says that it cannot be made from them"),
@@ -210,7 +210,7 @@ except mad.BadInput as error:
 """
     done = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True)
     assert "cannot write" in done.stdout
-    assert mad.load(folder).turns == 777
+    assert mad.load(folder).steps == 777
     assert not list(folder.glob(".*"))
 
 
@@ -239,7 +239,7 @@ import multiadvisor as mad
 agent = mad.MultiAdvisor(mad.make("fruit-grid", width=12, height=12), seed=1)
 while True:
     agent.learn(100, progress=False).save({str(folder)!r})
-    print(agent.turns, flush=True)
+    print(agent.steps, flush=True)
 """
     generator = random.Random(1)
     for _ in range(8):
@@ -251,8 +251,8 @@ while True:
         process.wait()
         process.stdout.close()
         agent = mad.load(folder)
-        assert agent.turns >= told
-        twin = mad.MultiAdvisor(mad.make("fruit-grid", width=12, height=12), seed=1).learn(agent.turns, progress=False)
+        assert agent.steps >= told
+        twin = mad.MultiAdvisor(mad.make("fruit-grid", width=12, height=12), seed=1).learn(agent.steps, progress=False)
         assert np.array_equal(twin._learner.table, agent._learner.table)
 
 
@@ -260,7 +260,14 @@ while True:
 @pytest.mark.slow
 def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
     epochs = [
-        {"epoch": k, "transitions": 20_000 * k, "score": k / 7, "turns": k / 3, "finished": k / 11, "touches": k / 13}
+        {
+            "epoch": k,
+            "transitions": 20_000 * k,
+            "score": k / 7,
+            "length": k / 3,
+            "terminated": k / 11,
+            "touches": k / 13,
+        }
         for k in range(1, MOST_EPOCHS + 1)
     ]
     agent = mad.MultiAdvisor(mad.make("two-goal"))
@@ -279,12 +286,12 @@ def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path, record):
     agent.learn(10, progress=False)
     with pytest.raises(mad.BadInput, match="too large to be read again"):
         agent.save(tmp_path / "a", record)
-    assert mad.load(tmp_path / "a").turns == 10
-    assert agent.learn(10, progress=False).turns == 30
+    assert mad.load(tmp_path / "a").steps == 10
+    assert agent.learn(10, progress=False).steps == 30
 
 
 def test_a_record_of_every_advisor_in_too_many_epochs_is_refused_before_it_begins():
-    config = {"task": "pac-boy", "record": "every", "schedule": {"epochs": 200_000, "transitions": 1, "games": 1}}
+    config = {"task": "pac-boy", "record": "every", "schedule": {"epochs": 200_000, "transitions": 1, "episodes": 1}}
     with pytest.raises(mad.BadInput, match="more than a record holds"):
         train_config(config, None, lambda fraction: None)
 
@@ -302,7 +309,7 @@ def test_loading_while_another_process_saves_tries_again(tmp_path, monkeypatch):
         return header
 
     monkeypatch.setattr(checkpoint, "read_header", read_and_be_overtaken)
-    assert mad.load(tmp_path / "a").turns == 50
+    assert mad.load(tmp_path / "a").steps == 50
     next((tmp_path / "a").glob("values*")).unlink()
     with pytest.raises(mad.BadInput, match="cannot read"):
         mad.load(tmp_path / "a")

@@ -165,9 +165,9 @@ def test_a_job_whose_machine_died_has_not_been_tried_and_is_not_watched_while_it
 
 
 def test_numbers_that_are_not_finite_are_no_result(tmp_path, monkeypatch):
-    from multiadvisor.runs import rehearsal
+    from multiadvisor.runs import fault_injection
 
-    monkeypatch.setattr(rehearsal, "rehearse", lambda config, folder, tell: {"x": float("nan")})
+    monkeypatch.setattr(fault_injection, "rehearse", lambda config, folder, tell: {"x": float("nan")})
     with pytest.raises(mad.BadInput, match="not JSON compliant"):
         run_jobs(tmp_path / "a", rehearsals(1), workers=0)
     assert not list((tmp_path / "a" / "results").iterdir())
@@ -297,7 +297,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
 
 
 def test_workers_that_cannot_start_are_an_error_and_no_loop(tmp_path, monkeypatch):
-    monkeypatch.setattr("multiadvisor.runs.local.environment", lambda: {"PYTHONHOME": "/nowhere"})
+    monkeypatch.setattr("multiadvisor.runs.local_engine.environment", lambda: {"PYTHONHOME": "/nowhere"})
     with pytest.raises(mad.BadInput, match="workers die before they start"):
         run_jobs(tmp_path / "a", rehearsals(3), workers=2)
 

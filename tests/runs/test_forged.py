@@ -11,10 +11,12 @@ import pytest
 from safetensors.numpy import load, save
 
 import multiadvisor as mad
-from multiadvisor.compiling import compiled
+from multiadvisor.core.compiling import compiled
 from multiadvisor.storage import checkpoint
 
-QUICK = mad.DeepSettings(hidden=(8,), starts=32, batch=16, replay=300, update_every=2, updates_at_once=4, envs=2)
+QUICK = mad.DeepSettings(
+    hidden=(8,), learning_starts=32, batch_size=16, buffer_size=300, train_freq=2, updates_at_once=4, n_envs=2
+)
 
 
 def reseal(folder, change=lambda tensors: None, change_header=lambda header: None):
@@ -42,7 +44,7 @@ def put(name, place, value):
 
 @pytest.mark.slow
 def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
-    train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", "--transitions", "30", "--games", "1"]
+    train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", "--transitions", "30", "--episodes", "1"]
     train += ["--out", str(tmp_path / "a"), "--epochs"]
     subprocess.run([*train, "1"], check=True, capture_output=True)
     reseal(tmp_path / "a", put("x", 0, 10**9))
@@ -65,7 +67,7 @@ def no_fruit(tensors):
         put("clock", 0, -1),
         put("clock", 0, 1 << 63 - 1),
         put("clock", 1, 10**6),
-        put("clock", 2, 50),  # the game's limit
+        put("clock", 2, 50),  # the episode's limit
         put("clock", 3, 2),
         put("table", (0, 0), np.nan),
         put("tally", 0, np.inf),
@@ -76,9 +78,9 @@ def no_fruit(tensors):
     ],
 )
 def test_a_run_in_a_maze(tmp_path, change):
-    mad.MultiAdvisor(mad.make("three-fruits"), foresight="estimate").learn(30, progress=False).save(tmp_path / "a")
+    mad.MultiAdvisor(mad.make("three-fruits"), planning="estimate").learn(30, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", lambda tensors: None)
-    assert mad.load(tmp_path / "a").turns == 30
+    assert mad.load(tmp_path / "a").steps == 30
     reseal(tmp_path / "a", change)
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
         mad.load(tmp_path / "a")
@@ -88,7 +90,7 @@ def test_a_run_in_a_maze(tmp_path, change):
 def test_a_run_in_a_finite_world(tmp_path, value):
     mad.MultiAdvisor(mad.make("resource-scheduling")).learn(30, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", put("clock", 3, 0))
-    assert mad.load(tmp_path / "a").turns == 30
+    assert mad.load(tmp_path / "a").steps == 30
     reseal(tmp_path / "a", put("x", 0, value))
     with pytest.raises(mad.BadInput, match="it must be below 27"):
         mad.load(tmp_path / "a")
@@ -146,9 +148,9 @@ def test_a_run_in_a_python_environment(tmp_path, change):
 @pytest.mark.parametrize(
     "change",
     [
-        put("games x", (0, 0), 10**9),
-        put("games game_turn", (0, 1), 50),
-        put("games game_turn", (0, 0), 1),
+        put("episodes x", (0, 0), 10**9),
+        put("episodes episode_step", (0, 1), 50),
+        put("episodes episode_step", (0, 0), 1),
         put("replay replay_clock", (0, 0), 299),
         put("replay replay_clock", (0, 1), 1),
         put("replay replay_clock", (0, 2), 10**9),
@@ -171,7 +173,8 @@ def test_a_network(tmp_path, change):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("hidden", [1 << 40]), ("envs", 100_000), ("replay", 1 << 50), ("updates_at_once", 1 << 30)]
+    ("name", "value"),
+    [("hidden", [1 << 40]), ("n_envs", 100_000), ("buffer_size", 1 << 50), ("updates_at_once", 1 << 30)],
 )
 def test_a_network_that_would_take_terabytes(tmp_path, name, value):
     mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).save(tmp_path / "a")
@@ -183,10 +186,16 @@ def test_a_network_that_would_take_terabytes(tmp_path, name, value):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("hidden", [10**6, 10**6]), ("hidden", [1] * 20_000), ("envs", 100_000), ("replay", 1 << 50), ("batch", 1 << 40)],
+    [
+        ("hidden", [10**6, 10**6]),
+        ("hidden", [1] * 20_000),
+        ("n_envs", 100_000),
+        ("buffer_size", 1 << 50),
+        ("batch_size", 1 << 40),
+    ],
 )
 def test_an_actor_that_would_take_terabytes(tmp_path, name, value):
-    actor = {"hidden": (8,), "starts": 32, "batch": 16, "replay": 300}
+    actor = {"hidden": (8,), "learning_starts": 32, "batch_size": 16, "buffer_size": 300}
     mad.MultiAdvisor(mad.make("gymnasium:Pendulum-v1"), continuous=actor).learn(20, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", change_header=lambda header: header["settings"]["continuous"].update({name: value}))
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
@@ -201,7 +210,7 @@ def test_a_trail_that_its_environment_did_not_play(tmp_path):
         tensors["trail"] = np.zeros(2000, np.int64)
         tensors["clock"][0] = 2000
 
-    reseal(tmp_path / "a", longer, lambda header: header.update(turns=2000))
+    reseal(tmp_path / "a", longer, lambda header: header.update(steps=2000))
     with pytest.raises(mad.BadInput, match="is not reproducible"):
         mad.load(tmp_path / "a", task).learn(1, progress=False)
 
@@ -232,15 +241,15 @@ def step(world, x, action, key, advisors, m, reward, ended):
 
 def ring(sizes):
     world = mad.World((1,), 1, reset, begin, local_states, step, sizes)
-    return mad.Task("ring", ("stay", "on"), (mad.Focus("four", state="place", states=5),), world, limit=20)
+    return mad.Task("ring", ("stay", "on"), (mad.Advisor("four", state="place", states=5),), world, limit=20)
 
 
 @pytest.mark.slow
-def test_a_world_that_gives_no_sizes_begins_a_new_game(tmp_path):
+def test_a_world_that_gives_no_sizes_begins_a_new_episode(tmp_path):
     mad.MultiAdvisor(ring(None)).learn(30, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", put("x", 0, 10**15))
     agent = mad.load(tmp_path / "a", ring(None)).learn(100, progress=False)
-    assert agent.turns == 130
+    assert agent.steps == 130
     with pytest.raises(mad.BadInput, match=r"world, sizes was None, and is \[5\]"):
         mad.load(tmp_path / "a", ring((5,)))
     mad.MultiAdvisor(ring((5,))).learn(30, progress=False).save(tmp_path / "b")
@@ -278,9 +287,9 @@ def changed_everywhere(data, value):
     [
         (lambda: mad.make("three-fruits").with_weights(fruits=2.0), {"planning": "fruits=egocentric,empathic"}),
         (lambda: mad.make("two-goal"), {"learner": "linear"}),
-        (lambda: mad.Task.from_gymnasium("MountainCar-v0", [mad.Focus("t", state=mad.Bins([-1, -1], [1, 1], [2, 2]))],
+        (lambda: mad.Task.from_gymnasium("MountainCar-v0", [mad.Advisor("t", state=mad.Bins([-1, -1], [1, 1], [2, 2]))],
                                          max_episode_steps=30, action_names=["a", "b", "c"]), {}),
-        (lambda: mad.make("gymnasium:FrozenLake-v1", foci=[{"name": "goal", "group": "g"}], is_slippery=False), {}),
+        (lambda: mad.make("gymnasium:FrozenLake-v1", advisors=[{"name": "goal", "group": "g"}], is_slippery=False), {}),
         (lambda: mad.make("random-mdp", states=4), {"deep": QUICK}),
     ],
 )  # fmt: skip
@@ -332,7 +341,7 @@ def test_pipes_and_devices_are_no_files(tmp_path, name):
         mad.load(tmp_path / "a")
 
 
-def test_a_turn_that_failed_is_no_part_of_the_run(tmp_path):
+def test_a_step_that_failed_is_no_part_of_the_run(tmp_path):
     class Flaky(gymnasium.Wrapper):
         left = 25
 
@@ -352,5 +361,5 @@ def test_a_turn_that_failed_is_no_part_of_the_run(tmp_path):
     Flaky.left = 10**9  # those made from now on go on for ever
     whole = mad.MultiAdvisor(task(), seed=4).learn(60, progress=False)
     for other in (agent, mad.load(tmp_path / "a", task())):
-        other.learn(60 - other.turns, progress=False)
+        other.learn(60 - other.steps, progress=False)
         assert other.values(0).tobytes() == whole.values(0).tobytes()

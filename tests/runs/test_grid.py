@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.runs.grid import Grid, parse_grid, read_grid
 from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.sweep_grid import Grid, parse_grid, read_grid
 from multiadvisor.runs.training import RunConfig
 
 GRID = """
@@ -28,7 +28,7 @@ fruits = [1.0, 2.0]
 [schedule]
 epochs = 2
 transitions = 100
-games = 0
+episodes = 0
 """
 
 
@@ -68,7 +68,7 @@ gamma = 0.9
 [deep]
 hidden = [[8], [16, 16]]
 learning_rate = [0.001, 0.01]
-batch = 8
+batch_size = 8
 strides = []
 """
 
@@ -82,11 +82,11 @@ def test_the_section_of_networks():
     assert [(list(hidden), rate) for hidden, rate in found] == [
         ([8], 0.001), ([8], 0.01), ([16, 16], 0.001), ([16, 16], 0.01),
     ]  # fmt: skip
-    assert {run.job.config["settings"]["deep"]["batch"] for run in runs} == {8}
+    assert {run.job.config["settings"]["deep"]["batch_size"] for run in runs} == {8}
     assert runs[-1].labels == {"hidden": "16,16", "learning_rate": 0.01}
     assert Grid.from_data(json.loads(json.dumps(grid.as_data()))) == grid
     by_hand = {"task": "bridge", "record": "last", "settings": {"gamma": 0.9, "deep": {
-        "hidden": [16, 16], "learning_rate": 0.01, "batch": 8}, "seed": 1}}  # fmt: skip
+        "hidden": [16, 16], "learning_rate": 0.01, "batch_size": 8}, "seed": 1}}  # fmt: skip
     assert runs[-1].job.id == Job("train", RunConfig.parse(by_hand).as_config()).id
     [plain] = parse_grid('task = "bridge"').runs()
     [empty] = parse_grid('task = "bridge"\n[deep]').runs()
@@ -199,7 +199,7 @@ BAD = [
     ('task = "bridge"\n[deep]\nlearning_rate = 0', "learning_rate is 0"),
     ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.0001, high = 0.1, log = true}', None),
     ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.1, high = 7}', "learning_rate is 7"),
-    ('task = "bridge"\n[deep]\nbatch = {low = 1, high = 9}', "cannot be searched"),
+    ('task = "bridge"\n[deep]\nbatch_size = {low = 1, high = 9}', "cannot be searched"),
     ('task = "bridge"\n[settings]\ndeep = true', "write it as a table"),
     ('task = "bridge"\n[settings]\nlearner = "linear"\n[deep]', "choose one of them"),
     ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),

@@ -9,9 +9,9 @@ import time
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import interrupt
 from multiadvisor.agent import load_with_record
-from multiadvisor.interrupt import AtOnce, Terminated, deferred_interrupt
+from multiadvisor.core import interrupt
+from multiadvisor.core.interrupt import AtOnce, Terminated, deferred_interrupt
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
 from patience import PATIENCE
@@ -84,7 +84,7 @@ def test_what_is_torn_is_not_saved(tmp_path, monkeypatch):
     with pytest.raises(AtOnce):
         run.run()
     agent, record = load_with_record(tmp_path / "a", task)
-    assert (agent.turns, len(record["epochs"])) == (200, 1), "what was saved after the first epoch"
+    assert (agent.steps, len(record["epochs"])) == (200, 1), "what was saved after the first epoch"
 
 
 @pytest.mark.slow
@@ -109,4 +109,4 @@ except KeyboardInterrupt:
 """
     line = [sys.executable, "-c", program]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert 150 <= int(done.stdout) < 1_000, "some turns more, not thousands"
+    assert 150 <= int(done.stdout) < 1_000, "some steps more, not thousands"

@@ -7,13 +7,13 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.interrupt import AtOnce, Terminated
+from multiadvisor.core.interrupt import AtOnce, Terminated
 from multiadvisor.runs.live import LiveLog, by_term, read_live, terms_of
 from multiadvisor.runs.training import LIVE, LOCK, Training, begin
 from multiadvisor.settings import Schedule, Settings
-from multiadvisor.storage.lock import holder_of
+from multiadvisor.storage.folder_lock import holder_of
 
-FLAGS = ["--transitions", "300", "--games", "2", "--json"]
+FLAGS = ["--transitions", "300", "--episodes", "2", "--json"]
 
 
 def test_a_line_for_every_epoch_with_each_advisors_return(tmp_path, capsys):
@@ -22,9 +22,9 @@ def test_a_line_for_every_epoch_with_each_advisors_return(tmp_path, capsys):
     live = read_live(tmp_path / "run")
     assert live["head"]["epochs"] == 3
     lines = [line for line in live["lines"] if "epoch" in line]
-    assert [line["turns"] for line in lines] == [300, 600, 900]
+    assert [line["steps"] for line in lines] == [300, 600, 900]
     assert [line["score"] for line in lines] == [epoch["score"] for epoch in epochs]
-    assert [line["length"] for line in lines] == [epoch["turns"] for epoch in epochs]
+    assert [line["length"] for line in lines] == [epoch["length"] for epoch in epochs]
     assert [line["returns"] for line in lines] == [epoch["advisors"] for epoch in epochs]
     assert {line["epsilon"] for line in lines} == {0.05} or all(0 <= line["epsilon"] <= 1 for line in lines)
     assert main(["train", "two-goal", "--epochs", "4", *FLAGS, "--out", str(tmp_path / "run"), "--resume"]) == 0
@@ -34,20 +34,20 @@ def test_a_line_for_every_epoch_with_each_advisors_return(tmp_path, capsys):
 
 def test_what_was_lost_or_torn_is_left_out(tmp_path):
     assert read_live(tmp_path) is None
-    head = {"kind": "multiadvisor live", "turns": 0, "terms": []}
+    head = {"kind": "multiadvisor live", "steps": 0, "terms": []}
     rows = [
         head,
-        {"turns": 10, "score": 1},
-        {"turns": 20, "score": 2},
-        {**head, "turns": 10},
-        {"turns": 20, "score": 3},
+        {"steps": 10, "score": 1},
+        {"steps": 20, "score": 2},
+        {**head, "steps": 10},
+        {"steps": 20, "score": 3},
     ]
-    odd = ['{"turns": "many"}', "[]", "{", '{"turns": 30, "score": "high"}', '{"turns": 30, "returns": {"a": null}}']
-    text = "\n".join([*map(json.dumps, rows), *odd, '{"turns": 40, "sco'])
+    odd = ['{"steps": "many"}', "[]", "{", '{"steps": 30, "score": "high"}', '{"steps": 30, "returns": {"a": null}}']
+    text = "\n".join([*map(json.dumps, rows), *odd, '{"steps": 40, "sco'])
     (tmp_path / LIVE).write_text(text)
     live = read_live(tmp_path)
-    assert live["head"]["turns"] == 10
-    assert [(line["turns"], line["score"]) for line in live["lines"]] == [(10, 1), (20, 3)]
+    assert live["head"]["steps"] == 10
+    assert [(line["steps"], line["score"]) for line in live["lines"]] == [(10, 1), (20, 3)]
 
 
 def test_between_epochs_lines_come_ever_more_seldom(tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ import os
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.storage import lock
-from multiadvisor.storage.lock import holder_of, locked
+from multiadvisor.storage import folder_lock
+from multiadvisor.storage.folder_lock import holder_of, locked
 
 
 def test_it_is_held_by_one_and_says_by_whom(tmp_path):
@@ -43,7 +43,7 @@ def test_what_a_killed_process_left_is_no_lock(tmp_path, content):
 
 def test_a_file_that_its_holder_takes_away_is_not_taken_for_the_lock(tmp_path, monkeypatch):
     """Between opening and locking, the one before ends, and takes file and folder with it."""
-    folder, flock, calls = tmp_path / "a", lock.fcntl.flock, []
+    folder, flock, calls = tmp_path / "a", folder_lock.fcntl.flock, []
 
     def late(handle, how):
         calls.append(how)
@@ -52,7 +52,7 @@ def test_a_file_that_its_holder_takes_away_is_not_taken_for_the_lock(tmp_path, m
             folder.rmdir()
         flock(handle, how)
 
-    monkeypatch.setattr(lock.fcntl, "flock", late)
+    monkeypatch.setattr(folder_lock.fcntl, "flock", late)
     with locked(folder, "run.lock"):
         assert len(calls) == 2
         assert holder_of(folder / "run.lock") is not None

@@ -15,7 +15,7 @@ from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.runs import training
 from multiadvisor.runs.logs import CsvLog, room_for_advisors
 
-TRAIN = ["train", "two-goal", "--transitions", "100", "--games", "4", "--json"]
+TRAIN = ["train", "two-goal", "--transitions", "100", "--episodes", "4", "--json"]
 
 
 def rows(path):
@@ -108,26 +108,26 @@ class Alike(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.turn = 0
+        self.elapsed = 0
         return 0, {}
 
     def step(self, action):
-        self.turn += 1
-        return 0, self.np_random.normal(size=5) + np.arange(5) * action, False, self.turn == 3, {}
+        self.elapsed += 1
+        return 0, self.np_random.normal(size=5) + np.arange(5) * action, False, self.elapsed == 3, {}
 
 
 gymnasium.register("tests/Alike-v0", Alike)
-NETWORK = ["--deep", "--hidden", "8", "--starts", "1000", "--batch", "16", "--replay", "1000"]
+NETWORK = ["--deep", "--hidden", "8", "--learning-starts", "1000", "--batch-size", "16", "--buffer-size", "1000"]
 
 
 @pytest.mark.parametrize(
     ("task", "more"),
     [
-        ("two-goal", ["--games", "3"]),
-        ("fruit-grid", ["--games", "2"]),
-        ("gymnasium:tests/Alike-v0", ["--games", "2"]),
-        ("gymnasium:tests/Alike-v0", ["--games", "2", *NETWORK]),
-        ("gymnasium:tests/Alike-v0", ["--games", "0"]),
+        ("two-goal", ["--episodes", "3"]),
+        ("fruit-grid", ["--episodes", "2"]),
+        ("gymnasium:tests/Alike-v0", ["--episodes", "2"]),
+        ("gymnasium:tests/Alike-v0", ["--episodes", "2", *NETWORK]),
+        ("gymnasium:tests/Alike-v0", ["--episodes", "0"]),
     ],
 )
 def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsys, task, more):
@@ -141,7 +141,7 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
         (name, epoch["transitions"]): np.float32(value)
         for epoch in kept
         for name, value in [
-            *((name, epoch[name]) for name in ("score", "turns", "finished", "touches")),
+            *((name, epoch[name]) for name in ("score", "length", "terminated", "touches")),
             *((f"advisors/{name}", value) for name, value in epoch.get("advisors", {}).items()),
         ]
         if value is not None
@@ -150,16 +150,16 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
 
 
 @pytest.mark.slow
-def test_games_side_by_side_are_logged_with_what_was_learned(tmp_path, capsys):
-    """Seven games learn from seven transitions at once, past the end of an epoch: 105, 203 and 301 of them."""
+def test_episodes_side_by_side_are_logged_with_what_was_learned(tmp_path, capsys):
+    """Seven episodes learn from seven transitions at once, past the end of an epoch: 105, 203 and 301 of them."""
     out = ["--out", str(tmp_path / "run"), "--csv", str(tmp_path / "run.csv"), "--tensorboard", str(tmp_path / "board")]
-    small = ["--deep", "--envs", "7", "--hidden", "4", "--replay", "200"]
+    small = ["--deep", "--n-envs", "7", "--hidden", "4", "--buffer-size", "200"]
     assert main([*TRAIN, *small, "--epochs", "2", *out]) == 0
     assert main([*TRAIN, *small, "--epochs", "3", *out, "--resume"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     learned = [epoch["transitions"] for epoch in result["epochs"]]
     assert learned == [int(row["transitions"]) for row in rows(tmp_path / "run.csv")] == [105, 203, 301]
-    assert learned[-1] == result["transitions"] == mad.load(tmp_path / "run").turns
+    assert learned[-1] == result["transitions"] == mad.load(tmp_path / "run").steps
     assert sorted(step for tag, step in scalars(tmp_path / "board") if tag == "score") == learned
     (curve,) = curves([Record("run", "two-goal", {}, {"gamma": 0.9, "planning": "empathic"}, result["epochs"], 100)])
     assert curve["transitions"] == learned
@@ -173,8 +173,8 @@ def test_somebody_elses_file_is_left_alone(tmp_path, capsys):
     assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path)]) == 2
 
 
-def test_a_run_without_games_has_nothing_to_say(tmp_path, capsys):
-    assert main([*TRAIN, "--games", "0", "--epochs", "2", "--csv", str(tmp_path / "a.csv")]) == 0
+def test_a_run_without_episodes_has_nothing_to_say(tmp_path, capsys):
+    assert main([*TRAIN, "--episodes", "0", "--epochs", "2", "--csv", str(tmp_path / "a.csv")]) == 0
     assert [row["score"] for row in rows(tmp_path / "a.csv")] == ["", ""]
     assert "advisors" not in json.loads(capsys.readouterr().out)["epochs"][0]
 
@@ -182,7 +182,7 @@ def test_a_run_without_games_has_nothing_to_say(tmp_path, capsys):
 def test_the_table_has_a_column_for_few_advisors_and_for_groups(capsys):
     assert main([*TRAIN[:-1], "--epochs", "1"]) == 0
     assert mad.make("two-goal").names[0] in capsys.readouterr().out.splitlines()[0]
-    assert main(["train", "pac-boy", "--epochs", "1", "--transitions", "50", "--games", "1"]) == 0
+    assert main(["train", "pac-boy", "--epochs", "1", "--transitions", "50", "--episodes", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["ghosts", "fruits"]
 
 
@@ -190,7 +190,7 @@ def test_names_with_commas_and_quotes_are_columns_too(tmp_path):
     task = mad.make("three-fruits")
     log = CsvLog(tmp_path / "a.csv", task)
     paid = dict.fromkeys(task.names, math.pi)
-    figures = {"score": 1.0, "turns": 1.0, "finished": 1.0, "touches": None}
+    figures = {"score": 1.0, "length": 1.0, "terminated": 1.0, "touches": None}
     log.epoch({"epoch": 1, "transitions": 10, **figures, "advisors": paid})
     log.close()
     (row,) = rows(tmp_path / "a.csv")

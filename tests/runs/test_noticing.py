@@ -1,4 +1,4 @@
-"""A training says that its games get stuck, and looks for it so seldom that it costs nothing and changes nothing."""
+"""A training says that its episodes get stuck, and looks for it so seldom that it costs nothing and changes nothing."""
 
 import dataclasses
 import json
@@ -7,28 +7,28 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.benchmarks.stuck import planted
+from measures.stuck import planted
+from multiadvisor.analysis.stuck import Stuck
 from multiadvisor.cli import main
-from multiadvisor.insight.stuck import Stuck
-from multiadvisor.runs import noticing
+from multiadvisor.runs import stuck_monitor
 from multiadvisor.runs.live import LiveLog, read_live
 from multiadvisor.runs.training import Training, _is_epoch, table_digest
 from multiadvisor.settings import Schedule, Settings
 
-STUCK = ["train", "two-goal", "--planning", "egocentric", "--transitions", "1000", "--games", "3", "--seed", "0"]
+STUCK = ["train", "two-goal", "--planning", "egocentric", "--transitions", "1000", "--episodes", "3", "--seed", "0"]
 
 
 def test_train_says_that_the_agent_is_stuck(capsys):
     assert main([*STUCK, "--epochs", "2"]) == 0
     out = capsys.readouterr().out
-    assert "stuck after the last epoch: game 0 stands still since turn 0 (50 turns)" in out
+    assert "stuck after the last epoch: episode 0 stands still since step 0 (50 steps)" in out
     assert "held by goal" in out
     assert main([*STUCK, "--epochs", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["stuck"]["since"] == 0
-    assert set(found["stuck"]["holds"]) <= {"goal 1", "goal 2"}
-    assert found["stuck"]["holds"]
-    assert main(["train", "two-goal", "--epochs", "1", "--transitions", "1000", "--games", "3"]) == 0
+    assert set(found["stuck"]["held_by"]) <= {"goal 1", "goal 2"}
+    assert found["stuck"]["held_by"]
+    assert main(["train", "two-goal", "--epochs", "1", "--transitions", "1000", "--episodes", "3"]) == 0
     assert "stuck" not in capsys.readouterr().out
 
 
@@ -38,34 +38,35 @@ def training(trap, notices, epochs=3, out=None):
 
 
 def test_epochs_say_it_within_their_allowance_and_learning_is_the_same(tmp_path):
-    """20,000 transitions allow for 20 turns in a Python environment: a game of 60 is looked at in every third epoch."""
+    """20,000 transitions allow for 20 steps in a Python environment: an episode of 60 is looked at in every third
+    epoch."""
     watched = training(planted("goes to and fro", 100), True, out=tmp_path / "run")
     watched.agent.prepare()
     log = LiveLog(watched)
-    watched.run(lambda turns, epoch: epoch and log.epoch(epoch))
+    watched.run(lambda steps, epoch: epoch and log.epoch(epoch))
     log.close()
     alone = training(planted("goes to and fro", 100), False).run()
     assert table_digest(watched.agent) == table_digest(alone.agent)
-    assert [epoch.get("looked") for epoch in watched.epochs] == [None, None, 60]
+    assert [epoch.get("steps_checked") for epoch in watched.epochs] == [None, None, 60]
     assert watched.epochs[2]["stuck"]["kind"] == "goes to and fro"
-    assert [{**epoch, "looked": 0, "stuck": 0} for epoch in alone.epochs] == [
-        {**epoch, "looked": 0, "stuck": 0} for epoch in watched.epochs
+    assert [{**epoch, "steps_checked": 0, "stuck": 0} for epoch in alone.epochs] == [
+        {**epoch, "steps_checked": 0, "stuck": 0} for epoch in watched.epochs
     ]
     assert [line["stuck"] for line in read_live(tmp_path / "run")["lines"] if "stuck" in line] == [
-        noticing.in_words(watched.epochs[2]["stuck"])
+        stuck_monitor.in_words(watched.epochs[2]["stuck"])
     ]
     assert watched.stuck_at_the_end() == watched.epochs[2]["stuck"]
-    assert noticing.allowance(watched.agent, watched.epochs) == 0
+    assert stuck_monitor.allowance(watched.agent, watched.epochs) == 0
 
 
 def test_what_ends_is_not_looked_at_and_what_cannot_be_told_is_left_out():
     agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", seed=0).learn(1000, progress=False)
     seen = agent.evaluate(3).played
-    assert noticing.look(agent, 0, seen).stuck.game == 0
-    assert noticing.look(agent, 0, seen, most=49) is None
-    assert noticing.look(agent, 0, seen._replace(finished=np.ones(3))) is None
+    assert stuck_monitor.look(agent, 0, seen).stuck.episode == 0
+    assert stuck_monitor.look(agent, 0, seen, most=49) is None
+    assert stuck_monitor.look(agent, 0, seen._replace(terminated=np.ones(3))) is None
     agent.settings = dataclasses.replace(agent.settings, aggregation="gpi")  # acts by more than advice
-    assert noticing.look(agent, 0, seen) is None
+    assert stuck_monitor.look(agent, 0, seen) is None
 
 
 KNOWN = Stuck(0, 7, 20, "stands still", "there", {"goal": 1.0}, {}, "learn longer").as_dict()
@@ -74,10 +75,11 @@ KNOWN = Stuck(0, 7, 20, "stands still", "there", {"goal": 1.0}, {}, "learn longe
 @pytest.mark.parametrize(
     ("change", "whole"),
     [
-        ({"looked": 60}, True), ({"looked": -1}, False), ({"looked": 1.5}, False), ({"stuck": {}}, False),
+        ({"steps_checked": 60}, True), ({"steps_checked": -1}, False), ({"steps_checked": 1.5}, False),
+        ({"stuck": {}}, False),
         ({"stuck": 3}, False), ({"stuck": KNOWN}, True), ({"stuck": {**KNOWN, "since": "7"}}, False),
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_refused(change, whole):
-    epoch = {"epoch": 1, "transitions": 100, "score": 1.0, "turns": 2.0, "finished": 1.0, "touches": None}
+    epoch = {"epoch": 1, "transitions": 100, "score": 1.0, "length": 2.0, "terminated": 1.0, "touches": None}
     assert _is_epoch({**epoch, **change}, 1) is whole

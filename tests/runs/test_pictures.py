@@ -1,4 +1,4 @@
-"""What games looked like: drawn in an environment of their own, within a limit, and never changing a game."""
+"""What episodes looked like: drawn in an environment of their own, within a limit, and never changing an episode."""
 
 import io
 import json
@@ -10,7 +10,7 @@ import pytest
 
 import multiadvisor as mad
 from explorer import drawn
-from multiadvisor import own
+from multiadvisor.core import plugins
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
@@ -37,15 +37,15 @@ def test_a_png_is_read_by_others_and_keeps_its_colours():
     assert np.array_equal(shrunk(np.repeat(np.repeat(many, 2, axis=0), 2, axis=1), 2), many)
 
 
-def test_pictures_belong_to_their_turns_and_change_no_game(agent, tmp_path):
+def test_pictures_belong_to_their_steps_and_change_no_episode(agent, tmp_path):
     drawn.drawn.clear()
-    plain = record(agent, games=3, seed=5)
+    plain = record(agent, episodes=3, seed=5)
     assert not drawn.drawn
     trace = with_pictures(plain, agent.task)
     own = id(agent.task.adapter.env.unwrapped)
     assert drawn.drawn
     assert own not in drawn.drawn  # never the one that is trained in
-    again = record(agent, games=3, seed=5)
+    again = record(agent, episodes=3, seed=5)
     assert np.array_equal(again.action, plain.action)
     assert np.array_equal(again.reward, plain.reward)
     for at, cell in enumerate(trace.observed[:, 0].astype(int).tolist()):
@@ -59,51 +59,51 @@ def test_pictures_belong_to_their_turns_and_change_no_game(agent, tmp_path):
     assert Path(tmp_path / "a.trace").read_bytes() == Path(tmp_path / "b.trace").read_bytes()
 
 
-def test_one_picture_is_the_one_of_its_turn(agent):
-    trace = record(agent, games=1, seed=5)
+def test_one_picture_is_the_one_of_its_step(agent):
+    trace = record(agent, episodes=1, seed=5)
     whole = Painting(trace, 0, agent.task)
     whole.advance(whole.count)
     assert whole.done
-    for turn in range(whole.count):
-        assert Painting(trace, 0, agent.task).look_at(turn) == whole.content[whole.of[turn]]
+    for step in range(whole.count):
+        assert Painting(trace, 0, agent.task).look_at(step) == whole.content[whole.of[step]]
 
 
 @pytest.mark.parametrize(("limit", "fewer"), [(300_000, False), (30_000, True)])
 def test_pictures_stay_below_the_limit(limit, fewer):
     agent = mad.MultiAdvisor(drawn.line(noise=200), gamma=0.9, seed=1)
-    trace = with_pictures(record(agent, games=1, seed=0, longest=30), agent.task, limit)
+    trace = with_pictures(record(agent, episodes=1, seed=0, longest=30), agent.task, limit)
     facts = trace.header["pictures"]
     assert sum(map(len, trace.pictures.content)) == facts["bytes"] <= limit
     assert facts["largest"][0] < 200
     assert (facts["repeated"] > 0) == fewer
-    assert len(trace.pictures.of) == trace.turns[0] + 1
+    assert len(trace.pictures.of) == trace.length[0] + 1
 
 
 def test_what_draws_itself_as_text_is_kept_as_text(monkeypatch):
     monkeypatch.setitem(drawn.Line.metadata, "render_modes", ["ansi"])
     agent = drawn.walker()
-    trace = with_pictures(record(agent, games=1, seed=5), agent.task)
+    trace = with_pictures(record(agent, episodes=1, seed=5), agent.task)
     assert trace.pictures[0].decode() == ".\x1b[41m1\x1b[0m...."
     assert trace.header["pictures"]["kind"] == "text"
 
 
 def test_what_cannot_be_drawn_is_said_in_a_sentence(agent, monkeypatch):
-    trace = record(agent, games=1, seed=5)
+    trace = record(agent, episodes=1, seed=5)
     monkeypatch.setattr(drawn.Line, "render", lambda self: 1 / 0)
     with pytest.raises(BadInput, match="cannot be drawn: division by zero"):
         with_pictures(trace, agent.task)
     monkeypatch.setitem(drawn.Line.metadata, "render_modes", [])
     with pytest.raises(BadInput, match="no render mode"):
         with_pictures(trace, agent.task)
-    mine = mad.Task.from_gymnasium(drawn.Line(), foci=agent.task.foci)
+    mine = mad.Task.from_gymnasium(drawn.Line(), advisors=agent.task.advisors)
     with pytest.raises(BadInput, match="no render mode"):
         with_pictures(trace, mine)
 
 
 def test_an_environment_that_goes_another_way_is_found_out():
     agent = mad.MultiAdvisor(drawn.line(slips=True), gamma=0.9, seed=1)
-    trace = record(agent, games=1, seed=0)
-    with pytest.raises(BadInput, match="is not reproducible from turn"):
+    trace = record(agent, episodes=1, seed=0)
+    with pytest.raises(BadInput, match="is not reproducible from step"):
         with_pictures(trace, agent.task)
 
 
@@ -143,16 +143,16 @@ gymnasium.register("Faulty-v0", Faulty)
 
 
 @pytest.mark.slow
-def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_game_is_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(own, "IMPORTED", [])
+def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "IMPORTED", [])
     monkeypatch.setattr(drawing, "_away", away := [drawing._Away()])
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "faulty_drawing.py").write_text(FAULTY)
-    own.import_own(str(tmp_path / "faulty_drawing.py"))
+    plugins.import_own(str(tmp_path / "faulty_drawing.py"))
 
     def painted(fault):
         agent = mad.MultiAdvisor(mad.make("gymnasium:Faulty-v0", fault=fault))
-        painting = Painting(record(agent, games=1), 0, agent.task)
+        painting = Painting(record(agent, episodes=1), 0, agent.task)
         painting.advance(painting.count)
         return painting
 
@@ -186,21 +186,21 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_game_is_
 
 def test_what_is_drawn_here_closes_nothing_of_what_is_drawn_next():
     """Of a task that no other process can make; closing one environment ends pygame for all of them."""
-    foci = [mad.Focus("treasure", reward=0), mad.Focus("time", reward=1, active=lambda seen: True)]
+    advisors = [mad.Advisor("treasure", reward=0), mad.Advisor("time", reward=1, active=lambda seen: True)]
     import mo_gymnasium
 
     def painting(seed):
         env = gymnasium.wrappers.TimeLimit(mo_gymnasium.make("deep-sea-treasure-v0"), 30)
-        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, foci=foci), seed=seed)
+        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors=advisors), seed=seed)
         assert not agent.task.maker
-        return Painting(record(agent, games=1), 0, agent.task)
+        return Painting(record(agent, episodes=1), 0, agent.task)
 
     one, other = painting(1), painting(2)
     assert one.count >= 6
-    for turn in range(3):
-        one.advance(turn)
-        other.advance(turn)
-        assert one.look_at(turn + 3)
+    for step in range(3):
+        one.advance(step)
+        other.advance(step)
+        assert one.look_at(step + 3)
     one.advance(one.count)
     other.advance(other.count)
     assert one.reason == other.reason == ""
@@ -210,25 +210,25 @@ def test_what_is_drawn_here_closes_nothing_of_what_is_drawn_next():
 
 
 def test_each_advisors_reward_and_running_return(agent, tmp_path):
-    trace = record(agent, games=2, seed=5)
-    for game in range(2):
-        length = int(trace.turns[game])
+    trace = record(agent, episodes=2, seed=5)
+    for episode in range(2):
+        length = int(trace.length[episode])
         paid = {"time": -1.0}
-        assert [trace.turn(game, turn).rewards for turn in range(length)] == [paid] * (length - 1) + [
+        assert [trace.step(episode, step).rewards for step in range(length)] == [paid] * (length - 1) + [
             {**paid, "goal": 10.0}
         ]
-        assert trace.turn(game, length - 1).returns == {"time": -float(length), "goal": 10.0}
-        assert trace.returns(game).shape == (length + 1, 2)
-        assert trace.returns(game)[-1].tolist() == [-length, 10.0]
-        assert np.array_equal(trace.returns(game)[-1], trace.played().returns[game])
-        assert np.array_equal(np.diff(trace.returns(game), axis=0), trace.rewards(game))
+        assert trace.step(episode, length - 1).returns == {"time": -float(length), "goal": 10.0}
+        assert trace.returns(episode).shape == (length + 1, 2)
+        assert trace.returns(episode)[-1].tolist() == [-length, 10.0]
+        assert np.array_equal(trace.returns(episode)[-1], trace.played().returns[episode])
+        assert np.array_equal(np.diff(trace.returns(episode), axis=0), trace.rewards(episode))
 
 
-def as_the_page_reads(packed, run, game):
+def as_the_page_reads(packed, run, episode):
     """Piece by piece, until the answer says that it was the last."""
     shown, header = [], {"done": False}
     while not header["done"]:
-        body = packed.pictures(run, game, len(shown))
+        body = packed.pictures(run, episode, len(shown))
         size = int.from_bytes(body[:8], "little")
         header = json.loads(body[8 : 8 + size])
         parts = {one["name"]: body[8 + size + one["offset"] :] for one in header["arrays"]}
@@ -240,30 +240,30 @@ def as_the_page_reads(packed, run, game):
 
 
 def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
-    trace = with_pictures(record(agent, games=2, seed=5), agent.task)
-    library = Library(games=1)
+    trace = with_pictures(record(agent, episodes=2, seed=5), agent.task)
+    library = Library(episodes=1)
     run = library.add_agent(agent, "walker")
     library.add_trace(trace, "a trace")
     drawn.drawn.clear()
-    first = int(trace.turns[0]) + 1
-    shown = [trace.pictures[first + turn] for turn in range(int(trace.turns[1]) + 1)]
+    first = int(trace.length[0]) + 1
+    shown = [trace.pictures[first + step] for step in range(int(trace.length[1]) + 1)]
     assert as_the_page_reads(More(library), run.id, 1) == shown
     assert not drawn.drawn
 
 
 def test_whoever_comes_later_gets_every_picture_too(agent, monkeypatch):
     monkeypatch.setattr("multiadvisor.explorer.more._AT_ONCE", 2)
-    library = Library(games=1)
+    library = Library(episodes=1)
     run = library.add_agent(agent, "walker")
     packed = More(library)
     first = as_the_page_reads(packed, run.id, 0)
-    trace, game = library.recorded(run.id, 0)
-    assert len(first) == trace.turns[game] + 1 > 2
+    trace, episode = library.recorded(run.id, 0)
+    assert len(first) == trace.length[episode] + 1 > 2
     assert as_the_page_reads(packed, run.id, 0) == first
 
 
 def test_a_board_is_drawn_as_well():
     agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(2_000, progress=False)
-    trace = with_pictures(record(agent, games=1, seed=0), agent.task)
-    assert len(trace.pictures.of) == trace.turns[0] + 1
+    trace = with_pictures(record(agent, episodes=1, seed=0), agent.task)
+    assert len(trace.pictures.of) == trace.length[0] + 1
     assert trace.observed is None

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from multiadvisor.runs.driver import run_jobs
-from multiadvisor.runs.grid import read_grid
+from multiadvisor.runs.grid_sweep import run_sweep
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import read_rows
-from multiadvisor.runs.sweep import run_sweep
+from multiadvisor.runs.sweep_grid import read_grid
 from patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(
@@ -52,7 +52,7 @@ def kill_one():
         os.kill(int(pid), signal.SIGKILL)
 
 jobs = [Job("rehearsal", {"number": k, "seconds": 0.6, "steps": 6}) for k in range(20)]
-schedule = {"epochs": 2, "transitions": 200, "games": 2}
+schedule = {"epochs": 2, "transitions": 200, "episodes": 2}
 train = [Job("train", {"task": "three-fruits", "settings": {"seed": s}, "schedule": schedule}) for s in range(4)]
 faults = [{"number": 100, "then": "kill", "faults": 1}, {"number": 101, "then": "raise"},
           {"number": 102, "then": "kill"}, {"number": 103, "then": "hang", "faults": 1}]
@@ -75,7 +75,7 @@ print(json.dumps({"first": len(first), "failed": second.failed, "done": len(seco
 def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     """24 jobs and 4 faulty ones on two nodes of one core each; results are those of the local engine, byte for byte."""
     diary, grid = tmp_path / "diary", tmp_path / "grid.toml"
-    grid.write_text('task = "bridge"\nseeds = 3\n[schedule]\nepochs = 2\ntransitions = 50\ngames = 1\n')
+    grid.write_text('task = "bridge"\nseeds = 3\n[schedule]\nepochs = 2\ntransitions = 50\nepisodes = 1\n')
     environment = {**os.environ, "MULTIADVISOR_REHEARSAL_DIARY": str(diary), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, "-c", CLUSTER, str(tmp_path / "a"), str(grid), str(tmp_path / "swept")], env=environment,
@@ -159,7 +159,7 @@ def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
 
 @pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
-    (tmp_path / "grid.toml").write_text('task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 10\ngames = 1\n')
+    (tmp_path / "grid.toml").write_text('task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 10\nepisodes = 1\n')
     line = [sys.executable, "-m", "multiadvisor", "sweep", "grid.toml", "--engine", "ray", "--address", "nonsense"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")

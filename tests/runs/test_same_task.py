@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor import cli
+from multiadvisor.envs.builtin import make
+from multiadvisor.envs.worlds.gadgets import finite_task
 from multiadvisor.runs.trace import record, replay
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
-from multiadvisor.worlds.builtin import make
-from multiadvisor.worlds.gadgets import finite_task
 
 LAKE = "FrozenLake-v1"
 
 
-def saved(task, folder, turns=50, **settings):
-    agent = mad.MultiAdvisor(task, **settings).learn(turns, progress=False)
+def saved(task, folder, steps=50, **settings):
+    agent = mad.MultiAdvisor(task, **settings).learn(steps, progress=False)
     agent.save(folder)
     return agent
 
@@ -45,9 +45,9 @@ def test_options_of_an_environment_are_kept(tmp_path, how, capsys):
     agent = saved(task, tmp_path / "a", 20_000, gamma=0.9, epsilon=0.5)
     assert agent.evaluate(20).score == 1.0
     assert mad.load(tmp_path / "a").evaluate(20).score == 1.0
-    assert cli.main(["evaluate", str(tmp_path / "a"), "--games", "20", "--json"]) == 0
+    assert cli.main(["evaluate", str(tmp_path / "a"), "--episodes", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 1.0
-    assert mad.load(tmp_path / "a", mad.make(f"gymnasium:{LAKE}", is_slippery=False)).turns == 20_000
+    assert mad.load(tmp_path / "a", mad.make(f"gymnasium:{LAKE}", is_slippery=False)).steps == 20_000
     refused(tmp_path / "a", "is_slippery was False, and is not given", mad.make(f"gymnasium:{LAKE}"))
 
 
@@ -55,7 +55,7 @@ def test_what_is_the_same_may_be_said_in_other_words(tmp_path):
     saved(mad.make(f"gymnasium:{LAKE}"), tmp_path / "a")
     limited = wrappers.TimeLimit(gymnasium.make(LAKE, max_episode_steps=-1, render_mode="rgb_array"), 100)
     for env in (gymnasium.make(LAKE, is_slippery=True, map_name="4x4"), limited):
-        assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(env)).turns == 50
+        assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(env)).steps == 50
 
 
 @pytest.mark.parametrize("steps", [20, -1, None])
@@ -86,7 +86,7 @@ def test_wrappers_that_are_more_than_data_are_asked_for(tmp_path, wrap, reason):
     saved(task, tmp_path / "a")
     refused(tmp_path / "a", f"cannot be recreated from data, as {reason}: give task=")
     refused(tmp_path / "a", "other advisors, weights or options", mad.make(f"gymnasium:{LAKE}"))
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))).turns == 50
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))).steps == 50
 
 
 def test_wrappers_of_plain_data_are_put_on_again(tmp_path):
@@ -114,24 +114,24 @@ class Unregistered(gymnasium.Env):
 def test_an_environment_that_is_not_registered_is_asked_for(tmp_path):
     saved(mad.Task.from_gymnasium(Unregistered()), tmp_path / "a")
     refused(tmp_path / "a", "as its environment is not registered with Gymnasium: give task=")
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Unregistered())).turns == 50
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Unregistered())).steps == 50
     refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(wrappers.TimeLimit(Unregistered(), 5)))
 
 
 @pytest.mark.parametrize(
-    ("focus", "reason"),
+    ("advisor", "reason"),
     [
-        (mad.Focus("x", reward=lambda t: 0.0), "the reward of its focus 'x' is a function"),
-        (mad.Focus("x", state=lambda o: o), "the state of its focus 'x' is a function"),
-        (mad.Focus("x", active=lambda o: True), "the active of its focus 'x' is a function"),
-        (mad.Focus("x", ended=lambda t: False), "the ended of its focus 'x' is a function"),
+        (mad.Advisor("x", reward=lambda t: 0.0), "the reward of its advisor 'x' is a function"),
+        (mad.Advisor("x", state=lambda o: o), "the state of its advisor 'x' is a function"),
+        (mad.Advisor("x", active=lambda o: True), "the active of its advisor 'x' is a function"),
+        (mad.Advisor("x", ended=lambda t: False), "the ended of its advisor 'x' is a function"),
     ],
 )
-def test_functions_are_asked_for_and_where_there_were_none_refused(tmp_path, focus, reason):
-    saved(mad.Task.from_gymnasium(LAKE, [focus]), tmp_path / "a")
+def test_functions_are_asked_for_and_where_there_were_none_refused(tmp_path, advisor, reason):
+    saved(mad.Task.from_gymnasium(LAKE, [advisor]), tmp_path / "a")
     refused(tmp_path / "a", f"{reason}: give task=")
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(LAKE, [focus])).turns == 50
-    refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(LAKE, [mad.Focus("x")]))
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(LAKE, [advisor])).steps == 50
+    refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(LAKE, [mad.Advisor("x")]))
 
 
 def test_bins_are_data(tmp_path):
@@ -140,34 +140,34 @@ def test_bins_are_data(tmp_path):
     assert mad.load(tmp_path / "a").task.adapter.discretise.states == 252
     other = mad.Bins([-1.2, -0.07], [0.6, 0.07], [14, 18])
     refused(tmp_path / "a", "bins was", mad.Task.from_gymnasium("MountainCar-v0", discretise=other))
-    saved(mad.Task.from_gymnasium("MountainCar-v0", [mad.Focus("t", state=bins)]), tmp_path / "b")
-    assert mad.load(tmp_path / "b").task.foci[0].state(np.array([9.0, 9.0])) == 251
+    saved(mad.Task.from_gymnasium("MountainCar-v0", [mad.Advisor("t", state=bins)]), tmp_path / "b")
+    assert mad.load(tmp_path / "b").task.advisors[0].state(np.array([9.0, 9.0])) == 251
     saved(mad.Task.from_gymnasium("MountainCar-v0", discretise=lambda o: int(o[0] > 0)), tmp_path / "c")
     refused(tmp_path / "c", "as its discretise= is a function: give task=")
 
 
-FOCI = st.lists(
+ADVISORS = st.lists(
     st.builds(
-        lambda k, reward, state, weight, gamma: mad.Focus(f"f{k}", reward, state, weight=weight, gamma=gamma),
+        lambda k, reward, state, weight, gamma: mad.Advisor(f"f{k}", reward, state, weight=weight, gamma=gamma),
         st.integers(0, 1000), st.integers(0, 1), st.sampled_from([None, 0, (1,), (0, 1)]),
         st.floats(-10, 10), st.none() | st.floats(0, 0.9),
     ),
-    min_size=1, max_size=3, unique_by=lambda focus: focus.name,
+    min_size=1, max_size=3, unique_by=lambda advisor: advisor.name,
 )  # fmt: skip
 
 
-@given(st.none() | FOCI, st.sampled_from([None, -1, 7]), st.booleans(), st.none() | st.floats(-3, 3))
-def test_data_makes_the_same_task_again(foci, limit, concave, weight):
+@given(st.none() | ADVISORS, st.sampled_from([None, -1, 7]), st.booleans(), st.none() | st.floats(-3, 3))
+def test_data_makes_the_same_task_again(advisors, limit, concave, weight):
     import mo_gymnasium
 
     more = {} if limit is None else {"max_episode_steps": limit}
     name = "deep-sea-treasure-concave-v0" if concave else "deep-sea-treasure-v0"
-    task = mad.Task.from_gymnasium(mo_gymnasium.make(name, **more), foci)
+    task = mad.Task.from_gymnasium(mo_gymnasium.make(name, **more), advisors)
     if weight is not None:
         task = task.with_weights(**{task.names[-1]: weight})
     again = make(task.maker, **json.loads(json.dumps(task.options)))
     assert again.identity == task.identity
-    assert again.foci == task.foci
+    assert again.advisors == task.advisors
     assert again.options == task.options
 
 
@@ -188,7 +188,7 @@ TRAIN = (
     "2",
     "--transitions",
     "200",
-    "--games",
+    "--episodes",
     "3",
     "--out",
     "run",
@@ -234,7 +234,7 @@ def test_a_maze_inside_an_environment_counts_as_well(maze):
         return mad.make("gymnasium:multiadvisor/mo-PacBoy-v0", maze="maze.txt", **more)
 
     saved(task(), "a")
-    assert mad.load("a", task()).turns == 50
+    assert mad.load("a", task()).steps == 50
     maze.write_text("P..\n..G\n")
     assert mad.load("a").task.options["maze"] == "P..\n.G.\n"
     refused("a", "maze was", task())
@@ -258,7 +258,7 @@ def coin(pay):
 def test_a_world_of_ones_own_is_known_by_its_constants(tmp_path):
     saved(coin(1.0), tmp_path / "a")
     refused(tmp_path / "a", "'coin', which cannot be recreated from data, as it was put together by hand: give task=")
-    assert mad.load(tmp_path / "a", coin(1.0)).turns == 50
+    assert mad.load(tmp_path / "a", coin(1.0)).steps == 50
     refused(tmp_path / "a", "other advisors, weights or options", coin(2.0))
 
 
@@ -270,7 +270,7 @@ def test_other_weights_are_taken_where_values_do_not_depend_on_them(tmp_path, pl
     agent = saved(task, tmp_path / "a", 500, planning=planning, epsilon=1.0)
     other = task.with_weights(**{"goal 2": 5.0})
     again = mad.load(tmp_path / "a", other)
-    state = task.deal()
+    state = task.initial_state()
     assert again.values("goal 1").tobytes() == agent.values("goal 1").tobytes()
     assert again.preferences(state) == pytest.approx(np.array([1.0, 5.0]) @ agent.advice(state)[1], rel=1e-12)
     refused(tmp_path / "a", "other advisors, weights or options", other, reweight=False)
@@ -289,12 +289,12 @@ def test_values_that_depend_on_the_weights_ask_for_a_word(tmp_path):
     other = task.with_weights(**{"goal 2": 5.0})
     refused(tmp_path / "a", "whose empathic values depend on the weights, and the given task has others: give", other)
     assert mad.load(tmp_path / "a", other, reweight=True).task.weights.tolist() == [1.0, 5.0]
-    assert mad.load(tmp_path / "a", task.with_weights(**{"goal 2": 1.0})).turns == 500, "the same weights, said again"
+    assert mad.load(tmp_path / "a", task.with_weights(**{"goal 2": 1.0})).steps == 500, "the same weights, said again"
     refused(tmp_path / "a", "other advisors", mad.make("two-goal", r1=2.0), reweight=True)
 
 
 def test_a_run_goes_on_with_other_weights_only_where_it_can_and_where_it_is_told_to(tmp_path, capsys):
-    line = ["train", "two-goal", "--epochs", "1", "--transitions", "50", "--games", "1"]
+    line = ["train", "two-goal", "--epochs", "1", "--transitions", "50", "--episodes", "1"]
     own, asks = ([*line, "--planning", planning, "--out", str(tmp_path / planning)] for planning in PAIR)
     for each in (own, asks):
         assert cli.main(each) == 0
@@ -303,7 +303,7 @@ def test_a_run_goes_on_with_other_weights_only_where_it_can_and_where_it_is_told
     assert "whose empathic values depend on the weights" in capsys.readouterr().err
     assert cli.main([*own, "--resume", "--weights", "goal 1=3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reweighted"] == [
-        {"turns": 50, "weights": {"goal 1": 3.0, "goal 2": 1.0}}
+        {"steps": 50, "weights": {"goal 1": 3.0, "goal 2": 1.0}}
     ]
     assert cli.main([*own, "--resume"]) == 2
     assert "with other advisors, weights or options" in capsys.readouterr().err
@@ -341,7 +341,7 @@ PAIR_OF_PARTS = spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(3)})
 )
 def test_another_action_space_is_refused_by_name(tmp_path, actions, others, named):
     saved(mad.Task.from_gymnasium(Spaces(actions, TWO)), tmp_path / "a", 20)
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(actions, TWO))).turns == 20
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(actions, TWO))).steps == 20
     refused(tmp_path / "a", named, mad.Task.from_gymnasium(Spaces(others, TWO)))
 
 
@@ -361,7 +361,7 @@ def test_another_action_space_is_refused_by_name(tmp_path, actions, others, name
 )  # fmt: skip
 def test_another_observation_space_is_refused_by_name(tmp_path, observations, others, named):
     saved(mad.Task.from_gymnasium(Spaces(TWO, observations)), tmp_path / "a", 20)
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(TWO, observations))).turns == 20
+    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(TWO, observations))).steps == 20
     refused(tmp_path / "a", named, mad.Task.from_gymnasium(Spaces(TWO, others)))
 
 
@@ -372,7 +372,7 @@ def test_another_box_is_refused_by_name(tmp_path):
         return mad.Task.from_gymnasium(env, name="box")
 
     saved(task(-1.0, 1.0), tmp_path / "a", 0)
-    assert mad.load(tmp_path / "a", task(-1.0, 1.0)).turns == 0
+    assert mad.load(tmp_path / "a", task(-1.0, 1.0)).steps == 0
     refused(tmp_path / "a", "action space, high was '1.0', and is '5.0'", task(-2.0, 5.0))
     refused(tmp_path / "a", "observation space, high was '1.0', and is '2.0'", task(-1.0, 1.0, 2.0))
 
@@ -399,23 +399,23 @@ def test_spaces_are_kept_in_full(tmp_path):
 )
 def test_whoever_learns_beside_the_advisors_is_part_of_the_task(tmp_path, what, field, value, named):
     def task(**more):
-        focus = mad.Focus(what, **{"gamma": 0.9, "alpha": 0.1, **more})
-        return mad.Task.from_gymnasium(LAKE, **{what: focus})
+        advisor = mad.Advisor(what, **{"gamma": 0.9, "alpha": 0.1, **more})
+        return mad.Task.from_gymnasium(LAKE, **{what: advisor})
 
     aggregation = "arbi_q" if what == "arbitrator" else "correction"
     saved(task(), tmp_path / "a", 20, aggregation=aggregation)
-    assert mad.load(tmp_path / "a", task()).turns == 20
+    assert mad.load(tmp_path / "a", task()).steps == 20
     refused(tmp_path / "a", rf"{what}, {named}", task(**{field: value}))
 
 
 def test_groups_targets_and_functions_of_a_compiled_world_count(tmp_path):
     def task(**more):
         world = coin(1.0)
-        foci = tuple(dataclasses.replace(focus, **more) for focus in world.foci)
-        return dataclasses.replace(world, foci=foci)
+        advisors = tuple(dataclasses.replace(advisor, **more) for advisor in world.advisors)
+        return dataclasses.replace(world, advisors=advisors)
 
     saved(task(planning="target", target=lambda state: 0), tmp_path / "a", 20)
-    assert mad.load(tmp_path / "a", task(planning="target", target=lambda state: 0)).turns == 20
+    assert mad.load(tmp_path / "a", task(planning="target", target=lambda state: 0)).steps == 20
     refused(tmp_path / "a", "targets was", task(planning="target", target=lambda state: 1))
     saved(task(), tmp_path / "b", 20)
     refused(tmp_path / "b", "group was not given, and is 'x'", task(group="x"))

@@ -8,10 +8,10 @@ from test_logs import scalars
 
 import multiadvisor as mad
 from multiadvisor import cli
-from multiadvisor.runs.grid import parse_grid
+from multiadvisor.runs.grid_sweep import finished, groups, status
 from multiadvisor.runs.ledger import read_rows
 from multiadvisor.runs.search import BATCH, search
-from multiadvisor.runs.sweep import finished, groups, status
+from multiadvisor.runs.sweep_grid import parse_grid
 
 optuna = pytest.importorskip("optuna", reason="Optuna is not installed: pip install 'multiadvisor[search]'")
 
@@ -25,7 +25,7 @@ gamma = {low = 0.2, high = 0.9}
 [schedule]
 epochs = 1
 transitions = 3000
-games = 4
+episodes = 4
 """
 
 
@@ -95,7 +95,7 @@ def test_the_command(tmp_path, capsys):
 
 def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     pytest.importorskip("tensorboardX")
-    text = 'task = "bridge"\nrecord = "every"\nseeds = 2\n[schedule]\nepochs = 3\ntransitions = 100\ngames = 2\n'
+    text = 'task = "bridge"\nrecord = "every"\nseeds = 2\n[schedule]\nepochs = 3\ntransitions = 100\nepisodes = 2\n'
     (tmp_path / "g.toml").write_text(text)
     line = ["sweep", str(tmp_path / "g.toml"), "--out", str(tmp_path / "s"), "--workers", "0", "--tensorboard"]
     assert cli.main(line) == 0
@@ -103,7 +103,7 @@ def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     assert [place.name[:15] for place in places] == ["all runs, seed ", "all runs, seed "]
     item = finished(tmp_path / "s")[0]
     [file] = next(place for place in places if place.name.endswith(item.run.job.id[:8])).iterdir()
-    measures = ("score", "turns", "finished", "touches")
+    measures = ("score", "length", "terminated", "touches")
     assert scalars(file.parent) == {
         (name, epoch["epoch"] * 100): np.float32(value)
         for epoch in item.result["epochs"]

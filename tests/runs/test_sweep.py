@@ -14,8 +14,8 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor import cli
+from multiadvisor.runs.grid_sweep import final, finished, read_frozen, run_sweep, summary, tidy
 from multiadvisor.runs.ledger import driver_of, read_rows
-from multiadvisor.runs.sweep import final, finished, read_frozen, run_sweep, summary, tidy
 from patience import PATIENCE
 
 GRID = """
@@ -28,7 +28,7 @@ gamma = {gammas}
 [schedule]
 epochs = 3
 transitions = 300
-games = 4
+episodes = 4
 """
 
 
@@ -95,8 +95,8 @@ def test_results_in_every_format(swept, tmp_path, capsys):
         "score",
         "95%",
         "interval",
-        "turns",
-        "finished",
+        "length",
+        "terminated",
         "touches",
     ]
     assert len(out.splitlines()) == 2 + 4
@@ -328,10 +328,10 @@ def test_files_of_a_newer_version_say_so(swept, capsys):
         path.write_bytes(whole)
 
 
-def test_summary_of_runs_without_games(tmp_path):
-    from multiadvisor.runs.grid import parse_grid
+def test_summary_of_runs_without_episodes(tmp_path):
+    from multiadvisor.runs.sweep_grid import parse_grid
 
-    text = 'task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 50\ngames = 0\n'
+    text = 'task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 50\nepisodes = 0\n'
     run_sweep(tmp_path / "s", parse_grid(text), text, workers=0)
     [row] = summary(finished(tmp_path / "s"))
     assert row["score"] is None

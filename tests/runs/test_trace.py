@@ -1,4 +1,4 @@
-"""Traces: the very games of an evaluation, exact replays, and files that are whole or refused."""
+"""Traces: the very episodes of an evaluation, exact replays, and files that are whole or refused."""
 
 import dataclasses
 import hashlib
@@ -14,32 +14,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor.runs.trace import FORMAT, _sealed, explain_turn, read_trace, record, record_evaluation, replay
+from multiadvisor.runs.trace import FORMAT, _sealed, explain_step, read_trace, record, record_evaluation, replay
 
 TASKS = ["pac-boy", "fruit-grid", "three-fruits", "two-goal", "dollars-and-euros", "bridge", "resource-scheduling"]
 
 
-def trained(task, turns=3000, **how):
-    return mad.MultiAdvisor(task, seed=3, epsilon=0.3, **how).learn(turns, progress=False)
+def trained(task, steps=3000, **how):
+    return mad.MultiAdvisor(task, seed=3, epsilon=0.3, **how).learn(steps, progress=False)
 
 
 def lake():
-    foci = [
-        mad.Focus("goal", reward=lambda t: float(t.reward)),
-        mad.Focus("pace", reward=lambda t: -0.1, weight=-0.5, active=lambda o: o % 3 != 1),
-        mad.Focus("edge", reward=lambda t: float(t.next_observation % 4 == 3), ended=lambda t: t.next_observation == 6),
+    advisors = [
+        mad.Advisor("goal", reward=lambda t: float(t.reward)),
+        mad.Advisor("pace", reward=lambda t: -0.1, weight=-0.5, active=lambda o: o % 3 != 1),
+        mad.Advisor(
+            "edge", reward=lambda t: float(t.next_observation % 4 == 3), ended=lambda t: t.next_observation == 6
+        ),
     ]
-    return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=30), foci, name="my lake")
+    return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=30), advisors, name="my lake")
 
 
-def assert_same_games(agent, trace, games, seed):
-    played = agent.evaluate(games, seeds=(seed,)).played
+def assert_same_episodes(agent, trace, episodes, seed):
+    played = agent.evaluate(episodes, seeds=(seed,)).played
     assert trace.score.tolist() == played.score.tolist()
-    assert trace.turns.tolist() == played.turns.tolist()
-    assert trace.finished.tolist() == (played.finished == 1).tolist()
-    game = np.repeat(np.arange(games), trace.turns)[trace.reward_turn]
+    assert trace.length.tolist() == played.length.tolist()
+    assert trace.terminated.tolist() == (played.terminated == 1).tolist()
+    episode = np.repeat(np.arange(episodes), trace.length)[trace.reward_step]
     returns = np.zeros_like(played.returns)
-    np.add.at(returns, (game, trace.reward_advisor), trace.reward)
+    np.add.at(returns, (episode, trace.reward_advisor), trace.reward)
     assert returns.tolist() == played.returns.tolist()
 
 
@@ -51,10 +53,10 @@ def assert_equal(a, b):
 
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
 @pytest.mark.parametrize("name", TASKS)
-def test_traced_games_are_those_of_the_compiled_evaluation(tmp_path, name, planning):
+def test_traced_episodes_are_those_of_the_compiled_evaluation(tmp_path, name, planning):
     agent = trained(mad.make(name), planning=planning, gamma=0.8)
-    trace = record(agent, games=4, seed=6)
-    assert_same_games(agent, trace, 4, 6)
+    trace = record(agent, episodes=4, seed=6)
+    assert_same_episodes(agent, trace, 4, 6)
     trace.save(tmp_path / "a")
     read = read_trace(tmp_path / "a")
     assert_equal(read, trace)
@@ -66,26 +68,26 @@ def test_linear_learners_and_strange_weights(tmp_path):
         trained(mad.make("pac-boy"), learner="linear"),
         trained(mad.make("pac-boy").with_weights(ghosts=-0.3, fruits=0.1)),
     ):
-        assert_same_games(agent, record(agent, 3, 1), 3, 1)
+        assert_same_episodes(agent, record(agent, 3, 1), 3, 1)
 
 
 def test_python_environments_keep_the_advice(tmp_path):
     agent = trained(lake())
-    trace = record(agent, games=5, seed=2)
-    assert_same_games(agent, trace, 5, 2)
+    trace = record(agent, episodes=5, seed=2)
+    assert_same_episodes(agent, trace, 5, 2)
     trace.save(tmp_path / "a")
     read = read_trace(tmp_path / "a")
     assert_equal(read, trace)
     replay(read, lake())
     env = gymnasium.make("FrozenLake-v1", max_episode_steps=30)
     assert read.x is None
-    first = read.turn(0, 0)
+    first = read.step(0, 0)
     names, advice = agent.advice(env.reset()[0])
     assert first.names == names == ("goal", "pace", "edge")
     assert np.array_equal(first.advice, advice)
-    muted = [read.turn(g, t) for g in range(5) for t in range(read.turns[g]) if not read.active[read.span(g)][t][1]]
+    muted = [read.step(g, t) for g in range(5) for t in range(read.length[g]) if not read.active[read.span(g)][t][1]]
     assert muted
-    assert all(turn.names == ("goal", "edge") and turn.advice.shape == (2, 4) for turn in muted)
+    assert all(step.names == ("goal", "edge") and step.advice.shape == (2, 4) for step in muted)
 
 
 def test_recording_does_not_disturb_a_run_in_an_environment():
@@ -97,63 +99,63 @@ def test_recording_does_not_disturb_a_run_in_an_environment():
     assert plain._learner.table[:rows].tobytes() == watched._learner.table[:rows].tobytes()
 
 
-def test_a_trace_says_what_happened_at_each_turn():
+def test_a_trace_says_what_happened_at_each_step():
     agent = trained(mad.make("pac-boy"), 50_000)
-    task, trace = agent.task, record(agent, games=2, seed=1)
+    task, trace = agent.task, record(agent, episodes=2, seed=1)
     eaten = 0
-    for game in range(2):
-        states = trace.states(game)
-        assert len(states) == trace.turns[game] + 1
-        for turn in range(trace.turns[game]):
-            seen = trace.turn(game, turn)
-            assert np.array_equal(seen.state, states[turn])
+    for episode in range(2):
+        states = trace.states(episode)
+        assert len(states) == trace.length[episode] + 1
+        for step in range(trace.length[episode]):
+            seen = trace.step(episode, step)
+            assert np.array_equal(seen.state, states[step])
             assert seen.action == agent.act(seen.state, 0.0) or np.ptp(np.sort(agent.preferences(seen.state))[-2:]) == 0
-            gone = np.flatnonzero(states[turn][3:] > states[turn + 1][3:])
+            gone = np.flatnonzero(states[step][3:] > states[step + 1][3:])
             assert [r for name, r in seen.rewards.items() if name.startswith("fruit")] == [1.0] * len(gone)
             assert all(f"fruit {task.board.name(task.board.item_cells[k])}" in seen.rewards for k in gone)
             eaten += len(gone)
-        assert trace.turn(game, int(trace.turns[game])).action is None
+        assert trace.step(episode, int(trace.length[episode])).action is None
     assert eaten > 40
-    for game, turn in ((0, -1), (0, int(trace.turns[0]) + 1), (2, 0), (-1, 0)):
+    for episode, step in ((0, -1), (0, int(trace.length[0]) + 1), (2, 0), (-1, 0)):
         with pytest.raises(mad.BadInput, match="there is no"):
-            trace.turn(game, turn)
+            trace.step(episode, step)
 
 
-def test_exploring_games_are_marked():
+def test_exploring_episodes_are_marked():
     agent = trained(mad.make("pac-boy"))
-    trace = record(agent, games=3, seed=1, epsilon=0.25)
+    trace = record(agent, episodes=3, seed=1, epsilon=0.25)
     assert 0.15 < trace.explored.mean() < 0.35
-    assert not record(agent, games=3, seed=1).explored.any()
+    assert not record(agent, episodes=3, seed=1).explored.any()
     replay(trace, agent.task)
 
 
 @pytest.mark.parametrize("task", [lambda: mad.make("pac-boy"), lake])
-def test_two_agents_play_the_same_game_with_the_same_draws(tmp_path, task):
+def test_two_agents_play_the_same_episode_with_the_same_draws(tmp_path, task):
     one = mad.MultiAdvisor(task(), gamma=0.4, seed=1).learn(2000, progress=False)
     other = mad.MultiAdvisor(task(), gamma=0.9, seed=2).learn(2000, progress=False)
     first, second, own = record(one, seed=5, draws=1), record(other, seed=5, draws=1), record(other, seed=5)
-    assert_same_games(one, first, 1, 5)
+    assert_same_episodes(one, first, 1, 5)
     replay(second, task())
     with pytest.raises(mad.BadInput, match="differs from"):
         replay(dataclasses.replace(second, header=own.header), task())
     if first.x is not None:
         assert np.array_equal(first.states(0)[0], second.states(0)[0])
         assert not np.array_equal(first.states(0)[0], own.states(0)[0])
-        shared = min(first.turns[0], second.turns[0])
+        shared = min(first.length[0], second.length[0])
         assert np.array_equal(first.states(0)[:shared, 1:3], second.states(0)[:shared, 1:3])  # the ghosts move alike
 
 
 def test_the_same_trace_is_the_same_bytes(tmp_path):
     for name in "ab":
-        record(trained(mad.make("pac-boy")), games=3, seed=1).save(tmp_path / name)
+        record(trained(mad.make("pac-boy")), episodes=3, seed=1).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_advice_can_be_kept_of_a_table_as_well():
     agent = trained(mad.make("three-fruits"))
-    trace = record(agent, games=1, advice=True)
-    for turn in range(trace.turns[0]):
-        seen = trace.turn(0, turn)
+    trace = record(agent, episodes=1, advice=True)
+    for step in range(trace.length[0]):
+        seen = trace.step(0, step)
         names, advice = agent.advice(seen.state)
         assert seen.names == names
         assert np.array_equal(seen.advice, advice)
@@ -171,27 +173,27 @@ def test_agents_without_tables_keep_their_advice(tmp_path):
 
     agent = trained(mad.make("pac-boy"), 20_000)
     trace = record(Deep(agent), 2, 4)
-    assert_same_games(agent, trace, 2, 4)
+    assert_same_episodes(agent, trace, 2, 4)
     trace.save(tmp_path / "a")
     read = read_trace(tmp_path / "a")
     assert_equal(read, trace)
     assert read.advice.dtype == np.float32
-    assert explain_turn(Deep(agent), read, 0, 5).sentence == agent.explain(read.turn(0, 5).state).sentence
+    assert explain_step(Deep(agent), read, 0, 5).sentence == agent.explain(read.step(0, 5).state).sentence
 
 
 def test_a_small_file(tmp_path):
     agent = trained(mad.make("pac-boy"))
-    trace = record(agent, games=10)
+    trace = record(agent, episodes=10)
     trace.save(tmp_path / "a")
     head = (tmp_path / "a").read_bytes().index(b"\n")
     size = (tmp_path / "a").stat().st_size - head
-    assert size < 20 * trace.turns.sum() + 2000  # 3 positions, 75 fruits in 10 bytes, 1 action, and rewards
+    assert size < 20 * trace.length.sum() + 2000  # 3 positions, 75 fruits in 10 bytes, 1 action, and rewards
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("trace") / "a"
-    record(trained(mad.make("three-fruits")), games=3).save(path)
+    record(trained(mad.make("three-fruits")), episodes=3).save(path)
     return path
 
 
@@ -255,10 +257,13 @@ def test_any_bytes_in_the_place_of_a_trace(content):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(["turns", "action", "reward_turn", "reward_advisor", "reward", "positions", "mask", "finished"]),
-       st.integers(0, 2**32))  # fmt: skip
+@given(
+    st.sampled_from(["length", "action", "reward_step", "reward_advisor", "reward", "positions", "mask", "terminated"]),
+    st.integers(0, 2**32),
+)
 def test_arrays_that_contradict_each_other_are_refused_or_differ(saved, name, seed):
-    """Another array under right checksums: refused, or at least no replay goes through unless it is the same game."""
+    """Another array under right checksums: refused, or at least no replay goes through unless it is the same
+    episode."""
     from safetensors.numpy import load, save
 
     generator = np.random.default_rng(seed)
@@ -300,10 +305,10 @@ def test_a_header_that_was_changed_and_sealed_again(saved, tmp_path, change, mes
         read_trace(tmp_path / "b")
 
 
-@pytest.mark.parametrize("what", ["x", "action", "reward", "finished"])
+@pytest.mark.parametrize("what", ["x", "action", "reward", "terminated"])
 def test_a_replay_that_goes_another_way_is_noticed(what):
     agent = trained(mad.make("pac-boy"), 20_000)
-    trace = record(agent, games=2)
+    trace = record(agent, episodes=2)
     array = getattr(trace, what).copy()
     if what == "x":
         array[7, 0] += 1

@@ -17,7 +17,7 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig, table_digest, train_config
 from patience import PATIENCE
 
-SHORT = {"epochs": 3, "transitions": 400, "games": 3}
+SHORT = {"epochs": 3, "transitions": 400, "episodes": 3}
 
 
 def config(**changes):
@@ -69,7 +69,7 @@ def test_same_seed_same_bytes_on_1_2_and_8_workers(tmp_path):
 def test_a_killed_run_goes_on_from_where_it_was_saved(tmp_path, monkeypatch):
     """SIGKILL to driver and worker in the middle of one long run, saved all the time: the same bytes."""
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
-    job = Job("train", config(schedule={"epochs": 150, "transitions": 20_000, "games": 5}))
+    job = Job("train", config(schedule={"epochs": 150, "transitions": 20_000, "episodes": 5}))
     program = f"""
 from pathlib import Path
 from multiadvisor.runs.driver import run_jobs
@@ -88,7 +88,7 @@ run_jobs(Path({str(tmp_path / "a")!r}), [Job("train", {job.config!r})], workers=
         process.kill()
         process.wait()
         time.sleep(0.3)  # the worker goes with it
-        reached.append(json.loads(kept.read_text())["turns"])
+        reached.append(json.loads(kept.read_text())["steps"])
     assert 0 < reached[0] < reached[1] < 150 * 20_000
     results = run_jobs(tmp_path / "a", [job], workers=1)
     assert not kept.parent.exists(), "the scratch folder goes when the result is there"
@@ -198,7 +198,7 @@ INNER = (
     "planning",
     "learner",
     "epochs",
-    "games",
+    "episodes",
     "noise",
 )
 

@@ -13,7 +13,7 @@ import pytest
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
 from multiadvisor.cli import main
-from multiadvisor.interrupt import AtOnce
+from multiadvisor.core.interrupt import AtOnce
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
 from patience import PATIENCE
@@ -27,12 +27,12 @@ def test_resumed_epochs_equal_the_uninterrupted_ones(tmp_path):
     whole = begin().run()
     begin(tmp_path / "a", epochs=2).run()
     with pytest.raises(KeyboardInterrupt):
-        begin(tmp_path / "a", resume=True).run(lambda turns, epoch: stop_at(epoch, 4))
+        begin(tmp_path / "a", resume=True).run(lambda steps, epoch: stop_at(epoch, 4))
     resumed = begin(tmp_path / "a", resume=True)
     assert len(resumed.epochs) == 4
     assert resumed.run().epochs == whole.epochs
     assert resumed.agent._learner.table.tobytes() == whole.agent._learner.table.tobytes()
-    assert mad.load(tmp_path / "a").turns == 10_000
+    assert mad.load(tmp_path / "a").steps == 10_000
 
 
 def stop_at(epoch, number):
@@ -52,7 +52,7 @@ import multiadvisor as mad
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
 run = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(60, 5000, 5), Path({str(out)!r}), True)
-run.run(lambda turns, epoch: print(epoch, flush=True))
+run.run(lambda steps, epoch: print(epoch, flush=True))
 """
     generator = random.Random(0)
     for kill in range(9):
@@ -85,18 +85,18 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     assert process.returncode == 130
     assert "go on with --resume" in error.splitlines()[-1]
     assert "Traceback" not in error
-    assert mad.load(out).turns > 0
+    assert mad.load(out).steps > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["learning", "playing"])
 def test_sigterm_saves_as_ctrl_c_does(tmp_path, moment):
-    """The process asks itself to end, in the middle of learning or of the games after the second epoch."""
+    """The process asks itself to end, in the middle of learning or of the episodes after the second epoch."""
     out = tmp_path / "a"
     program = f"""
 import os, signal, sys
 from multiadvisor import cli
-from multiadvisor.tabular.learner import CompiledLearner
+from multiadvisor.learners.tabular.compiled_learner import CompiledLearner
 name = {"run" if moment == "learning" else "evaluate"!r}
 real, calls = getattr(CompiledLearner, name), []
 def end(self, *given):
@@ -105,14 +105,14 @@ def end(self, *given):
         os.kill(os.getpid(), signal.SIGTERM)
     return real(self, *given)
 setattr(CompiledLearner, name, end)
-sys.argv[1:] = "train pac-boy --transitions 2000 --games 5 --seed 2 --epochs 3 --out".split() + [{str(out)!r}]
+sys.argv[1:] = "train pac-boy --transitions 2000 --episodes 5 --seed 2 --epochs 3 --out".split() + [{str(out)!r}]
 cli.command()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
     assert "interrupted in epoch 2; saved in" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
-    assert mad.load(out).turns == 4000
+    assert mad.load(out).steps == 4000
     assert [path.name for path in out.iterdir() if path.name.endswith(".lock")] == []
     schedule = Schedule(3, 2000, 5)
     resumed = training.begin(mad.make("pac-boy"), Settings(seed=2), schedule, out, True).run()
@@ -139,7 +139,7 @@ def test_two_trainings_in_one_folder_are_one_too_many(tmp_path, monkeypatch, cap
     assert main(command) == 0, "the lock goes with its holder"
 
 
-SMALL = mad.DeepSettings(hidden=(8,), starts=100, replay=1000, batch=8)
+SMALL = mad.DeepSettings(hidden=(8,), learning_starts=100, buffer_size=1000, batch_size=8)
 
 
 @pytest.mark.slow
@@ -152,15 +152,15 @@ def test_killed_within_a_long_epoch_it_goes_on_from_there(tmp_path, monkeypatch,
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
     schedule, pieces = Schedule(2, 12_000 if name == "pac-boy" else 3_000, 5), []
 
-    def kill(turns, epoch):
-        pieces.append(turns)
+    def kill(steps, epoch):
+        pieces.append(steps)
         if len(pieces) == 2:
             raise AtOnce  # nothing is saved after this
 
     with pytest.raises(AtOnce):
         training.begin(mad.make(name), settings, schedule, tmp_path / "a", False).run(kill)
     agent, record = load_with_record(tmp_path / "a")
-    assert agent.turns == pieces[0] < schedule.transitions
+    assert agent.steps == pieces[0] < schedule.transitions
     assert record["epochs"] == []
     resumed = training.begin(mad.make(name), settings, schedule, tmp_path / "a", True).run()
     whole = training.begin(mad.make(name), settings, schedule, None, False).run()
@@ -171,7 +171,7 @@ def test_killed_within_a_long_epoch_it_goes_on_from_there(tmp_path, monkeypatch,
 def test_killed_before_anything_was_saved_it_begins_again(tmp_path):
     for left in ("run.lock", "values-0123456789abcdef.safetensors", ".agent.json.x1y2.part"):
         (tmp_path / left).touch()
-    assert begin(tmp_path, resume=True, epochs=1).run().agent.turns == 2000
+    assert begin(tmp_path, resume=True, epochs=1).run().agent.steps == 2000
 
 
 @pytest.mark.parametrize(
@@ -212,27 +212,27 @@ def test_the_best_epoch_is_kept_and_found_again(tmp_path):
     """Interrupted and resumed, the same epoch is the best one, and its folder holds what it was then."""
     out = tmp_path / "a"
 
-    def go(epochs, tell=lambda turns, epoch: None, **how):
+    def go(epochs, tell=lambda steps, epoch: None, **how):
         task, settings, schedule = mad.make("three-fruits"), Settings(seed=2), Schedule(epochs, 20, 5)
         return training.begin(task, settings, schedule, out, True, **how).run(tell)
 
     with pytest.raises(KeyboardInterrupt):
-        go(6, lambda turns, epoch: stop_at(epoch, 2), keep_best=True)
+        go(6, lambda steps, epoch: stop_at(epoch, 2), keep_best=True)
     done = go(6)  # goes on keeping it, without being told again
     scores = [epoch["score"] for epoch in done.epochs]
     first = scores.index(max(scores))
     assert done.best == done.result()["best"] == {"epoch": first + 1, "score": scores[first]}
     kept, record = load_with_record(out / "best")
-    assert (kept.turns, len(record["epochs"])) == (20 * (first + 1), first + 1)
+    assert (kept.steps, len(record["epochs"])) == (20 * (first + 1), first + 1)
     assert kept.evaluate(5, seeds=(first + 1,)).score == scores[first]
     assert load_with_record(out)[1]["best"] == done.best
     assert 0 < first < 5  # so that neither the first nor the last would do
 
 
-@pytest.mark.parametrize("more", [["--games", "2"], ["--out", "a", "--games", "0"]])
+@pytest.mark.parametrize("more", [["--episodes", "2"], ["--out", "a", "--episodes", "0"]])
 def test_nothing_to_keep_the_best_of_is_one_line(tmp_path, monkeypatch, capsys, more):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "three-fruits", "--epochs", "1", "--keep-best", *more]) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
-    assert "give --out, and --games above 0" in error
+    assert "give --out, and --episodes above 0" in error

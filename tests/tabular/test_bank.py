@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.aims import FRONTIER, Aims, Goals
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular import bank
+from multiadvisor.learners.gvf import bank
+from multiadvisor.learners.gvf.gvf_spec import FRONTIER, Aims, Goals
 
 LENGTH = 7
 
 
 class Corridor(gymnasium.Env):
-    """Cells in a row; left and right; a coin at either end, and the game is over when both are gone."""
+    """Cells in a row; left and right; a coin at either end, and the episode is over when both are gone."""
 
     action_space = gymnasium.spaces.Discrete(2)
     observation_space = gymnasium.spaces.Box(0, LENGTH, (3,), np.int64)
@@ -38,8 +38,8 @@ class Corridor(gymnasium.Env):
 
 def aim(x, look):
     coins = np.where(x[1:] == 1, (0, LENGTH - 1), -1)
-    met = look.met[:2] | (look.turns > 100_000)  # an advisor is there once its coin was found
-    return Aims(np.array([*np.where(met, coins, -1), FRONTIER if look.turns < 40 else -1]), np.ones(3))
+    met = look.met[:2] | (look.steps > 100_000)  # an advisor is there once its coin was found
+    return Aims(np.array([*np.where(met, coins, -1), FRONTIER if look.steps < 40 else -1]), np.ones(3))
 
 
 def paid(before, after, reward):
@@ -47,12 +47,12 @@ def paid(before, after, reward):
 
 
 def corridor(kind=Corridor, **how):
-    foci = [
-        mad.Focus("left", group="coins"), mad.Focus("right", group="coins", gamma=0.5, planning="egocentric"),
-        mad.Focus("frontier"),
+    advisors = [
+        mad.Advisor("left", group="coins"), mad.Advisor("right", group="coins", gamma=0.5, planning="egocentric"),
+        mad.Advisor("frontier"),
     ]  # fmt: skip
     goals = Goals(LENGTH, np.arange(LENGTH), lambda x: int(x[0]), aim, paid, sweeps=200)
-    return replace(mad.Task.from_gymnasium(gymnasium.wrappers.TimeLimit(kind(), 60), foci), goals=goals, **how)
+    return replace(mad.Task.from_gymnasium(gymnasium.wrappers.TimeLimit(kind(), 60), advisors), goals=goals, **how)
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,8 @@ def test_every_goal_learns_from_every_transition_and_is_reached_greedily(agent):
     room = agent._learner.rooms[0]
     assert (room.states, room.goals) == (LENGTH, LENGTH + 1)
     seen = agent.evaluate(20)
-    assert seen.finished == 1.0
-    assert seen.turns <= 11  # the farthest start, both ends
+    assert seen.terminated == 1.0
+    assert seen.length <= 11  # the farthest start, both ends
     assert seen.advisors == {"left": 1.0, "right": 1.0, "frontier": 0.0}
 
 
@@ -233,7 +233,7 @@ def test_transitions_that_others_played_are_learned_from():
     agent = mad.MultiAdvisor(corridor(), planning="egocentric", gamma=0.5)
     for cell in (3, 2, 1):
         agent.observe(np.array([cell, 1, 1]), 0, float(cell == 1), np.array([cell - 1, int(cell != 1), 1]), False)
-    assert agent.turns == 3
+    assert agent.steps == 3
     assert agent.advice(np.array([1, 1, 1]))[1].tolist() == [[1.0, 0.0]]
 
 
@@ -255,9 +255,9 @@ def test_usual_settings_are_those_of_the_task_unless_others_are_given():
     assert mad.MultiAdvisor(task, gamma=0.7).settings.planning == "agnostic"
 
 
-def test_a_focus_may_say_how_it_is_heard():
-    foci = (mad.Focus("a", aggregation="max"), mad.Focus("b", aggregation="max"), mad.Focus("c"))
-    task = replace(corridor(), foci=foci)
+def test_an_advisor_may_say_how_it_is_heard():
+    advisors = (mad.Advisor("a", aggregation="max"), mad.Advisor("b", aggregation="max"), mad.Advisor("c"))
+    task = replace(corridor(), advisors=advisors)
     agent = mad.MultiAdvisor(task, planning="agnostic", aggregation="sum")
-    assert [part.name for part, _ in agent.voices.parts] == ["max", "sum"]
-    assert agent.voices.of.tolist() == [0, 0, 1]
+    assert [part.name for part, _ in agent.aggregator.parts] == ["max", "sum"]
+    assert agent.aggregator.of.tolist() == [0, 0, 1]

@@ -1,4 +1,5 @@
-"""Games of a bank of general value functions kept turn by turn: whose voices and goals change from one to the next."""
+"""Episodes of a bank of general value functions kept step by step: whose voices and goals change from one to the
+next."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ import pytest
 from test_bank import LENGTH, aim, corridor
 
 import multiadvisor as mad
+from multiadvisor.analysis.episode_report import drives, report_on
+from multiadvisor.analysis.episodes import play
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.bundle import game_pack
-from multiadvisor.filming import FEARS, WISHES, draw_wishes
-from multiadvisor.insight.games import play
-from multiadvisor.insight.report import drives, report_on
-from multiadvisor.runs.grid import refuse_unheard
-from multiadvisor.runs.trace import explain_turn, read_trace, record, replay
+from multiadvisor.explain.ablation import without_each
+from multiadvisor.explain.decisions import decider_of
+from multiadvisor.explorer.bundle import episode_pack
+from multiadvisor.runs.sweep_grid import refuse_unaggregated
+from multiadvisor.runs.trace import explain_step, read_trace, record, replay
 from multiadvisor.runs.training import RunConfig
-from multiadvisor.silence import without_each
-from multiadvisor.telling import teller_of
+from multiadvisor.viz.goal_overlays import FEARS, WISHES, draw_wishes
 
 
 def loud(x, look):
@@ -37,24 +38,24 @@ def agent():
 
 @pytest.fixture(scope="module")
 def trace(agent):
-    return record(agent, games=4, seed=2)
+    return record(agent, episodes=4, seed=2)
 
 
-def test_a_trace_has_the_games_of_the_evaluation_and_repeats_them(agent, trace, tmp_path):
+def test_a_trace_has_the_episodes_of_the_evaluation_and_repeats_them(agent, trace, tmp_path):
     played = agent.evaluate(4, seeds=(2,)).played
-    assert trace.turns.tolist() == played.turns.tolist()
+    assert trace.length.tolist() == played.length.tolist()
     assert trace.score.tolist() == played.score.tolist()
     assert trace.played().returns.tolist() == played.returns.tolist()
-    trace.save(tmp_path / "games.trace")
-    read = read_trace(tmp_path / "games.trace")
+    trace.save(tmp_path / "episodes.trace")
+    read = read_trace(tmp_path / "episodes.trace")
     assert all(np.array_equal(getattr(read, name), getattr(trace, name)) for name in ("voice", "goals", "gain"))
     replay(read, agent.task)
     with pytest.raises(BadInput, match="differs from task"):
         replay(replace(read, gain=read.gain + 1.0), agent.task)
 
 
-def test_a_turn_says_who_points_where_and_how_loudly(agent, trace):
-    seen = trace.turn(0, 0)
+def test_a_step_says_who_points_where_and_how_loudly(agent, trace):
+    seen = trace.step(0, 0)
     assert seen.names == ("left", "right")
     assert seen.goals.tolist() == [0, LENGTH - 1]
     x = np.array([trace.observed[0, 0], 1, 1], np.int64)
@@ -62,35 +63,35 @@ def test_a_turn_says_who_points_where_and_how_loudly(agent, trace):
     told = agent._learner.consult(x)
     assert np.array_equal(told.advice, seen.advice)
     assert np.array_equal(told.weights, seen.weights)
-    assert explain_turn(agent, trace, 0, 0).preferences == agent.explain(x).preferences
+    assert explain_step(agent, trace, 0, 0).preferences == agent.explain(x).preferences
     assert agent.explain(x).preferences["action 1"] == agent.preferences(x)[1]
     by_chance = [(agent._learner._choose(x, word << 32, 0.2, False)) for word in (0, (1 << 32) - 1)]
     assert by_chance[1][0] == by_chance[1][1]
     assert trace.explored.any()
 
 
-def test_the_page_gets_voices_and_the_score_of_the_environment(trace, agent):
-    header = game_pack(trace, 1, agent)
+def test_the_page_gets_weights_and_the_score_of_the_environment(trace, agent):
+    header = episode_pack(trace, 1, agent)
     for name in (b'"voice"', b'"earned"', b'"preferences"'):
         assert name in header[:2000]
 
 
 def test_the_report_and_the_groups(agent):
-    games = play(agent, 4, 2)
-    assert games.label(0, 0) == f"cell {int(games.states[0][0])}"
-    found = report_on(games).as_dict()
+    episodes = play(agent, 4, 2)
+    assert episodes.label(0, 0) == f"cell {int(episodes.states[0][0])}"
+    found = report_on(episodes).as_dict()
     assert set(found["groups"]) == {"coins"}
     assert found["advisors"]["left"]["return"] == 1.0
     assert found["advisors"]["left"]["calibration"]["expects"].endswith("stays where it is")
-    at = int(games.first[1])
-    who = np.flatnonzero(games.heard[at])
-    silent = without_each(games.advice[at, who], games.heard[at, who], teller_of(agent).voices._replace(
-        of=teller_of(agent).voices.of[who]))  # fmt: skip
-    others = games.heard[at].copy()
+    at = int(episodes.first[1])
+    who = np.flatnonzero(episodes.heard[at])
+    silent = without_each(episodes.advice[at, who], episodes.heard[at, who], decider_of(agent).aggregator._replace(
+        of=decider_of(agent).aggregator.of[who]))  # fmt: skip
+    others = episodes.heard[at].copy()
     others[who[0]] = 0.0
-    assert silent[0] == pytest.approx(games.voices.prefer(games.advice[at], others))
-    assert set(drives(games, 40)) == {"left", "right", "frontier"}
-    assert set(drives(games, 2)) == {"coins"}
+    assert silent[0] == pytest.approx(episodes.aggregator.prefer(episodes.advice[at], others))
+    assert set(drives(episodes, 40)) == {"left", "right", "frontier"}
+    assert set(drives(episodes, 2)) == {"coins"}
 
 
 def test_only_the_strongest_wishes_and_fears_are_drawn():
@@ -111,5 +112,5 @@ def test_a_sweep_knows_what_is_usual_for_a_task():
     assert RunConfig.parse(run.as_config()) == run
     own = corridor(usual={"gamma": 0.8, "epochs": 3})
     with pytest.raises(BadInput, match=r"epochs .* is usually 3, which a sweep would not know"):
-        refuse_unheard(own, {"task": "corridor", "settings": {"gamma": 0.5}})
-    refuse_unheard(own, {"task": "corridor", "settings": {"gamma": 0.5}, "schedule": {"epochs": 1}})
+        refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}})
+    refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}, "schedule": {"epochs": 1}})

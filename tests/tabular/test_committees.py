@@ -4,36 +4,36 @@ import dataclasses
 
 import numpy as np
 import pytest
-from test_parity import Errands, assert_compiled_parity, errand_foci, random_mdp, reference_of, ring
+from test_parity import Errands, assert_compiled_parity, errand_advisors, random_mdp, reference_of, ring
 
 import multiadvisor as mad
-from multiadvisor import draws
-from multiadvisor.aggregations import AGGREGATIONS, LEARNED
-from multiadvisor.tabular.reference import AdapterSource, CompiledSource
+from multiadvisor.core import rng
+from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED
+from multiadvisor.learners.tabular.reference import AdapterSource, CompiledSource
 
 MIXED = "j0=egocentric,j1=sarsa,late=expected_sarsa,j3=estimate,agnostic"
 
 
-def committee(advisors=7, seed=3, actions=4):
+def committee(n=7, seed=3, actions=4):
     """A random task whose advisors differ in weight, gamma, alpha and group."""
-    task = random_mdp(6, actions, advisors, seed)
-    foci = [
+    task = random_mdp(6, actions, n, seed)
+    advisors = [
         dataclasses.replace(
-            focus, weight=(1.0, -0.5, 2.0, 0.0)[j % 4], gamma=(None, 0.5)[j % 2], alpha=(None, 0.3, 0.01)[j % 3],
+            advisor, weight=(1.0, -0.5, 2.0, 0.0)[j % 4], gamma=(None, 0.5)[j % 2], alpha=(None, 0.3, 0.01)[j % 3],
             group=("early", "late", "")[j % 3], planning="empathic" if j == 4 else None,
         )
-        for j, focus in enumerate(task.foci)
+        for j, advisor in enumerate(task.advisors)
     ]  # fmt: skip
-    return dataclasses.replace(task, foci=tuple(foci))
+    return dataclasses.replace(task, advisors=tuple(advisors))
 
 
-def assert_close_parity(task, turns, **how):
+def assert_close_parity(task, steps, **how):
     """To the last bit where only sums are taken; powers and exponentials of two libraries may differ there."""
     agent = mad.MultiAdvisor(task, **how)
-    source = CompiledSource(task, draws.stream_key(agent.settings.seed, draws.TRAINING))
+    source = CompiledSource(task, rng.stream_key(agent.settings.seed, rng.TRAINING))
     told = reference_of(agent, source, np.zeros_like(agent._learner.table))
-    told.learn(turns)
-    agent._learner.run(turns)
+    told.learn(steps)
+    agent._learner.run(steps)
     np.testing.assert_allclose(agent._learner.table, told.table, rtol=1e-9, atol=1e-9)
     assert np.count_nonzero(told.table) > 3
 
@@ -51,9 +51,9 @@ def test_each_is_heard_as_itself_and_not_as_the_sum(aggregation):
     task = committee()
     agent, kind = mad.MultiAdvisor(task, aggregation=aggregation), AGGREGATIONS[aggregation]
     agent._learner.table[:] = np.random.default_rng(0).normal(size=agent._learner.table.shape)
-    told = agent._learner.consult(task.deal())
+    told = agent._learner.consult(task.initial_state())
     wanted = kind(told.advice, told.weights, kind.parameter)
-    np.testing.assert_allclose(agent._learner.preferences(task.deal()), wanted, rtol=1e-12)
+    np.testing.assert_allclose(agent._learner.preferences(task.initial_state()), wanted, rtol=1e-12)
     assert aggregation == "sum" or not np.allclose(wanted, told.weights @ told.advice)
 
 
@@ -93,7 +93,7 @@ def hushed(constants, x, advisors, m, voice):
 
 def silent_at_times():
     task = committee()
-    return dataclasses.replace(task, world=dataclasses.replace(task.world, speaks=hushed))
+    return dataclasses.replace(task, world=dataclasses.replace(task.world, advises=hushed))
 
 
 @pytest.mark.slow
@@ -111,18 +111,18 @@ def test_the_silent_have_no_say_when_it_acts():
         names, advice = agent.advice(x)
         assert all((state + task.names.index(name)) % 3 for name in names)
         rows = [task.names.index(name) for name in names]
-        wanted = agent._learner.voices.prefer(advice, task.weights[rows], np.array(rows))
+        wanted = agent._learner.aggregator.prefer(advice, task.weights[rows], np.array(rows))
         np.testing.assert_array_equal(agent.preferences(x), wanted)
 
 
 def errands_committee():
     """Errands whose advisors are silent at times, in groups."""
-    here, there, time, whole, even = errand_foci()
+    here, there, time, whole, even = errand_advisors()
     return [
-        dataclasses.replace(here, group="errands", speaks=lambda o: o[0] != 2),
+        dataclasses.replace(here, group="errands", advises=lambda o: o[0] != 2),
         dataclasses.replace(there, group="errands", alpha=0.4),
-        dataclasses.replace(time, speaks=lambda o: o[0] > 5, planning="sarsa"),
-        dataclasses.replace(whole, speaks=lambda o: False, planning="expected_sarsa"),
+        dataclasses.replace(time, advises=lambda o: o[0] > 5, planning="sarsa"),
+        dataclasses.replace(whole, advises=lambda o: False, planning="expected_sarsa"),
         dataclasses.replace(even, planning="egocentric"),
     ]
 
@@ -168,8 +168,9 @@ def test_the_action_that_sarsa_has_learned_from_is_taken_after_a_pause(kind, tmp
         np.testing.assert_array_equal(cut._learner.tensors()[name], array, err_msg=name)
 
 
-def test_a_game_that_cannot_be_taken_up_takes_no_action_along(tmp_path):
-    """Without `sizes` nobody can tell whether a saved state is sound: a new game begins, with a choice of its own."""
+def test_an_episode_that_cannot_be_taken_up_takes_no_action_along(tmp_path):
+    """Without `sizes` nobody can tell whether a saved state is sound: a new episode begins, with a choice of its
+    own."""
     task = committee()
     task = dataclasses.replace(task, world=dataclasses.replace(task.world, sizes=None))
     agent = mad.MultiAdvisor(task, planning="sarsa", epsilon=0.5, seed=1)
@@ -179,4 +180,4 @@ def test_a_game_that_cannot_be_taken_up_takes_no_action_along(tmp_path):
     agent.save(tmp_path / "run")
     again = mad.load(tmp_path / "run", task)
     assert again._learner.clock[3:5].tolist() == [1, 0]
-    assert again.learn(50, progress=False).turns == agent.turns + 50
+    assert again.learn(50, progress=False).steps == agent.steps + 50

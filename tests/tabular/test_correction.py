@@ -5,13 +5,14 @@ import dataclasses
 import gymnasium
 import numpy as np
 import pytest
-from test_parity import Errands, assert_compiled_parity, errand_foci, varied
+from test_parity import Errands, assert_compiled_parity, errand_advisors, varied
 
 import multiadvisor as mad
-from multiadvisor import draws, theory
+from multiadvisor.analysis import theory
+from multiadvisor.core import rng
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular import kernel
-from multiadvisor.tabular.reference import AdapterSource, reference
+from multiadvisor.learners.tabular import kernel
+from multiadvisor.learners.tabular.reference import AdapterSource, reference
 
 CORRECTED = {"planning": "egocentric", "aggregation": "correction"}
 
@@ -34,10 +35,10 @@ def test_so_they_do_with_other_plannings(planning):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_so_they_do_in_a_python_environment_where_advisors_come_and_go(noise):
     how = {**CORRECTED, "noise": noise, "epsilon": 0.2, "seed": 5}
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
-    twin = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)._learner.task
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_advisors()), **how)
+    twin = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_advisors()), **how)._learner.task
     table = np.zeros((4000, 3))
-    told = reference(twin, agent.settings, AdapterSource(twin, 5), table, draws.stream_key(5, draws.TRAINING))
+    told = reference(twin, agent.settings, AdapterSource(twin, 5), table, rng.stream_key(5, rng.TRAINING))
     for _ in range(4):
         agent._learner.run(400)
         told.learn(400)
@@ -51,16 +52,16 @@ def test_so_they_do_in_a_python_environment_where_advisors_come_and_go(noise):
 
 # ---- the optimum -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("name", "score", "turns"), [("two-goal", 1, 1), ("three-fruits", 3, 10), ("four-fruits", 4, 14)]
+    ("name", "score", "steps"), [("two-goal", 1, 1), ("three-fruits", 3, 10), ("four-fruits", 4, 14)]
 )
-def test_it_finishes_optimally_where_the_sum_is_stuck(name, score, turns):
+def test_it_finishes_optimally_where_the_sum_is_stuck(name, score, steps):
     task = mad.make(name)
     plain = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, epsilon=0.2, seed=1).learn(50_000, progress=False)
-    assert plain.evaluate(games=20).finished == 0.0
+    assert plain.evaluate(episodes=20).terminated == 0.0
     for seed in range(3):
         agent = mad.MultiAdvisor(task, **CORRECTED, gamma=0.9, epsilon=0.2, seed=seed)
-        found = agent.learn(200_000, progress=False).evaluate(games=20)
-        assert (found.finished, found.score, found.turns) == (1.0, score, turns)
+        found = agent.learn(200_000, progress=False).evaluate(episodes=20)
+        assert (found.terminated, found.score, found.length) == (1.0, score, steps)
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_what_it_prefers_is_the_optimum_and_what_it_takes_off_is_not_negative(na
     )
     mdp = theory.enumerate_task(agent.task)
     best, _ = theory.optimum(mdp, 0.9)
-    start = agent.task.deal()
+    start = agent.task.initial_state()
     assert agent.preferences(start) == pytest.approx(best[mdp.start.argmax()], abs=1e-4)
     assert agent.advice(start)[1][-1].min() > -1e-9
 
@@ -105,11 +106,11 @@ def test_features_of_ones_own():
         own = dataclasses.replace(task, correction=correction)
         return mad.MultiAdvisor(own, **CORRECTED, epsilon=0.2, **how).learn(50_000, progress=False)
 
-    whole = mad.Focus("correction", state=everything, states=15 * 8)
+    whole = mad.Advisor("correction", state=everything, states=15 * 8)
     assert np.array_equal(learned(whole)._learner.table, learned(None)._learner.table)
-    slow = mad.Focus("correction", state=everything, states=15 * 8, alpha=0.01)
+    slow = mad.Advisor("correction", state=everything, states=15 * 8, alpha=0.01)
     assert not np.array_equal(learned(slow)._learner.table, learned(None)._learner.table)
-    assert learned(mad.Focus("correction", state=cell, states=15)).evaluate(games=10).score > 0
+    assert learned(mad.Advisor("correction", state=cell, states=15)).evaluate(episodes=10).score > 0
 
 
 # ---- keeping ---------------------------------------------------------------------------------------------------------
@@ -127,18 +128,18 @@ def test_a_run_that_was_saved_goes_on_bit_for_bit(tmp_path):
 
 def test_so_does_a_run_in_a_python_environment(tmp_path):
     def fresh():
-        return mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **CORRECTED, epsilon=0.2, seed=2)
+        return mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_advisors()), **CORRECTED, epsilon=0.2, seed=2)
 
     straight = fresh().learn(1_500, progress=False)
     fresh().learn(700, progress=False).save(tmp_path / "run")
-    again = mad.load(tmp_path / "run", mad.Task.from_gymnasium(Errands(), errand_foci())).learn(800, progress=False)
+    again = mad.load(tmp_path / "run", mad.Task.from_gymnasium(Errands(), errand_advisors())).learn(800, progress=False)
     rows = straight._learner.adapter.rows
     assert np.array_equal(again._learner.table[:rows], straight._learner.table[:rows])
 
 
-def test_an_evaluation_speaks_of_the_tasks_own_advisors():
+def test_an_evaluation_tells_of_the_tasks_own_advisors():
     agent = mad.MultiAdvisor(mad.make("three-fruits"), **CORRECTED).learn(2_000, progress=False)
-    found = agent.evaluate(games=3)
+    found = agent.evaluate(episodes=3)
     assert set(found.advisors) == set(agent.task.names)
     assert found.played.returns.shape == (3, 3)
     assert found.score == found.played.returns.sum(axis=1).mean()
@@ -153,31 +154,31 @@ def test_states_that_cannot_be_counted_are_refused():
     with pytest.raises(BadInput, match="cannot be counted"):
         mad.MultiAdvisor(unknown, **CORRECTED)
     env = gymnasium.make("MountainCar-v0")
-    car = mad.Task.from_gymnasium(env, [mad.Focus("time", state=lambda observation: int(observation[0] > 0))])
-    with pytest.raises(BadInput, match="focus 'correction' looks at the whole observation"):
+    car = mad.Task.from_gymnasium(env, [mad.Advisor("time", state=lambda observation: int(observation[0] > 0))])
+    with pytest.raises(BadInput, match="advisor 'correction' looks at the whole observation"):
         mad.MultiAdvisor(car, **CORRECTED)
 
 
 @pytest.mark.slow
 def test_features_out_of_range_are_refused_while_learning():
     task = dataclasses.replace(
-        mad.make("three-fruits"), correction=mad.Focus("correction", state=lambda world, x: x[0], states=5)
+        mad.make("three-fruits"), correction=mad.Advisor("correction", state=lambda world, x: x[0], states=5)
     )
     with pytest.raises(BadInput, match="out of range"):
         mad.MultiAdvisor(task, **CORRECTED).learn(1_000, progress=False)
 
 
 @pytest.mark.parametrize(
-    ("focus", "message"),
+    ("advisor", "message"),
     [
-        (mad.Focus("correction", state="cell", states=5), "compiled function"),
-        (mad.Focus("correction", state=lambda world, x: 0), "number of values"),
-        (mad.Focus("correction", state=lambda world, x: 0, states=10**9), "from 1 to 4000000"),
+        (mad.Advisor("correction", state="cell", states=5), "compiled function"),
+        (mad.Advisor("correction", state=lambda world, x: 0), "number of values"),
+        (mad.Advisor("correction", state=lambda world, x: 0, states=10**9), "from 1 to 4000000"),
     ],
 )
-def test_features_without_their_number(focus, message):
+def test_features_without_their_number(advisor, message):
     with pytest.raises(BadInput, match=message):
-        mad.MultiAdvisor(dataclasses.replace(mad.make("three-fruits"), correction=focus), **CORRECTED)
+        mad.MultiAdvisor(dataclasses.replace(mad.make("three-fruits"), correction=advisor), **CORRECTED)
 
 
 def test_a_part_of_the_sum_and_silent_advisors_are_refused():
@@ -186,6 +187,6 @@ def test_a_part_of_the_sum_and_silent_advisors_are_refused():
         mad.MultiAdvisor(task, aggregation="fruits=correction")
     with pytest.raises(BadInput, match="linear Q-learning is a sum"):
         mad.MultiAdvisor(task, aggregation="correction", learner="linear")
-    silent = dataclasses.replace(task, world=dataclasses.replace(task.world, speaks=kernel.everybody_speaks))
+    silent = dataclasses.replace(task, world=dataclasses.replace(task.world, advises=kernel.everybody_advises))
     with pytest.raises(BadInput, match="fall silent"):
         mad.MultiAdvisor(silent, **CORRECTED)

@@ -7,7 +7,7 @@ import pytest
 from test_parity import assert_compiled_parity, random_mdp
 
 import multiadvisor as mad
-from multiadvisor.theory import enumerate_task
+from multiadvisor.analysis.theory import enumerate_task
 
 TARGETS = {0: 1, 1: (0.2, 0.3, 0.5), 2: 0}
 
@@ -33,12 +33,12 @@ def test_everybody_learns_from_every_transition_and_the_score_is_the_fruit():
     plain.learn(20_000, progress=False)
     seen, fewer = agent.evaluate(100), plain.evaluate(100)
     assert seen.score == 5.0
-    assert seen.finished == 1.0
-    assert seen.turns < 30
-    assert abs(seen.turns - fewer.turns) < 1.5, "what both can learn is the same"
+    assert seen.terminated == 1.0
+    assert seen.length < 30
+    assert abs(seen.length - fewer.length) < 1.5, "what both can learn is the same"
     values, steps = agent.values("fruit (4, 4)"), abs(np.indices((10, 10)) - 4).sum(axis=0).ravel()
     np.testing.assert_allclose(values.max(axis=1), 0.9 ** np.where(steps > 0, steps - 1, 1), rtol=1e-12)
-    assert (agent._learner.tally[1] <= 5 * agent.games).all(), "pseudo-rewards are no score"
+    assert (agent._learner.tally[1] <= 5 * agent.episodes).all(), "pseudo-rewards are no score"
 
 
 def test_a_run_that_is_cut_goes_on_with_the_same_bytes(tmp_path):
@@ -53,7 +53,7 @@ def test_a_run_that_is_cut_goes_on_with_the_same_bytes(tmp_path):
 def test_only_places_with_fruit_have_a_say():
     task = goals()
     agent = mad.MultiAdvisor(task, planning="egocentric").learn(3000, progress=False)
-    x = task.deal(3)
+    x = task.initial_state(3)
     names, _ = agent.advice(x)
     assert list(names) == [task.names[k] for k in np.flatnonzero(x[1:])]
 
@@ -65,13 +65,13 @@ def test_the_task_holds_what_it_promises():
     with pytest.raises(mad.BadInput, match="heads"):
         goals(heads="hydra")
     with pytest.raises(mad.BadInput, match="pseudo-rewards"):
-        enumerate_task(goals(), goals().deal())
+        enumerate_task(goals(), goals().initial_state())
 
 
 # ---- a target policy that was given ----------------------------------------------------------------------------------
 def with_targets(task, target=TARGETS.__getitem__):
-    foci = (dataclasses.replace(task.foci[0], target=target), *task.foci[1:])
-    return dataclasses.replace(task, foci=foci)
+    advisors = (dataclasses.replace(task.advisors[0], target=target), *task.advisors[1:])
+    return dataclasses.replace(task, advisors=advisors)
 
 
 def test_a_given_policy_is_valued():
@@ -79,7 +79,7 @@ def test_a_given_policy_is_valued():
     assert_compiled_parity(task, 1000, planning="egocentric", epsilon=1.0)
     agent = mad.MultiAdvisor(task, planning="egocentric", epsilon=1.0, alpha=0.5, alpha_half=1000, gamma=0.8)
     agent.learn(300_000, progress=False)
-    mdp = enumerate_task(dataclasses.replace(task, foci=random_mdp(3, 3, 3, 1).foci))
+    mdp = enumerate_task(dataclasses.replace(task, advisors=random_mdp(3, 3, 3, 1).advisors))
     policy = np.array([np.eye(3)[1], TARGETS[1], np.eye(3)[0]])
     flow = np.zeros((3, 3, 3))  # [state, action, next]
     for state, action, k in np.ndindex(mdp.successor.shape):
@@ -91,13 +91,13 @@ def test_a_given_policy_is_valued():
 
 @pytest.mark.parametrize("wrong", [3, -1, (0.5, 0.5), (0.5, 0.5, 0.5), (-1.0, 1.0, 1.0)])
 def test_a_policy_that_is_none(wrong):
-    with pytest.raises(mad.BadInput, match="target of focus"):
+    with pytest.raises(mad.BadInput, match="target of advisor"):
         mad.MultiAdvisor(with_targets(random_mdp(3, 3, 2, 1), lambda state: wrong))
 
 
 def test_targets_need_tables_of_a_compiled_world_and_a_policy():
-    with pytest.raises(mad.BadInput, match=r"give focus .* one with target="):
+    with pytest.raises(mad.BadInput, match=r"give advisor .* one with target="):
         mad.MultiAdvisor(random_mdp(3, 3, 2, 1), planning="target")
-    env = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal", target=lambda state: 0)])
+    env = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal", target=lambda state: 0)])
     with pytest.raises(mad.BadInput, match="compiled worlds"):
         mad.MultiAdvisor(env)

@@ -8,19 +8,19 @@ import pytest
 from test_parity import reference_of
 
 import multiadvisor as mad
-from multiadvisor import draws
-from multiadvisor.experiments.systems.value_mapping import channels
-from multiadvisor.mappings import Mapping, mapped, mapping_named, plain
-from multiadvisor.tabular.reference import CompiledSource
+from multiadvisor.core import rng
+from multiadvisor.core.mappings import Mapping, mapped, mapping_named, plain
+from multiadvisor.learners.tabular.reference import CompiledSource
+from multiadvisor.studies.systems.value_mapping import channels
 
 
-def assert_parity(task, turns, **how):
+def assert_parity(task, steps, **how):
     """Logarithms of two libraries may differ in the last bit."""
     agent = mad.MultiAdvisor(task, **how)
-    source = CompiledSource(task, draws.stream_key(agent.settings.seed, draws.TRAINING))
+    source = CompiledSource(task, rng.stream_key(agent.settings.seed, rng.TRAINING))
     told = reference_of(agent, source, np.zeros_like(agent._learner.table))
-    told.learn(turns)
-    agent._learner.run(turns)
+    told.learn(steps)
+    agent._learner.run(steps)
     np.testing.assert_allclose(agent._learner.table, told.table, rtol=1e-9)
     assert np.count_nonzero(told.table) > 3
 
@@ -56,7 +56,7 @@ def test_the_scale():
 @pytest.mark.slow
 def test_where_it_cannot_be():
     task = mad.make("random-mdp")
-    losing = dataclasses.replace(task, foci=tuple(dataclasses.replace(f, mapping="log") for f in task.foci))
+    losing = dataclasses.replace(task, advisors=tuple(dataclasses.replace(f, mapping="log") for f in task.advisors))
     with pytest.raises(mad.BadInput, match="may lose"):
         mad.MultiAdvisor(losing)
     two = channels(["log:50", None, "log:20"], 1)
@@ -64,7 +64,7 @@ def test_where_it_cannot_be():
         mad.MultiAdvisor(two, learner="linear")
     with pytest.raises(mad.BadInput, match="plain values"):
         mad.MultiAdvisor(two, aggregation="gpi")
-    env = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Focus("goal", mapping="log:50")])
+    env = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal", mapping="log:50")])
     with pytest.raises(mad.BadInput, match="compiled worlds"):
         mad.MultiAdvisor(env)
     with pytest.raises(mad.BadInput, match="mapped_alpha"):

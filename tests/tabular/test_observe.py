@@ -1,19 +1,20 @@
-"""Transitions that somebody else played: what is observed is learned as in a game of the agent's own, bit for bit."""
+"""Transitions that somebody else played: what is observed is learned as in an episode of the agent's own, bit for
+bit."""
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from test_parity import Errands, errand_foci
+from test_parity import Errands, errand_advisors
 
 import multiadvisor as mad
-from multiadvisor import draws
-from multiadvisor.plannings import PLANNINGS, TARGET
-from multiadvisor.tabular.reference import AdapterSource, reference
+from multiadvisor.core import rng
+from multiadvisor.core.plannings import PLANNINGS, TARGET
+from multiadvisor.learners.tabular.reference import AdapterSource, reference
 
 
 class Recorder(gymnasium.Wrapper):
-    """Writes down every transition, with the action that followed it in the same game."""
+    """Writes down every transition, with the action that followed it in the same episode."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -32,8 +33,8 @@ class Recorder(gymnasium.Wrapper):
         return result
 
 
-def errands(foci=None):
-    return mad.Task.from_gymnasium(Errands(), foci or errand_foci(), name="errands")
+def errands(advisors=None):
+    return mad.Task.from_gymnasium(Errands(), advisors or errand_advisors(), name="errands")
 
 
 def told(agent, log):
@@ -43,14 +44,15 @@ def told(agent, log):
     return agent
 
 
-def own_loop(agent, turns, env=None, ahead=False):
-    """A training loop as anybody would write it, in games seeded as `learn` does; `ahead`: Sarsa's, an action ahead."""
+def own_loop(agent, steps, env=None, ahead=False):
+    """A training loop as anybody would write it, in episodes seeded as `learn` does; `ahead`: Sarsa's, an action
+    ahead."""
     env, seed = env or Errands(), agent.settings.seed
-    since, over, action = draws.STRETCH, True, None
-    for _ in range(turns):
+    since, over, action = rng.STRETCH, True, None
+    for _ in range(steps):
         if over:
-            since, anew = (0, True) if since >= draws.STRETCH else (since, False)
-            number = draws.environment_seed(seed, draws.ENVIRONMENT, agent.turns) if anew else None
+            since, anew = (0, True) if since >= rng.STRETCH else (since, False)
+            number = rng.environment_seed(seed, rng.ENVIRONMENT, agent.steps) if anew else None
             observation, _ = env.reset(seed=number)
             action = agent.act(observation, explore=True) if ahead else None
         if not ahead:
@@ -67,24 +69,24 @@ def bytes_of(agent, without=()):
     return {name: part.tobytes() for name, part in agent._learner.tensors().items() if name not in without}
 
 
-# a policy that is given with the focus is valued in compiled worlds only
+# a policy that is given with the advisor is valued in compiled worlds only
 LEARNED_HERE = [name for name, planning in PLANNINGS.items() if TARGET not in planning.needs]
-POSITION = ("clock", "trail", "seeded_at", "tally", "explored")  # of the agent's own game, which an observer has not
+POSITION = ("clock", "trail", "seeded_at", "tally", "explored")  # of the agent's own episode, which an observer has not
 
 
 @pytest.mark.parametrize("planning", LEARNED_HERE)
 def test_a_loop_of_ones_own_learns_what_learn_learns(planning):
     how = {"planning": planning, "epsilon": 0.2, "noise": 0.1, "alpha_half": 1000, "seed": 5}
     ahead = "taken" in PLANNINGS[planning].needs
-    foci = errand_foci()
+    advisors = errand_advisors()
     if ahead:  # then the action is chosen before anybody learns; `learn` lets those whose part has ended learn first
-        foci = [focus for focus in foci if focus.active is None]
-    own = mad.MultiAdvisor(errands(foci), **how).learn(1500, progress=False)
-    loop = own_loop(mad.MultiAdvisor(errands(foci), **how), 1500, ahead=ahead)
+        advisors = [advisor for advisor in advisors if advisor.active is None]
+    own = mad.MultiAdvisor(errands(advisors), **how).learn(1500, progress=False)
+    loop = own_loop(mad.MultiAdvisor(errands(advisors), **how), 1500, ahead=ahead)
     assert bytes_of(loop, POSITION) == bytes_of(own, POSITION)
-    assert (loop.turns, loop.games) == (own.turns, own.games)
+    assert (loop.steps, loop.episodes) == (own.steps, own.episodes)
     assert loop._learner.score_sum == pytest.approx(own._learner.score_sum, rel=1e-12)
-    assert own.games > 20
+    assert own.episodes > 20
 
 
 @pytest.mark.parametrize("planning", LEARNED_HERE)
@@ -93,8 +95,8 @@ def test_a_log_of_random_actions_gives_the_tables_of_the_reference(planning, noi
     """Actions that the observer did not choose; the reference plays them, as with epsilon = 1 its own draws do."""
     how = {"planning": planning, "noise": noise, "epsilon": 1.0, "seed": 3}
     env = Recorder(Errands())
-    twin, table = mad.Task.from_gymnasium(env, errand_foci()), np.zeros((4000, 3))
-    key = draws.stream_key(3, draws.TRAINING)
+    twin, table = mad.Task.from_gymnasium(env, errand_advisors()), np.zeros((4000, 3))
+    key = rng.stream_key(3, rng.TRAINING)
     player = reference(twin, mad.Settings(**how), AdapterSource(twin, 3), table, key)
     player.learn(900)
     if player.held is not None:
@@ -110,14 +112,14 @@ def test_a_log_of_random_actions_gives_the_tables_of_the_reference(planning, noi
 def test_it_does_not_matter_who_chose(planning):
     """One agent plays; another one with another seed and no exploration observes, and knows the same afterwards."""
     env = Recorder(Errands())
-    task = mad.Task.from_gymnasium(env, errand_foci())
+    task = mad.Task.from_gymnasium(env, errand_advisors())
     player = mad.MultiAdvisor(task, planning=planning, epsilon=0.5, seed=1).learn(600, progress=False)
     observer = told(mad.MultiAdvisor(errands(), planning=planning, epsilon=0.0, seed=8), env.log)
     assert np.array_equal(observer._learner.table, player._learner.table)
 
 
-def test_games_may_be_mixed():
-    """Transitions of games on different states, in any order: whose turn it was does not matter."""
+def test_episodes_may_be_mixed():
+    """Transitions of episodes on different states, in any order: whose turn it was does not matter."""
     one, two = ([(s + k, 0, 1.0, s + k + 1, k == 3) for k in range(4)] for s in (0, 8))
     task = lambda: mad.Task.from_gymnasium("FrozenLake-v1")  # noqa: E731
     apart, mixed = mad.MultiAdvisor(task(), gamma=0.5), mad.MultiAdvisor(task(), gamma=0.5)
@@ -127,10 +129,10 @@ def test_games_may_be_mixed():
         for each in pair:
             mixed.observe(*each)
     assert np.array_equal(apart.values(0), mixed.values(0))
-    assert apart.games == mixed.games == 2
+    assert apart.episodes == mixed.episodes == 2
 
 
-def test_exploring_for_many_games_draws_for_each():
+def test_exploring_for_many_episodes_draws_for_each():
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), epsilon=1.0)
     drawn = [agent.act(0, explore=True) for _ in range(400)]
     assert min(np.bincount(drawn, minlength=4)) > 60
@@ -138,12 +140,12 @@ def test_exploring_for_many_games_draws_for_each():
     assert drawn == [again.act(0, explore=True) for _ in range(400)]
     assert {agent.act(0) for _ in range(20)} == {0}
     pac_boy = mad.MultiAdvisor(mad.make("two-goal"), epsilon=1.0)
-    assert len({pac_boy.act(pac_boy.task.deal(), explore=True) for _ in range(50)}) == 3
+    assert len({pac_boy.act(pac_boy.task.initial_state(), explore=True) for _ in range(50)}) == 3
 
 
 # ---- keeping ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("planning", ["empathic", "sarsa"])
-def test_saved_in_mid_game_it_goes_on_bit_for_bit(planning, tmp_path):
+def test_saved_in_mid_episode_it_goes_on_bit_for_bit(planning, tmp_path):
     how = {"planning": planning, "epsilon": 0.3, "seed": 2}
     ahead = planning == "sarsa"
     whole = own_loop(mad.MultiAdvisor(errands(), **how), 500, ahead=ahead)
@@ -171,7 +173,7 @@ def test_learning_observing_and_learning_again(tmp_path):
     agent = mad.MultiAdvisor(errands(), epsilon=0.2).learn(500, progress=False)
     own_loop(agent, 100)
     agent.learn(250, progress=False)
-    assert agent.turns == 850
+    assert agent.steps == 850
     agent.save(tmp_path / "a")
     loaded = mad.load(tmp_path / "a", errands())
     for one in (agent, loaded):
@@ -182,7 +184,7 @@ def test_learning_observing_and_learning_again(tmp_path):
 def test_whoever_only_observes_leaves_the_environment_alone():
     """The loop may be in the very environment that the task was made from."""
     env = Errands()
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, errand_foci()), epsilon=0.2, seed=4)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, errand_advisors()), epsilon=0.2, seed=4)
     other = own_loop(mad.MultiAdvisor(errands(), epsilon=0.2, seed=4), 300)
     assert bytes_of(own_loop(agent, 300, env)) == bytes_of(other)
 
@@ -216,20 +218,20 @@ class Numbered(gymnasium.Env):
     ({"next_action": 6}, "next_action is 6"),
     ({"observation": 5}, "local state 5, but it has 5"),
     ({"next_observation": "x"}, "not an integer"),
-    ({"reward": float("nan")}, "the reward of focus 'reward' is not finite"),
+    ({"reward": float("nan")}, "the reward of advisor 'reward' is not finite"),
     ({"reward": [1.0, 2.0]}, "pays a vector of 2"),
-    ({"reward": None}, "the reward of focus 'reward' is not finite"),
+    ({"reward": None}, "the reward of advisor 'reward' is not finite"),
     ({"reward": "much"}, "the reward of the environment is 'much'"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_learned(changes, message):
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered()))
     good = {"observation": 0, "action": 8, "reward": 1.0, "next_observation": 1, "terminated": False}
     agent.observe(**good)
-    before = bytes_of(agent, ("clock",)), agent.turns
+    before = bytes_of(agent, ("clock",)), agent.steps
     with pytest.raises(mad.BadInput, match=message.replace("(", r"\(")) as error:
         agent.observe(**{**good, **changes})
     assert "\n" not in str(error.value)
-    assert (bytes_of(agent, ("clock",)), agent.turns) == before
+    assert (bytes_of(agent, ("clock",)), agent.steps) == before
     agent.observe(**good)
     assert agent.act(0) == 8
 
@@ -261,8 +263,8 @@ def test_values_that_grow_beyond_all_bounds_are_told():
 
 def test_values_whose_weighted_sum_would_overflow_are_told():
     """Of two advisors with large values and weights NaN was preferred, and an action taken."""
-    foci = [mad.Focus("a", weight=1e30), mad.Focus("b", weight=-1e30)]
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered(), foci), alpha=1.0)
+    advisors = [mad.Advisor("a", weight=1e30), mad.Advisor("b", weight=-1e30)]
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered(), advisors), alpha=1.0)
     agent.observe(0, 7, 1e270, 1, True)
     assert np.isfinite(agent.preferences(0)).all()
     kept = {**agent._learner.tensors(), "table": np.full_like(agent._learner.tensors()["table"], 1e300)}
@@ -274,6 +276,6 @@ def test_values_whose_weighted_sum_would_overflow_are_told():
 
 def test_a_compiled_world_is_refused_in_one_line():
     agent = mad.MultiAdvisor(mad.make("two-goal"))
-    x = agent.task.deal()
+    x = agent.task.initial_state()
     with pytest.raises(mad.BadInput, match=r"task 'two-goal' is a compiled world.*Task.from_gymnasium"):
         agent.observe(x, 0, 1.0, x, False)

@@ -10,40 +10,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor import draws
-from multiadvisor.plannings import TARGET
-from multiadvisor.tabular import switch
-from multiadvisor.tabular.reference import AdapterSource, CompiledSource, reference
-from multiadvisor.worlds.gadgets import finite_task
+from multiadvisor.core import rng
+from multiadvisor.core.plannings import TARGET
+from multiadvisor.envs.worlds.gadgets import finite_task
+from multiadvisor.learners.tabular import switch
+from multiadvisor.learners.tabular.reference import AdapterSource, CompiledSource, reference
 
-# what values a policy that is given with the focus is tried where there is one (`test_goals`)
+# what values a policy that is given with the advisor is tried where there is one (`test_goals`)
 PLANNINGS = [planning.name for planning in switch.SHIPPED_PLANNINGS if TARGET not in planning.needs]
 
 
 def reference_of(agent, source, table):
-    key = draws.stream_key(agent.settings.seed, draws.TRAINING)
+    key = rng.stream_key(agent.settings.seed, rng.TRAINING)
     return reference(agent._learner.task, agent.settings, source, table, key)
 
 
-def assert_compiled_parity(task, turns, **how):
+def assert_compiled_parity(task, steps, **how):
     agent = mad.MultiAdvisor(task, **how)
-    source = CompiledSource(agent._learner.task, draws.stream_key(agent.settings.seed, draws.TRAINING))
+    source = CompiledSource(agent._learner.task, rng.stream_key(agent.settings.seed, rng.TRAINING))
     told = reference_of(agent, source, np.zeros_like(agent._learner.table))
     for _ in range(10):
-        told.learn(turns // 10)
-        agent._learner.run(turns // 10)
+        told.learn(steps // 10)
+        agent._learner.run(steps // 10)
         assert np.array_equal(agent._learner.table, told.table)
-    assert agent.turns == told.turn
+    assert agent.steps == told.step
     assert np.count_nonzero(told.table) > 3
 
 
 def varied(task):
     """The same task with weights of both signs and discounts of their own."""
-    foci = [
+    advisors = [
         dataclasses.replace(f, weight=(-0.5, 1.0, 2.25)[j % 3], gamma=(None, 0.5, 0.97)[j % 3])
-        for j, f in enumerate(task.foci)
+        for j, f in enumerate(task.advisors)
     ]
-    return dataclasses.replace(task, foci=tuple(foci))
+    return dataclasses.replace(task, advisors=tuple(advisors))
 
 
 @pytest.mark.parametrize("planning", PLANNINGS)
@@ -62,7 +62,7 @@ def test_pac_boy_with_weights_and_gammas_of_their_own(planning):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("name", ["pac-boy", "fruit-grid", "three-fruits", "four-fruits"])
 def test_an_estimate_of_the_aggregator(name, noise):
-    how = {"planning": "empathic", "foresight": "estimate", "noise": noise, "epsilon": 0.2}
+    how = {"planning": "estimate", "noise": noise, "epsilon": 0.2}
     assert_compiled_parity(varied(mad.make(name)), 1500, **how, seed=2)
 
 
@@ -85,23 +85,23 @@ def test_a_corner_where_ghosts_meet(tmp_path):
     maze.write_text("GGG.P\n####.\n")
     for planning in PLANNINGS:
         assert_compiled_parity(mad.make("pac-boy", maze=str(maze)), 1500, planning=planning, epsilon=0.5, seed=3)
-    estimate = {"planning": "empathic", "foresight": "estimate"}
+    estimate = {"planning": "estimate"}
     assert_compiled_parity(mad.make("pac-boy", maze=str(maze)), 1500, **estimate, epsilon=0.5, seed=3)
 
 
-def ring(advisors):
+def ring(n):
     """Places in a ring; advisor j looks j places ahead in one table: it arrives where its neighbour just learned."""
     places = 11
     successor = np.stack([(np.arange(places) + by) % places for by in (1, 2, 0)], axis=1)[:, :, None]
-    reward = np.random.default_rng(0).normal(size=(places, 3, 1, advisors))
+    reward = np.random.default_rng(0).normal(size=(places, 3, 1, n))
     task = finite_task(
-        "ring", ("on", "leap", "stay"), tuple(f"j{j}" for j in range(advisors)), np.full(places, 1 / places),
+        "ring", ("on", "leap", "stay"), tuple(f"j{j}" for j in range(n)), np.full(places, 1 / places),
         np.ones((places, 3, 1)), successor, reward, np.zeros((places, 3, 1)), limit=30,
     )  # fmt: skip
-    local = (np.arange(places) + np.arange(advisors)[:, None]) % places
+    local = (np.arange(places) + np.arange(n)[:, None]) % places
     world = dataclasses.replace(task.world, constants=task.world.constants._replace(local=local))
-    foci = tuple(dataclasses.replace(f, table="ring" if j < advisors - 1 else None) for j, f in enumerate(task.foci))
-    return dataclasses.replace(task, world=world, foci=foci)
+    advisors = tuple(dataclasses.replace(f, table="ring" if j < n - 1 else None) for j, f in enumerate(task.advisors))
+    return dataclasses.replace(task, world=world, advisors=advisors)
 
 
 @pytest.mark.parametrize("planning", PLANNINGS)
@@ -132,7 +132,7 @@ def random_mdp(states, actions, advisors, seed):
 def test_random_finite_mdps(states, actions, advisors, seed, planning, noise):
     task = random_mdp(states, actions, advisors, seed)
     agent = mad.MultiAdvisor(task, planning=planning, noise=noise, epsilon=0.2, seed=seed)
-    source = CompiledSource(task, draws.stream_key(seed, draws.TRAINING))
+    source = CompiledSource(task, rng.stream_key(seed, rng.TRAINING))
     told = reference_of(agent, source, np.zeros_like(agent._learner.table))
     told.learn(200)
     agent._learner.run(200)
@@ -151,34 +151,34 @@ class Errands(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.place, self.open, self.turn = int(self.np_random.integers(12)), [1, 1], 0
+        self.place, self.open, self.elapsed = int(self.np_random.integers(12)), [1, 1], 0
         return self._look(), {}
 
     def step(self, action):
-        self.turn += 1
+        self.elapsed += 1
         self.place = (self.place + action - 2) % 12
         paid = [0.0, 0.0]
         for k, goal in enumerate((3, 8)):
             if self.open[k] and self.place == goal:
                 self.open[k], paid[k] = 0, 1.0
             elif not self.open[k] and self.np_random.random() < 0.1:
-                self.open[k] = 1  # an errand comes back: its advisor joins in mid-game
+                self.open[k] = 1  # an errand comes back: its advisor joins in mid-episode
         over = self.np_random.random() < 0.02
-        return self._look(), sum(paid) - 0.1, bool(over), self.turn >= 60, {"paid": paid}
+        return self._look(), sum(paid) - 0.1, bool(over), self.elapsed >= 60, {"paid": paid}
 
 
-def errand_foci():
+def errand_advisors():
     def near(observation):
         return int(observation[0])
 
     return [
-        mad.Focus("here A", reward=lambda t: t.info["paid"][0], state=near, states=12, table="errands",
+        mad.Advisor("here A", reward=lambda t: t.info["paid"][0], state=near, states=12, table="errands",
                   active=lambda o: bool(o[1]), ended=lambda t: t.info["paid"][0] > 0),
-        mad.Focus("here B", reward=lambda t: t.info["paid"][1], state=lambda o: (int(o[0]) + 1) % 12, states=12,
+        mad.Advisor("here B", reward=lambda t: t.info["paid"][1], state=lambda o: (int(o[0]) + 1) % 12, states=12,
                   table="errands", active=lambda o: bool(o[2]), ended=lambda t: t.info["paid"][1] > 0),
-        mad.Focus("time", reward=lambda t: -0.1, state=0, weight=0.5, gamma=0.6),
-        mad.Focus("whole", weight=-0.25),
-        mad.Focus("even", reward=lambda t: 0.2, weight=0.25, active=lambda o: o[0] % 2 == 0),
+        mad.Advisor("time", reward=lambda t: -0.1, state=0, weight=0.5, gamma=0.6),
+        mad.Advisor("whole", weight=-0.25),
+        mad.Advisor("even", reward=lambda t: 0.2, weight=0.25, active=lambda o: o[0] % 2 == 0),
     ]  # fmt: skip
 
 
@@ -188,8 +188,8 @@ def errand_foci():
 def test_adapter(planning, noise):
     how = {"planning": planning, "noise": noise, "epsilon": 0.2, "alpha_half": 1000, "epsilon_half": 900,
            "seed": 5}  # fmt: skip
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), **how)
-    twin = mad.Task.from_gymnasium(Errands(), errand_foci())
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_advisors()), **how)
+    twin = mad.Task.from_gymnasium(Errands(), errand_advisors())
     table = np.zeros((4000, 3))
     told = reference_of(agent, AdapterSource(twin, 5), table)
     for _ in range(8):

@@ -1,28 +1,29 @@
-"""Generalised policy improvement, learned: its readable twin, the exact cross values, games, and what is refused."""
+"""Generalised policy improvement, learned: its readable twin, the exact cross values, episodes, and what is refused."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-from test_parity import Errands, errand_foci, reference_of, varied
+from test_parity import Errands, errand_advisors, reference_of, varied
 
 import multiadvisor as mad
-from multiadvisor import draws, theory
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory.policy_improvement import exact_plans
+from multiadvisor.core import rng
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.trace import explain_turn, record
-from multiadvisor.tabular.reference import AdapterSource, CompiledSource
-from multiadvisor.theory.gpi import exact_plans
+from multiadvisor.learners.tabular.reference import AdapterSource, CompiledSource
+from multiadvisor.runs.trace import explain_step, record
 
 FRUITS = {"planning": "egocentric", "aggregation": "fruits=gpi"}
 
 
-def assert_the_same_bytes(task, turns, **how):
+def assert_the_same_bytes(task, steps, **how):
     agent = mad.MultiAdvisor(task, **how)
-    source = CompiledSource(task, draws.stream_key(agent.settings.seed, draws.TRAINING))
+    source = CompiledSource(task, rng.stream_key(agent.settings.seed, rng.TRAINING))
     told = reference_of(agent, source, np.zeros_like(agent._learner.table))
     for _ in range(5):
-        told.learn(turns // 5)
-        agent._learner.run(turns // 5)
+        told.learn(steps // 5)
+        agent._learner.run(steps // 5)
         assert np.array_equal(agent._learner.table, told.table)
         assert np.array_equal(agent._learner.plans.table, told.plans)
     assert np.count_nonzero(told.plans) > 10
@@ -58,15 +59,15 @@ def test_it_learns_the_exact_cross_values(name):
 @pytest.mark.parametrize("name", ["three-fruits", "four-fruits"])
 def test_it_finishes_where_the_sum_is_stuck(name):
     agent = mad.MultiAdvisor(mad.make(name), **FRUITS, gamma=0.9, epsilon=0.2).learn(100_000, progress=False)
-    assert agent.evaluate(games=10).finished == 1.0
+    assert agent.evaluate(episodes=10).terminated == 1.0
     alone = mad.MultiAdvisor(agent.task, planning="egocentric", gamma=0.9, epsilon=0.2).learn(100_000, progress=False)
-    assert alone.evaluate(games=10).finished == 0.0
+    assert alone.evaluate(episodes=10).terminated == 0.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.9, 0.99])
 def test_exact_plans_finish_every_board(gamma):
-    assert exact_plans(mad.make("pac-boy", ghosts=False), gamma).evaluate(games=300).finished == 1.0
+    assert exact_plans(mad.make("pac-boy", ghosts=False), gamma).evaluate(episodes=300).terminated == 1.0
 
 
 def test_a_run_that_was_saved_goes_on_bit_for_bit_and_takes_other_weights(tmp_path):
@@ -78,7 +79,7 @@ def test_a_run_that_was_saved_goes_on_bit_for_bit_and_takes_other_weights(tmp_pa
     again = mad.load(tmp_path / "run").learn(3_000 - 1_234, progress=False)
     assert np.array_equal(again._learner.plans.table, straight._learner.plans.table)
     other = mad.load(tmp_path / "run", straight.task.with_weights(**{"fruit (0, 2)": 9.0}))
-    assert other.act(other.task.deal()) == 0  # to the North, where what is worth nine lies
+    assert other.act(other.task.initial_state()) == 0  # to the North, where what is worth nine lies
 
 
 # ---- Python environments ---------------------------------------------------------------------------------------------
@@ -89,15 +90,15 @@ def errands(**how):
         return int(observation[0])
 
     near, three = {"state": place, "states": 12, "group": "errands"}, 3
-    foci = [
-        mad.Focus("A", reward=lambda t: t.info["paid"][0], active=lambda o: bool(o[1]),
+    advisors = [
+        mad.Advisor("A", reward=lambda t: t.info["paid"][0], active=lambda o: bool(o[1]),
                   ended=lambda t: t.info["paid"][0] > 0, **near),
-        mad.Focus("whole", weight=-0.25, **how),
-        mad.Focus("B", reward=lambda t: t.info["paid"][1], active=lambda o: bool(o[2]), gamma=0.7, weight=2.0,
+        mad.Advisor("whole", weight=-0.25, **how),
+        mad.Advisor("B", reward=lambda t: t.info["paid"][1], active=lambda o: bool(o[2]), gamma=0.7, weight=2.0,
                   ended=lambda t: t.info["paid"][1] > 0, **near),
-        mad.Focus("third", reward=lambda t: float(t.next_observation[0] == three), weight=0.5, **near),
+        mad.Advisor("third", reward=lambda t: float(t.next_observation[0] == three), weight=0.5, **near),
     ]  # fmt: skip
-    return mad.Task.from_gymnasium(Errands(), foci, name="errands")
+    return mad.Task.from_gymnasium(Errands(), advisors, name="errands")
 
 
 ERRANDS = {"planning": "egocentric", "aggregation": "errands=gpi", "epsilon": 0.2, "alpha_half": 1000, "seed": 5}
@@ -128,15 +129,15 @@ def test_a_run_in_a_python_environment_goes_on_bit_for_bit(tmp_path):
     straight = mad.MultiAdvisor(errands(), **ERRANDS).learn(700, progress=False)
     mad.MultiAdvisor(errands(), **ERRANDS).learn(333, progress=False).save(tmp_path / "run")
     again = mad.load(tmp_path / "run", errands()).learn(700 - 333, progress=False)
-    assert again.turns == straight.turns
+    assert again.steps == straight.steps
     rows = straight._learner.adapter.rows
     assert np.array_equal(again._learner.plans.table[:rows], straight._learner.plans.table[:rows])
     assert np.array_equal(again._learner.table[:rows], straight._learner.table[:rows])
 
 
 def test_a_table_that_grows_keeps_its_plans():
-    foci = [mad.Focus("paid", reward=lambda t: sum(t.info["paid"])), mad.Focus("time", reward=lambda t: -0.1)]
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), foci), planning="egocentric", aggregation="gpi")
+    advisors = [mad.Advisor("paid", reward=lambda t: sum(t.info["paid"])), mad.Advisor("time", reward=lambda t: -0.1)]
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), advisors), planning="egocentric", aggregation="gpi")
     agent.learn(2_000, progress=False)  # 48 states of two rows each, counted as they are met
     assert agent._learner.adapter.rows > 64
     assert np.count_nonzero(agent._learner.plans.table) > 100
@@ -151,7 +152,7 @@ def test_whose_plan_is_followed_and_what_it_is_worth_to_each():
     agent = theory.exact_agent(task, "egocentric", 0.9, aggregation="gpi")
     cross = theory.improve(theory.enumerate_task(task), 0.9).cross[:, :, 0]  # [J, n, A]
     agent._learner.plans.table[...] = cross.reshape(agent._learner.plans.table.shape)
-    found = agent.explain(task.deal(), "a_1", "a_0")
+    found = agent.explain(task.initial_state(), "a_1", "a_0")
     assert found.preferences == pytest.approx({"a_0": 0.9, "a_1": 1.0, "a_2": 1.0})
     (plan,) = found.plans
     assert (plan.advisor, plan.value, plan.next) == ("goal 1", pytest.approx(1.0), None)
@@ -162,15 +163,15 @@ def test_whose_plan_is_followed_and_what_it_is_worth_to_each():
 
 def test_the_sentence_names_plans_and_shares():
     agent = exact_plans(mad.make("pac-boy", ghosts=False), 0.9)
-    found = agent.explain(agent.task.deal())
+    found = agent.explain(agent.task.initial_state())
     assert found.sentence.startswith("goes North: the plan of fruit at (0, 9) is worth most, 3.61 (0.90 to fruit at")
     assert found.sentence.endswith("to 6 more), and no plan would go elsewhere")
-    assert list(found.preferences.values()) == pytest.approx(agent.preferences(agent.task.deal()).tolist())
-    assert agent.explain(agent.task.deal(), "S").sentence.startswith(
+    assert list(found.preferences.values()) == pytest.approx(agent.preferences(agent.task.initial_state()).tolist())
+    assert agent.explain(agent.task.initial_state(), "S").sentence.startswith(
         "South would be worse than North: the plan of fruit at (0, 9) is the best for both, 3.25"
     )
     trace = record(agent, 1, 0)
-    told = [explain_turn(agent, trace, 0, turn) for turn in range(0, int(trace.turns[0]), 10)]
+    told = [explain_step(agent, trace, 0, step) for step in range(0, int(trace.length[0]), 10)]
     assert any("; the next, that of fruit at (" in one.sentence for one in told)
     for one in told:
         (plan,) = one.plans
@@ -179,7 +180,7 @@ def test_the_sentence_names_plans_and_shares():
     # without an advisor, its weight is 0 and its plan is still a plan
     one, name = told[1], told[1].names[3]
     lighter = exact_plans(agent.task.with_weights(**{name: 0.0}), 0.9)
-    state = trace.turn(0, 10).state
+    state = trace.step(0, 10).state
     now, then = agent.preferences(state), lighter.preferences(state)
     pair = [agent.task.actions.index(each) for each in (one.action, one.against)]
     lost = (now[pair[0]] - now[pair[1]]) - (then[pair[0]] - then[pair[1]])
@@ -194,7 +195,7 @@ def test_advisors_with_other_local_states_and_networks_are_refused():
     with pytest.raises(BadInput, match="'job 2' of task 'resource-scheduling' does not see what 'job 1' sees"):
         mad.MultiAdvisor(jobs, aggregation="gpi")
     with pytest.raises(BadInput, match="'here A' of task 'Errands' shares its table"):
-        mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_foci()), aggregation="gpi")
+        mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_advisors()), aggregation="gpi")
     with pytest.raises(BadInput, match="advisor 'whole' of task 'errands' does not see what 'A' sees"):
         mad.MultiAdvisor(errands(group="errands"), aggregation="errands=gpi")
     with pytest.raises(BadInput, match="learned beside tables"):

@@ -9,9 +9,9 @@ import pytest
 from test_bank import corridor
 
 import multiadvisor as mad
-from multiadvisor.aims import REFUGE, Aims, Peril
 from multiadvisor.errors import BadInput
-from multiadvisor.tabular import bank
+from multiadvisor.learners.gvf import bank
+from multiadvisor.learners.gvf.gvf_spec import REFUGE, Aims, Threat
 
 CELLS = 6
 
@@ -30,30 +30,30 @@ def walked(ring, heading=True):
 
 def test_ghosts_that_never_turn_back_go_all_the_way_round():
     room = walked(ring=True)
-    assert room.steps(0).tolist() == [0, 1, 2, 3, 4, 5]
-    assert room.steps(1).tolist() == [0, 5, 4, 3, 2, 1]
-    assert walked(ring=True, heading=False).steps(0).tolist() == [0, 1, 2, 3, 2, 1]
+    assert room.distances(0).tolist() == [0, 1, 2, 3, 4, 5]
+    assert room.distances(1).tolist() == [0, 5, 4, 3, 2, 1]
+    assert walked(ring=True, heading=False).distances(0).tolist() == [0, 1, 2, 3, 2, 1]
 
 
 def test_ways_are_found_again_when_another_one_is_seen():
     room = bank.Room(6, np.arange(6), 1, 1, 1)
     for local in range(3):
         room.follow(room.state(local), 0, room.state(local + 1))
-    assert room.steps(0).tolist() == [0, 1, 2, 3, np.inf, np.inf]
-    assert np.isinf(room.steps(5)).all(), "nobody was there"
+    assert room.distances(0).tolist() == [0, 1, 2, 3, np.inf, np.inf]
+    assert np.isinf(room.distances(5)).all(), "nobody was there"
     room.follow(room.state(0), 0, room.state(3))
-    assert room.steps(0).tolist() == [0, 1, 2, 1, np.inf, np.inf]
+    assert room.distances(0).tolist() == [0, 1, 2, 1, np.inf, np.inf]
 
 
 def safety(ahead=10, haven=(), doubt=1e-9, closed=(0, 1, 2, 3, 4, 5)):
     room = walked(ring=False)
-    threat = Peril(np.array(closed, float), np.isin(np.arange(CELLS), haven), doubt)
+    threat = Threat(np.array(closed, float), np.isin(np.arange(CELLS), haven), doubt)
     return room.safety(int(room.number[4]), ahead, threat).tolist()  # in cell 2
 
 
 def test_who_is_hunted_in_a_corridor_is_caught_at_its_end():
     onwards, back = safety()
-    assert onwards == pytest.approx(0.4), "four turns: three on the way, the last of which is at the end, and one more"
+    assert onwards == pytest.approx(0.4), "four steps: three on the way, the last of which is at the end, and one more"
     assert back == 0.0, "into the arms of the hunter"
 
 
@@ -62,10 +62,10 @@ def test_a_haven_in_time_saves():
     assert safety(haven=[5], closed=(0, 1, 2, 3, 4, 3))[0] == pytest.approx(0.2), "lost before one gets there"
 
 
-def test_doubt_counts_the_turns_by_which_one_is_ahead():
-    """Always two turns ahead, of four that one would like, as long as one can go on; then one, then none."""
+def test_doubt_counts_the_steps_by_which_one_is_ahead():
+    """Always two steps ahead, of four that one would like, as long as one can go on; then one, then none."""
     share, value = 0.5, 0.0
-    value = 0.25 * (1 + value)  # turn 4: at the end
+    value = 0.25 * (1 + value)  # step 4: at the end
     for _ in range(3):
         value = share * (1 + value)
     assert safety(doubt=4.0)[0] == pytest.approx(value / 10)
@@ -74,7 +74,7 @@ def test_doubt_counts_the_turns_by_which_one_is_ahead():
 def test_nothing_is_said_of_what_was_never_tried():
     room = bank.Room(4, np.arange(4), 2, 1, 1)
     room.follow(room.state(0), 0, room.state(1))
-    threat = Peril(np.array([0.0, 3.0, np.inf, np.inf]), np.zeros(4, bool), 1e-9)
+    threat = Threat(np.array([0.0, 3.0, np.inf, np.inf]), np.zeros(4, bool), 1e-9)
     assert room.safety(0, 5, threat).tolist() == [1.0, 1.0], "there is a way into the unknown"
 
 
@@ -88,18 +88,18 @@ def test_it_says_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    ("peril", "told"),
+    ("threat", "told"),
     [
-        (Peril(np.zeros(3), np.zeros(3, bool), 1.0), r"Goals\.peril gave Peril.*: give Peril, for all 7 places"),
-        ((np.zeros(7), np.zeros(7, bool), 1.0), "give Peril, for all 7 places"),
-        (Peril(np.full(7, np.nan), np.zeros(7, bool), 1.0), "let it be inf where a place is never lost"),
-        (Peril(np.zeros(7), np.zeros(7, bool), 0.0), r"the doubt of Goals\.peril is 0\.0: give a number of at least"),
+        (Threat(np.zeros(3), np.zeros(3, bool), 1.0), r"Goals\.threat gave Threat.*: give Threat, for all 7 places"),
+        ((np.zeros(7), np.zeros(7, bool), 1.0), "give Threat, for all 7 places"),
+        (Threat(np.full(7, np.nan), np.zeros(7, bool), 1.0), "let it be inf where a place is never lost"),
+        (Threat(np.zeros(7), np.zeros(7, bool), 0.0), r"the doubt of Goals\.threat is 0\.0: give a number of at least"),
     ],
 )
-def test_a_threat_that_does_not_fit_is_refused(peril, told):
+def test_a_threat_that_does_not_fit_is_refused(threat, told):
     task = corridor()
     goals = replace(
-        task.goals, aim=lambda x, look: Aims(np.array([-1, -1, REFUGE]), np.ones(3)), peril=lambda x, look: peril
+        task.goals, aim=lambda x, look: Aims(np.array([-1, -1, REFUGE]), np.ones(3)), threat=lambda x, look: threat
     )
     with pytest.raises(BadInput, match=told):
         mad.MultiAdvisor(replace(task, goals=goals), planning="agnostic").learn(10, progress=False)
@@ -152,25 +152,25 @@ class Known:
             } - seen  # fmt: skip
         return found.tolist()
 
-    def safety(self, start, ahead, peril):
-        """Value iteration over all states from the last turn to the first."""
+    def safety(self, start, ahead, threat):
+        """Value iteration over all states from the last step to the first."""
         value = {}
-        for turn in range(ahead, -1, -1):
+        for step in range(ahead, -1, -1):
             best = {}
             for state in self.met:
                 at = self.place[state]
-                threatened = turn > 0 and at >= 0
-                sure = min(max((peril.closed[at] - turn) / peril.doubt, 0.0), 1.0) if threatened else 1.0
+                threatened = step > 0 and at >= 0
+                sure = min(max((threat.closed[at] - step) / threat.doubt, 0.0), 1.0) if threatened else 1.0
                 worth = {}
                 for action in range(self.actions):
                     after = self.followed.get((state, action), [])
-                    if after and turn < ahead:
+                    if after and step < ahead:
                         worth[action] = sum(value[then] for then in after) / len(after)
-                onward = max(worth.values(), default=ahead - turn)
-                if threatened and peril.haven[at]:
-                    onward = ahead - turn
+                onward = max(worth.values(), default=ahead - step)
+                if threatened and threat.haven[at]:
+                    onward = ahead - step
                 best[state] = sure * (1.0 + onward)
-                if (turn, state) == (0, start):
+                if (step, state) == (0, start):
                     return [worth.get(action, onward) / ahead for action in range(self.actions)]
             value = best
         raise AssertionError
@@ -184,10 +184,10 @@ def test_ways_and_safety_are_those_of_plain_loops(seed):
     for _ in range(40):
         known.event()
         for local in range(known.states):
-            assert known.room.steps(local).tolist() == known.steps(local), local
+            assert known.room.distances(local).tolist() == known.steps(local), local
         ahead, places = int(known.draw.integers(1, 9)), int(known.place.max()) + 1
         closed = np.where(known.draw.random(places) < 0.3, np.inf, known.draw.integers(0, 8, places))
-        peril = Peril(closed, known.draw.random(places) < 0.2, float(known.draw.choice([1e-9, 0.5, 2.0, 3.7])))
+        threat = Threat(closed, known.draw.random(places) < 0.2, float(known.draw.choice([1e-9, 0.5, 2.0, 3.7])))
         for local in known.met:
-            told = known.room.safety(int(known.room.number[local]), ahead, peril).tolist()
-            assert told == pytest.approx(known.safety(local, ahead, peril), abs=1e-12), (local, ahead)
+            told = known.room.safety(int(known.room.number[local]), ahead, threat).tolist()
+            assert told == pytest.approx(known.safety(local, ahead, threat), abs=1e-12), (local, ahead)

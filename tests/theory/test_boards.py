@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import theory
-from multiadvisor.theory import boards
-from multiadvisor.theory.attractors import attractor_states, stable_states
-from multiadvisor.worlds.game import Games
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory import boards
+from multiadvisor.analysis.theory.attractors import attractor_states, stable_states
+from multiadvisor.envs.compiled_episodes import Episodes
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_boards_agree_with_the_general_definition(maze, random_boards):
     for gamma in (0.5, 0.6, 0.9):
         peak, stable = boards.peaks(maze, random_boards[:25], gamma)
         for k, board in enumerate(random_boards[:25]):
-            x = np.concatenate([maze.deal()[:1], board]).astype(np.int64)
+            x = np.concatenate([maze.initial_state()[:1], board]).astype(np.int64)
             found = theory.board_solution(maze, x, gamma)
             attracting = attractor_states(found)
             assert np.array_equal(attracting, peak[k])
@@ -73,16 +73,16 @@ def test_the_ghost_mdp_is_the_world(rules, tmp_path):
     for start in range(cells):
         for ghost in range(cells):
             for action in range(4):
-                games = Games(task, np.arange(batch, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-                games.step(np.zeros(batch, np.int64))
-                games.x[:, 0], games.x[:, 1] = start, ghost
-                games.step(np.full(batch, action))
-                seen = np.bincount(games.x[:, 0] * cells + games.x[:, 1], minlength=cells * cells) / batch
+                episodes = Episodes(task, np.arange(batch, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+                episodes.step(np.zeros(batch, np.int64))
+                episodes.x[:, 0], episodes.x[:, 1] = start, ghost
+                episodes.step(np.full(batch, action))
+                seen = np.bincount(episodes.x[:, 0] * cells + episodes.x[:, 1], minlength=cells * cells) / batch
                 expected = np.zeros(cells * cells)
                 state = start * cells + ghost
                 np.add.at(expected, local.successor[state, action], local.weight[state, action])
                 assert seen == pytest.approx(expected, abs=0.04)
-                assert games.reward[:, 0].mean() == pytest.approx(local.reward[state, action], abs=0.4)
+                assert episodes.reward[:, 0].mean() == pytest.approx(local.reward[state, action], abs=0.4)
 
 
 def test_enumeration_agrees_with_the_ghost_mdp(tmp_path):
@@ -95,7 +95,7 @@ def test_enumeration_agrees_with_the_ghost_mdp(tmp_path):
     whole = boards._ghost_mdp(task.world.constants)
     seen = np.unique(mdp.local[0])
     assert local.reward[seen] == pytest.approx(whole.reward[seen])
-    assert markov  # with a single fruit; of more the ghost's advisor would not know when the game ends
+    assert markov  # with a single fruit; of more the ghost's advisor would not know when the episode ends
 
 
 # ---- Theorem 1: learning reaches the solver's values -----------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_learning_reaches_the_solution_on_the_gadgets(name, planning):
 
 def with_full_states(task):
     """The same task as a finite MDP in which every advisor sees everything."""
-    from multiadvisor.worlds.gadgets import finite_task
+    from multiadvisor.envs.worlds.gadgets import finite_task
 
     mdp = theory.enumerate_task(task, full=True)
     n = mdp.n
@@ -161,12 +161,13 @@ def test_learning_reaches_the_solution_on_pac_boy_without_ghosts(maze, planning)
 
 
 def test_the_trained_agent_rests_where_the_solver_says():
-    """Egocentric 0.9 without ghosts: after training, every greedy game ends in an attractor set of the exact values."""
+    """Egocentric 0.9 without ghosts: after training, every greedy episode ends in an attractor set of the exact
+    values."""
     task = mad.make("fruit-grid", width=6, height=6, fruits=6)
     agent = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, epsilon=0.5).learn(3_000_000, progress=False)
     agreeing = 0
     for seed in range(20):
-        x = task.deal(seed)
+        x = task.initial_state(seed)
         learned = attractor_states(theory.board_solution(task, x, 0.9, agent))
         exact = attractor_states(theory.board_solution(task, x, 0.9))
         agreeing += np.array_equal(learned, exact)
@@ -175,9 +176,9 @@ def test_the_trained_agent_rests_where_the_solver_says():
 
 def test_exact_agents_play_like_learned_ones(maze):
     exact = theory.exact_agent(maze, "egocentric", 0.4).evaluate(50)
-    assert exact.finished == 1.0
+    assert exact.terminated == 1.0
     stuck = theory.exact_agent(maze, "egocentric", 0.9).evaluate(50)
-    assert stuck.finished < 0.1
+    assert stuck.terminated < 0.1
 
 
 @pytest.mark.slow
@@ -187,7 +188,7 @@ def test_bad_input(maze):
         (lambda: boards.distances(mad.make("two-goal")), "is not a maze"),
         (lambda: theory.board_solution(maze, np.full(76, 99), 0.9), "it must be below"),
         (lambda: theory.enumerate_task(maze), "--boards"),
-        (lambda: theory.enumerate_task(mad.make("pac-boy"), mad.make("pac-boy").deal()), "too many to list"),
+        (lambda: theory.enumerate_task(mad.make("pac-boy"), mad.make("pac-boy").initial_state()), "too many to list"),
         (lambda: theory.enumerate_task(mad.make("gymnasium:FrozenLake-v1")), "FiniteMDP.from_arrays"),
     ):
         with pytest.raises(mad.BadInput, match=message) as caught:
@@ -199,8 +200,8 @@ def test_weights_and_gammas_of_their_own():
     task = mad.make("two-goal").with_weights(**{"goal 2": 3.0})
     mdp = theory.enumerate_task(task)
     assert theory.critical_gamma(mdp) == pytest.approx(3 / 4, abs=1e-6)
-    foci = tuple(dataclasses.replace(focus, gamma=0.5) for focus in task.foci)
-    own = theory.enumerate_task(dataclasses.replace(task, foci=foci))
+    advisors = tuple(dataclasses.replace(advisor, gamma=0.5) for advisor in task.advisors)
+    own = theory.enumerate_task(dataclasses.replace(task, advisors=advisors))
     assert theory.solve(own, "egocentric", 0.9).preferences[0] == pytest.approx([2.0, 1.0, 3.0])
     with pytest.raises(mad.BadInput, match="their own gammas"):
         theory.critical_gamma(own)

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import theory
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory import FiniteMDP
+from multiadvisor.analysis.theory.corrected_values import correct
+from multiadvisor.analysis.theory.policy_improvement import improve
 from multiadvisor.errors import BadInput
-from multiadvisor.theory import FiniteMDP
-from multiadvisor.theory.correction import correct
-from multiadvisor.theory.gpi import improve
 
 SEEDS = range(500)
 
 
 def random_mdp(seed, signs=True):
-    """2 to 20 states, 2 to 5 actions, 1 to 5 advisors; rewards of either sign, some actions end the game."""
+    """2 to 20 states, 2 to 5 actions, 1 to 5 advisors; rewards of either sign, some actions end the episode."""
     generator = np.random.default_rng(seed)
     states, actions, n = generator.integers(2, 21), generator.integers(2, 6), generator.integers(1, 6)
     transition = np.zeros((states, actions, states))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import theory
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory import FiniteMDP
 from multiadvisor.cli import main
-from multiadvisor.theory import FiniteMDP
 
 
 def run(capsys, *arguments):
@@ -60,7 +60,7 @@ def test_sweep_turns_south_just_above_one_half(capsys):
 
 
 def test_solve_a_trained_run(capsys, tmp_path):
-    flags = ["--planning", "egocentric", "--gamma", "0.9", "--epochs", "20", "--games", "0", "--no-ghosts"]
+    flags = ["--planning", "egocentric", "--gamma", "0.9", "--epochs", "20", "--episodes", "0", "--no-ghosts"]
     assert run(capsys, "train", "pac-boy", *flags, "--out", str(tmp_path / "a"))[0] == 0
     command = ["solve", "pac-boy", "--no-ghosts", "--board", "2", "--run", str(tmp_path / "a"), "--json"]
     code, out, _ = run(capsys, *command)
@@ -74,7 +74,7 @@ def test_solve_a_trained_run(capsys, tmp_path):
 
 
 def test_a_linear_run_has_no_advisors_values(capsys, tmp_path):
-    flags = ["--learner", "linear", "--epochs", "1", "--games", "0", "--out", str(tmp_path / "a")]
+    flags = ["--learner", "linear", "--epochs", "1", "--episodes", "0", "--out", str(tmp_path / "a")]
     assert run(capsys, "train", "pac-boy", *flags)[0] == 0
     code, _, error = run(capsys, "solve", "pac-boy", "--board", "2", "--run", str(tmp_path / "a"))
     assert (code, len(error.splitlines())) == (2, 1)
@@ -171,7 +171,7 @@ def test_local_states_that_are_not_markov_are_said_so():
 
 
 @pytest.mark.slow
-def test_values_that_did_not_settle_are_called_so(capsys):
+def test_values_that_did_not_converge_are_called_so(capsys):
     _, out, _ = run(capsys, "solve", "three-fruits", "--planning", "empathic")
     assert "empathic planning did not converge" in out
     assert "not converged" in out

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.theory import enumerate_task, optimum
-from multiadvisor.theory.merging import component_bounds, merge, random_components, value_iteration
+from multiadvisor.analysis.theory import enumerate_task, optimum
+from multiadvisor.analysis.theory.merging import component_bounds, merge, random_components, value_iteration
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -28,7 +28,7 @@ def test_bounds_hold_and_the_policy_is_the_best(seed):
 
 def test_actions_that_are_equal_stay_and_the_bounds_meet():
     task = mad.make("fruit-grid", width=3, height=3, fruits=3)
-    mdp = enumerate_task(task, task.deal(0))
+    mdp = enumerate_task(task, task.initial_state(0))
     merged = merge(mdp, 0.9, 1e-4)
     best, _ = optimum(mdp, 0.9)
     assert not merged.certain

@@ -10,26 +10,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor import theory
-from multiadvisor.aggregations import AGGREGATIONS, LEARNED
-from multiadvisor.cli import main
-from multiadvisor.errors import BadInput
-from multiadvisor.experiments.tours import walk
-from multiadvisor.theory import FiniteMDP, counterexamples, games
-from multiadvisor.theory.attractors import attractor_states, stuck_states
-from multiadvisor.theory.boards import distances, peaks, random_boards
-from multiadvisor.theory.bounds import verdict
-from multiadvisor.theory.earning import (
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory import FiniteMDP, board_episodes, counterexamples
+from multiadvisor.analysis.theory.attractors import attractor_states, stuck_states
+from multiadvisor.analysis.theory.boards import distances, peaks, random_boards
+from multiadvisor.analysis.theory.bounds import verdict
+from multiadvisor.analysis.theory.earning import (
     broken_premises,
     chance_bound,
     discounted_earning,
     earning_bound,
-    earning_turns,
+    earning_steps,
     fear_margin,
     hope,
     rate,
 )
-from multiadvisor.theory.ways_out import least_exponent, ways_out, wishes
+from multiadvisor.analysis.theory.ways_out import least_exponent, ways_out, wishes
+from multiadvisor.cli import main
+from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED
+from multiadvisor.errors import BadInput
+from multiadvisor.studies.tours import walk
 
 MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 gammas = st.sampled_from([0.3, 0.5, 0.9, 0.99])
@@ -37,7 +37,7 @@ gammas = st.sampled_from([0.3, 0.5, 0.9, 0.99])
 
 @st.composite
 def mdps(draw, chance=False, losses=False):
-    """2 to 12 states, 2 to 5 actions, 1 to 5 advisors, few rewards; some actions end the game."""
+    """2 to 12 states, 2 to 5 actions, 1 to 5 advisors, few rewards; some actions end the episode."""
     states, actions, n = draw(st.integers(2, 12)), draw(st.integers(2, 5)), draw(st.integers(1, 5))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     transition = np.zeros((states, actions, states))
@@ -58,8 +58,8 @@ def mdps(draw, chance=False, losses=False):
 @given(mdps(), gammas)
 def test_max_earns_within_the_bound_from_every_state(mdp, gamma):
     solution = theory.solve(mdp, "egocentric", gamma, "max")
-    bound, turns, wished = earning_bound(solution), earning_turns(solution), hope(solution) > 0
-    assert (turns[wished] <= bound[wished]).all()
+    bound, steps, wished = earning_bound(solution), earning_steps(solution), hope(solution) > 0
+    assert (steps[wished] <= bound[wished]).all()
     assert np.isinf(bound[~wished]).all()
     assert not attractor_states(solution)[wished].any()
     assert not stuck_states(solution)[wished].any()
@@ -71,11 +71,11 @@ def test_max_earns_within_the_bound_from_every_state(mdp, gamma):
 def test_losses_on_the_way_do_not_break_the_bound(mdp, gamma):
     solution = theory.solve(mdp, "egocentric", gamma, "max")
     wished = hope(solution) > 0
-    assert (earning_turns(solution)[wished] <= earning_bound(solution)[wished]).all()
+    assert (earning_steps(solution)[wished] <= earning_bound(solution)[wished]).all()
 
 
 def test_rounding_is_no_wish():
-    """0.1 is lost and what makes up for it gained, turn by turn: worth exactly 0, and in floating point 1e-17 or so."""
+    """0.1 is lost and what makes up for it gained, step by step: worth exactly 0, and in floating point 1e-17 or so."""
     transition = np.zeros((3, 1, 3))
     transition[[0, 1, 2], 0, [1, 2, 2]] = 1.0
     mdp = FiniteMDP.from_arrays(transition, np.array([[[-0.3], [0.3 / 0.9], [0.0]]]))
@@ -92,7 +92,7 @@ def test_a_p_norm_earns_within_its_bound_where_gamma_is_small_enough_for_p(mdp, 
     solution = theory.solve(mdp, "egocentric", gamma, f"p_norm:{p}")
     assert rate(solution) < 1
     wished = hope(solution) > 0
-    assert (earning_turns(solution)[wished] <= earning_bound(solution)[wished]).all()
+    assert (earning_steps(solution)[wished] <= earning_bound(solution)[wished]).all()
 
 
 @pytest.mark.slow
@@ -124,17 +124,17 @@ def test_the_bound_is_tight_and_the_sum_gets_stuck_where_max_does_not():
     for mdp in random_mdps(500):
         solution = theory.solve(mdp, "egocentric", 0.9, "max")
         wished = hope(solution) > 0
-        turns, bound = earning_turns(solution)[wished], earning_bound(solution)[wished]
-        assert (turns <= bound).all()
-        starts, tight = starts + wished.sum(), tight + (turns == bound).sum()
-        stuck += stuck_states(solution.heard_by("sum"))[wished].sum()
+        steps, bound = earning_steps(solution)[wished], earning_bound(solution)[wished]
+        assert (steps <= bound).all()
+        starts, tight = starts + wished.sum(), tight + (steps == bound).sum()
+        stuck += stuck_states(solution.aggregated_by("sum"))[wished].sum()
     assert starts > 2000
     assert tight > starts / 4
     assert stuck > 0
 
 
 def test_the_bound_by_hand():
-    """A corridor of five cells with a goal at its end: 1 turn beside the goal, 5 at the far end; at gamma 0 one."""
+    """A corridor of five cells with a goal at its end: 1 step beside the goal, 5 at the far end; at gamma 0 one."""
     transition = np.zeros((5, 2, 5))
     for cell in range(5):
         transition[cell, 0, max(cell - 1, 0)] = transition[cell, 1, min(cell + 1, 4)] = 1.0
@@ -143,7 +143,7 @@ def test_the_bound_by_hand():
     mdp = FiniteMDP.from_arrays(transition, reward, end=end)
     for gamma in (0.1, 0.5, 0.99):
         solution = theory.solve(mdp, "egocentric", gamma, "max")
-        assert earning_bound(solution).tolist() == earning_turns(solution).tolist() == [5, 4, 3, 2, 1]
+        assert earning_bound(solution).tolist() == earning_steps(solution).tolist() == [5, 4, 3, 2, 1]
     assert earning_bound(theory.solve(mdp, "egocentric", 0.0, "max")).tolist() == [*[np.inf] * 4, 1]
 
 
@@ -209,7 +209,7 @@ def test_weak_fears_hold_nobody():
         if (fear_margin(solution)[wished] > 0).all():
             weak += 1
             assert not stuck_states(solution)[wished].any()
-            assert np.isfinite(earning_turns(solution)[wished]).all()
+            assert np.isfinite(earning_steps(solution)[wished]).all()
     assert weak > 100
     with pytest.raises(BadInput, match="no maximum of wishes with a sum of fears"):
         fear_margin(theory.solve(mdp, "egocentric", 0.9, "max"))
@@ -217,18 +217,18 @@ def test_weak_fears_hold_nobody():
         fear_margin(theory.solve(mdp, "agnostic", 0.9, "wishes=max"))
 
 
-def test_chance_breaks_the_bound_on_turns():
+def test_chance_breaks_the_bound_on_steps():
     solution = theory.solve(counterexamples.slippery(0.1), "egocentric", 0.9, "max")
-    assert np.isinf(earning_turns(solution)[0])
+    assert np.isinf(earning_steps(solution)[0])
     would_be = 1 + math.floor(math.log(1 / hope(solution)[0]) / math.log(1 / 0.9))
-    assert would_be == 8 < 1 / 0.1 + 1  # the mean number of turns
+    assert would_be == 8 < 1 / 0.1 + 1  # the mean number of steps
     assert discounted_earning(solution) == pytest.approx(chance_bound(solution))  # in expectation it is tight
 
 
 def test_chance_breaks_always():
     solution = theory.solve(counterexamples.gamble(0.5), "egocentric", 0.9, "max")
     assert solution.preferences[0] == pytest.approx([0.9**10, 0.45])
-    assert np.isinf(earning_turns(solution)[0])
+    assert np.isinf(earning_steps(solution)[0])
     assert discounted_earning(solution)[0] == pytest.approx(chance_bound(solution)[0]) == pytest.approx(0.45)
     with pytest.raises(BadInput, match=r"probability is 1\.5"):
         counterexamples.gamble(1.5)
@@ -297,12 +297,12 @@ def test_a_p_norm_of_single_goals_acts_as_the_sum_does_at_gamma_to_the_p(name, p
 def test_a_learned_solution_hears_as_its_agent_does():
     task = mad.make("three-fruits")
     agent = theory.exact_agent(task, "egocentric", 0.9, aggregation="fruit (0, 2)=max,sum")
-    x = task.deal()
+    x = task.initial_state()
     x[1 : 1 + 3] = [0, 1, 1]  # the advisor that is named has no part in this board
     assert theory.board_solution(task, x, 0.9, agent).aggregation == "sum"
     agent = theory.exact_agent(task, "egocentric", 0.9, aggregation="max")
-    assert theory.board_solution(task, task.deal(), 0.9, agent).aggregation == "max"
-    from multiadvisor.theory.learned import surroundings
+    assert theory.board_solution(task, task.initial_state(), 0.9, agent).aggregation == "max"
+    from multiadvisor.analysis.theory.learned_values import surroundings
 
     for heard, caught in (
         ("sum", True),
@@ -312,9 +312,9 @@ def test_a_learned_solution_hears_as_its_agent_does():
         ("max_plus:9", True),
     ):
         agent = theory.exact_agent(task, "egocentric", 0.9, aggregation=heard)
-        here = surroundings(agent, task.deal())
+        here = surroundings(agent, task.initial_state())
         assert (here.attractor, here.stuck, here.margin > 0) == (caught, caught, caught), heard
-        told = str(agent.explain(task.deal()))
+        told = str(agent.explain(task.initial_state()))
         assert ("this state is a stable attractor" in told) == caught
         assert ("greedy play from here never earns" in told) == caught
 
@@ -335,10 +335,10 @@ def test_attractors_of_boards_are_those_of_the_solver(name):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["max", "p_norm:3", "majority"]))
-def test_games_and_agents_agree_under_any_aggregation(seed, name):
+def test_episodes_and_agents_agree_under_any_aggregation(seed, name):
     task = mad.make("fruit-grid", width=4, height=4, fruits=4)
-    x, advice = task.deal(seed), games.fruit_advice(task, distances(task), 0.8)
-    ending = games.greedy_game(task, x, advice, aggregation=name)
+    x, advice = task.initial_state(seed), board_episodes.fruit_advice(task, distances(task), 0.8)
+    ending = board_episodes.greedy_episode(task, x, advice, aggregation=name)
     if name == "max":
         assert ending.left == 0
     elif ending.left:
@@ -346,15 +346,19 @@ def test_games_and_agents_agree_under_any_aggregation(seed, name):
 
 
 def _board_of(task, x, ending, name):
-    """The board on which the game got stuck: played again, with the same ties."""
-    from multiadvisor.committee import voices_of
+    """The board on which the episode got stuck: played again, with the same ties."""
+    from multiadvisor.core.aggregator import aggregator_of
 
     world = task.world.constants
-    walk = games._Walk(
-        world, games.fruit_advice(task, distances(task), 0.8), task.weights, x[1:] == 1, voices_of(task, name)
+    walk = board_episodes._Walk(
+        world,
+        board_episodes.fruit_advice(task, distances(task), 0.8),
+        task.weights,
+        x[1:] == 1,
+        aggregator_of(task, name),
     )
     cell, chance = int(x[0]), np.random.default_rng(0)
-    for _ in range(ending.turns):
+    for _ in range(ending.steps):
         choices = walk.best(cell)
         cell = choices[0] if len(choices) == 1 else choices[int(chance.integers(len(choices)))]
         if walk.holds(cell):
@@ -363,7 +367,7 @@ def _board_of(task, x, ending, name):
 
 
 @pytest.mark.slow
-def test_no_attractor_and_no_stuck_game_on_2000_boards():
+def test_no_attractor_and_no_stuck_episode_on_2000_boards():
     task = mad.make("pac-boy", ghosts=False)
     for row in theory.trap_shares(task, (0.9, 0.99), 2000, aggregation="max"):
         assert (row["attractor"], row["stable"], row["stuck"], row["boards"]) == (0.0, 0.0, 0.0, 2000)
@@ -383,7 +387,7 @@ def test_solve_under_max(capsys):
     assert found["critical_gamma"] is None
     assert "never stuck while there is something to earn, at any gamma below 1" in found["verdict"]
     assert max(found["earning_bound"].values()) == 6
-    assert f"within {max(found['earning_bound'].values())} turns" in found["verdict"]
+    assert f"within {max(found['earning_bound'].values())} steps" in found["verdict"]
 
 
 @pytest.mark.slow
@@ -439,22 +443,22 @@ def test_a_board_under_max_and_the_ways_out_of_one_under_the_sum(tmp_path, capsy
     maze.write_text("...P....\n.#.##.#.\n........\n")
     task = ["pac-boy", "--no-ghosts", "--maze", str(maze), "--board", "3"]
     found = solved(capsys, *task, "--aggregation", "max")
-    assert found["games"]["left"] == 0
-    assert found["games"]["keep_gamma"] is None
+    assert found["episodes"]["left"] == 0
+    assert found["episodes"]["keep_gamma"] is None
     assert "from every cell (proved)" in found["verdict"]
     summed = solved(capsys, *task)
-    assert summed["games"]["keep_gamma"] is not None
+    assert summed["episodes"]["keep_gamma"] is not None
     assert summed["ways_out"][0]["way"] == "--aggregation max"
 
 
 @pytest.mark.slow
 def test_the_figure_is_drawn_as_the_advisors_are_heard():
-    from multiadvisor import plots
-    from multiadvisor.theory import report
+    from multiadvisor.analysis.theory import solve_report
+    from multiadvisor.viz import plots
 
     rings = {}
     for name in ("sum", "max"):
-        answer = report.answer(mad.make("three-fruits"), "egocentric", 0.6, aggregation=name)
+        answer = solve_report.answer(mad.make("three-fruits"), "egocentric", 0.6, aggregation=name)
         axis = plots.solution(answer).axes[0]
         rings[axis.get_title()] = sum(isinstance(patch, plots.plt.Circle) for patch in axis.patches)
     assert rings == {"gamma = 0.6": 1, "gamma = 0.6, max": 0}
@@ -483,13 +487,13 @@ def test_a_small_share_of_the_sum_of_either_sign_keeps_the_bound(mdp, gamma, par
     most = max(int((mdp.heard > 0).sum(axis=1).max()), 1)
     solution = theory.solve(mdp, "egocentric", gamma, f"max_plus:{part * (1 - gamma) / most}")
     wished = hope(solution) > 0
-    assert (earning_turns(solution)[wished] <= earning_bound(solution)[wished]).all()
+    assert (earning_steps(solution)[wished] <= earning_bound(solution)[wished]).all()
     assert not stuck_states(solution)[wished].any()
     with pytest.raises(BadInput, match=r"gamma / \(1 - \|c\| n\) is"):
-        earning_bound(solution.heard_by(f"max_plus:{-1.01 * (1 - gamma) / most}"))
+        earning_bound(solution.aggregated_by(f"max_plus:{-1.01 * (1 - gamma) / most}"))
 
 
-def test_away_from_crowds_boards_are_finished_in_fewer_turns():
+def test_away_from_crowds_boards_are_finished_in_fewer_steps():
     task = mad.make("pac-boy", ghosts=False)
     boards, steps = random_boards(task, 300, 700), distances(task)
     near, away, crowd = (walk(task, boards, steps, name, 0.9) for name in ("max", "max_plus:-0.001", "max_plus:0.001"))

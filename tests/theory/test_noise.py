@@ -8,8 +8,15 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor import cli
+from multiadvisor.analysis.theory.noise_bounds import (
+    choose,
+    largest_of,
+    maximisation_bias,
+    noise_limit,
+    wandering,
+    wish_of,
+)
 from multiadvisor.errors import BadInput
-from multiadvisor.theory.noise import choose, largest_of, maximisation_bias, noise_limit, wandering, wish_of
 
 EGOCENTRIC, EMPATHIC = "--planning egocentric --aggregation max", "--planning empathic --aggregation max"
 

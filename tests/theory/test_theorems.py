@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
-from multiadvisor import theory
-from multiadvisor.theory import FiniteMDP
-from multiadvisor.theory.attractors import attractor_states, stuck_states
-from multiadvisor.theory.mdp import LocalMDP
-from multiadvisor.theory.solver import aggregate, best_actions, solve_local
+from multiadvisor.analysis import theory
+from multiadvisor.analysis.theory import FiniteMDP
+from multiadvisor.analysis.theory.attractors import attractor_states, stuck_states
+from multiadvisor.analysis.theory.mdp import LocalMDP
+from multiadvisor.analysis.theory.solver import aggregate, best_actions, solve_local
 
 MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 gammas = st.floats(0.0, 0.95)
@@ -18,7 +18,7 @@ gammas = st.floats(0.0, 0.95)
 
 @st.composite
 def mdps(draw, positive=False, agree=False, reward=None):
-    """2 to 50 states, 2 to 6 actions, 1 to 8 advisors; random sparse transitions, some of which end the game."""
+    """2 to 50 states, 2 to 6 actions, 1 to 8 advisors; random sparse transitions, some of which end the episode."""
     states, actions, n = draw(st.integers(2, 50)), draw(st.integers(2, 6)), draw(st.integers(1, 8))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     transition = np.zeros((states, actions, states))
@@ -92,7 +92,7 @@ def test_empathic_value_iteration_agrees_with_policy_iteration(mdp, gamma):
 
 
 def even_pay(generator, shape):
-    """Rewards so alike that losing a turn is never the best choice of any advisor."""
+    """Rewards so alike that losing a step is never the best choice of any advisor."""
     return 1.0 + 0.2 * generator.random(shape)
 
 

@@ -1,4 +1,4 @@
-"""The Gymnasium environments: what Gymnasium asks for, the same games one by one and together, rewards by name."""
+"""The Gymnasium environments: what Gymnasium asks for, the same episodes one by one and together, rewards by name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import multiadvisor as mad
-from multiadvisor.worlds.builtin import TASKS
-from multiadvisor.worlds.environments import MOWorldEnv, WorldEnv, WorldVectorEnv, planes
-from multiadvisor.worlds.registration import environment_name
-from multiadvisor.worlds.registry import ENVIRONMENTS
+from multiadvisor.envs.builtin import TASKS
+from multiadvisor.envs.registration import environment_name
+from multiadvisor.envs.registry import ENVIRONMENTS
+from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv, WorldVectorEnv, planes
 
 NAMES = [environment_name(task) for task in TASKS if task not in ENVIRONMENTS]
 BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits", "TwoGoal", "Bridge"]
-SHORT = {"Racetrack": {"limit": 60}, "Fishery": {"years": 6}, "DynaMaze": {"limit": 60}}  # so that games end here
+SHORT = {"Racetrack": {"limit": 60}, "Fishery": {"years": 6}, "DynaMaze": {"limit": 60}}  # so that episodes end here
 BOTH = [(name, "compact") for name in NAMES] + [(name, "image") for name in BOARDS]
 
 
@@ -56,9 +56,9 @@ def test_made_environments_play_on_through_the_passive_checker(name):
 
 def test_names_are_registered_without_loading_the_worlds():
     code = (
-        "import sys, multiadvisor.worlds.registration as r; r.register('pac-boy');"
+        "import sys, multiadvisor.envs.registration as r; r.register('pac-boy');"
         "import gymnasium; gymnasium.spec('multiadvisor/mo-PacBoy-v0');"
-        "assert 'numba' not in sys.modules and 'multiadvisor.worlds.environments' not in sys.modules"
+        "assert 'numba' not in sys.modules and 'multiadvisor.envs.world_envs' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
@@ -71,9 +71,9 @@ def test_options_of_the_task_pass_through():
 
 
 # ---- seeds -----------------------------------------------------------------------------------------------------------
-def play(env, seed, turns=700):
-    """Observations, rewards and ends under fixed actions, over several games."""
-    actions = np.random.default_rng(1).integers(env.action_space.n, size=turns)
+def play(env, seed, steps=700):
+    """Observations, rewards and ends under fixed actions, over several episodes."""
+    actions = np.random.default_rng(1).integers(env.action_space.n, size=steps)
     story = [env.reset(seed=seed)[0]]
     for action in actions:
         observation, reward, terminated, truncated, _ = env.step(action)
@@ -99,7 +99,7 @@ def test_resets_without_a_seed_go_on_in_the_stream_even_where_nothing_was_played
     assert starts == [env.reset(seed=3)[0].tobytes(), *(env.reset()[0].tobytes() for _ in range(4))]
 
 
-def test_without_any_seed_games_come_from_the_environments_own_generator():
+def test_without_any_seed_episodes_come_from_the_environments_own_generator():
     starts = {WorldEnv("pac-boy").reset()[0].tobytes() for _ in range(3)}
     assert len(starts) == 3
     twins = []
@@ -110,20 +110,20 @@ def test_without_any_seed_games_come_from_the_environments_own_generator():
     assert the_same(*twins)
 
 
-# ---- many games ------------------------------------------------------------------------------------------------------
+# ---- many episodes ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "observation"), BOTH)
-def test_many_games_are_the_single_ones_step_for_step(name, observation):
-    games, turns, seed = 5, 330, 11
+def test_many_episodes_are_the_single_ones_step_for_step(name, observation):
+    episodes, steps, seed = 5, 330, 11
     options = {"observation": observation, **SHORT.get(name, {})}
-    envs = gymnasium.make_vec(f"multiadvisor/{name}-v0", num_envs=games, **options)
+    envs = gymnasium.make_vec(f"multiadvisor/{name}-v0", num_envs=episodes, **options)
     assert isinstance(envs, WorldVectorEnv)
-    singles = [gymnasium.make(f"multiadvisor/{name}-v0", **options) for _ in range(games)]
+    singles = [gymnasium.make(f"multiadvisor/{name}-v0", **options) for _ in range(episodes)]
     observations, _ = envs.reset(seed=seed)
     for b, env in enumerate(singles):
         assert np.array_equal(env.reset(seed=seed + b)[0], observations[b])
-    rng, over, ends = np.random.default_rng(0), np.zeros(games, bool), 0
-    for _ in range(turns):
-        actions = rng.integers(envs.single_action_space.n, size=games)
+    rng, over, ends = np.random.default_rng(0), np.zeros(episodes, bool), 0
+    for _ in range(steps):
+        actions = rng.integers(envs.single_action_space.n, size=episodes)
         observations, rewards, terminated, truncated, infos = envs.step(actions)
         assert observations in envs.observation_space
         assert (rewards.dtype, terminated.dtype, truncated.dtype) == (np.float64, bool, bool)
@@ -136,7 +136,7 @@ def test_many_games_are_the_single_ones_step_for_step(name, observation):
             assert infos["_rewards"][b] == (not over[b])
         over = terminated | truncated
         ends += over.sum()
-    assert ends >= games
+    assert ends >= episodes
 
 
 def test_the_batch_does_as_gymnasiums_own_does():
@@ -147,8 +147,8 @@ def test_the_batch_does_as_gymnasiums_own_does():
     assert (ours.observation_space, ours.action_space) == (theirs.observation_space, theirs.action_space)
     assert np.array_equal(ours.reset(seed=2)[0], theirs.reset(seed=2)[0])
     rng = np.random.default_rng(0)
-    for turn in range(100):
-        if turn == 50:
+    for step in range(100):
+        if step == 50:
             assert np.array_equal(ours.reset()[0], theirs.reset()[0])
         actions = rng.integers(4, size=3)
         for mine, other in zip(ours.step(actions)[:4], theirs.step(actions)[:4], strict=True):
@@ -277,7 +277,7 @@ def test_groups_are_weighted_and_advisors_are_not():
     assert MOWorldEnv("two-goal", rewards="groups").reward_names == ("goal 1", "goal 2")
 
 
-def test_many_games_with_a_vector_reward():
+def test_many_episodes_with_a_vector_reward():
     envs = gymnasium.make_vec("multiadvisor/mo-PacBoy-v0", num_envs=3, rewards="groups")
     env = MOWorldEnv("pac-boy", rewards="groups")
     envs.reset(seed=4)
@@ -304,7 +304,7 @@ def test_the_twin_is_a_task_again(rewards):
     task = mad.Task.from_gymnasium(env)
     assert task.n == env.unwrapped.reward_dim
     agent = mad.MultiAdvisor(task, planning="empathic", gamma=0.9, seed=0).learn(3000, progress=False)
-    assert agent.evaluate(games=5).score == 3.0
+    assert agent.evaluate(episodes=5).score == 3.0
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def test_rendering_by_mode():
     assert text.render().splitlines()[3] == "██·   P   · ██"
     before = picture.render()
     assert before.shape == (72, 120, 3)
-    picture.step(2)  # into the wall: only the mouth turns
+    picture.step(2)  # into the wall: only the mouth steps
     assert (picture.render() != before).any()
     silent = WorldEnv("three-fruits")
     silent.reset(seed=0)
@@ -355,7 +355,7 @@ def test_further_options_that_are_refused():
         WorldEnv(mad.make("pac-boy"), rules="hra")
     with pytest.raises(mad.BadInput, match="'gymnasium:FrozenLake-v1' has no compiled world"):
         WorldEnv("gymnasium:FrozenLake-v1")
-    with pytest.raises(mad.BadInput, match="at least 1 game"):
+    with pytest.raises(mad.BadInput, match="at least 1 episode"):
         WorldVectorEnv("pac-boy", num_envs=0)
 
 
@@ -369,7 +369,7 @@ def test_actions_that_are_refused(action):
 
 
 @pytest.mark.parametrize("actions", [[0], [0, 4], [0, -1], [0.0, 1.0], [[0, 1]]])
-def test_actions_for_many_games_that_are_refused(actions):
+def test_actions_for_many_episodes_that_are_refused(actions):
     envs = WorldVectorEnv("three-fruits", num_envs=2)
     envs.reset(seed=0)
     with pytest.raises(mad.BadInput, match="action"):
@@ -385,7 +385,7 @@ def test_calls_out_of_order_are_refused():
     env = WorldEnv("two-goal")
     env.reset(seed=0)
     assert env.step(1)[2]
-    with pytest.raises(mad.BadInput, match="no game is on"):
+    with pytest.raises(mad.BadInput, match="no episode is on"):
         env.step(1)
-    with pytest.raises(mad.BadInput, match="3 seeds were given for 1 games"):
+    with pytest.raises(mad.BadInput, match="3 seeds were given for 1 episodes"):
         WorldVectorEnv("two-goal", num_envs=1).reset(seed=[1, 2, 3])

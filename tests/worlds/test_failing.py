@@ -7,11 +7,16 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import multiadvisor as mad
-from multiadvisor.aims import FRONTIER, Aims, Goals
-from multiadvisor.deep.replay import LAST, TURN
+from multiadvisor.learners.dqn.replay import LAST, STEP
+from multiadvisor.learners.gvf.gvf_spec import FRONTIER, Aims, Goals
 
 PLACES, LENGTH = 5, 6
-NETWORK = {"hidden": (4,), "starts": 500, "batch": 8, "replay": 400}  # which plays, and updates nothing
+NETWORK = {
+    "hidden": (4,),
+    "learning_starts": 500,
+    "batch_size": 8,
+    "buffer_size": 400,
+}  # which plays, and updates nothing
 
 
 class Ring(gymnasium.Env):
@@ -28,13 +33,13 @@ class Ring(gymnasium.Env):
         if self.owed and self.fails[0]:
             self.owed = False
             raise RuntimeError("the line was down")
-        self.at, self.turns = int(self.np_random.integers(PLACES)), 0
+        self.at, self.elapsed = int(self.np_random.integers(PLACES)), 0
         return np.array([self.at]), {}
 
     def step(self, action):
         a = float(np.ravel(action)[0])
         pay, self.at = 10.0 * self.at + a, follower(self.at, a)
-        self.steps, self.turns = self.steps + 1, self.turns + 1
+        self.steps, self.elapsed = self.steps + 1, self.elapsed + 1
         seen, info = np.array([self.at]), {"pay": pay}
         how = self.fails[0] if self.steps == self.fails[1] else None
         if how == "raises":
@@ -47,22 +52,22 @@ class Ring(gymnasium.Env):
             seen = np.zeros(3)
         if how == "reset":
             self.owed = True
-        return seen, pay, False, self.turns == LENGTH, info
+        return seen, pay, False, self.elapsed == LENGTH, info
 
 
 def follower(place, a):
     return (place + 1 + int(a > 0)) % PLACES
 
 
-FOCI = [mad.Focus("pay", reward="info:pay")]
+ADVISORS = [mad.Advisor("pay", reward="info:pay")]
 
 
 def single(real=False):
-    return mad.Task.from_gymnasium(Ring(real), FOCI)
+    return mad.Task.from_gymnasium(Ring(real), ADVISORS)
 
 
 def vector(mode, real=False):
-    return mad.Task.from_gymnasium(SyncVectorEnv([lambda: Ring(real)] * 2, autoreset_mode=mode), FOCI)
+    return mad.Task.from_gymnasium(SyncVectorEnv([lambda: Ring(real)] * 2, autoreset_mode=mode), ADVISORS)
 
 
 def bank():
@@ -70,7 +75,7 @@ def bank():
         PLACES, np.arange(PLACES), lambda x: int(x[0]) if x.shape == (1,) else -1,
         lambda x, look: Aims(np.array([FRONTIER]), np.ones(1)), lambda before, after, reward: np.array([reward]),
     )  # fmt: skip
-    return mad.task.replace(mad.Task.from_gymnasium(Ring(), FOCI), goals=goals)
+    return mad.task.replace(mad.Task.from_gymnasium(Ring(), ADVISORS), goals=goals)
 
 
 HOWS, UNPAID = ("raises", "lacks", "nan", "shape", "reset"), ("bank", "lacks")  # it is paid the reward itself
@@ -93,7 +98,7 @@ def transitions(agent):
     learner, found = agent._learner, []
     if hasattr(learner, "replay"):
         replay = learner.replay
-        for i, row in np.argwhere((replay.kind == TURN) | (replay.kind == LAST)).tolist():
+        for i, row in np.argwhere((replay.kind == STEP) | (replay.kind == LAST)).tolist():
             after = replay.observations[i, (row + 1) % replay.kind.shape[1], 0]
             found.append((replay.observations[i, row, 0], replay.action[i, row], replay.reward[i, row, 0], after))
     elif hasattr(learner, "memory"):
@@ -126,25 +131,25 @@ def test_going_on_after_an_error(kind, how, monkeypatch, tmp_path):
             agent.learn(40, progress=False)
         monkeypatch.setattr(Ring, "fails", (None, 0))
         agent.save(tmp_path)
-        assert mad.load(tmp_path, agent.task).turns == agent.turns
-        agent.learn(40 - agent.turns, progress=False)
-        assert agent.turns in (40, 41)
+        assert mad.load(tmp_path, agent.task).steps == agent.steps
+        agent.learn(40 - agent.steps, progress=False)
+        assert agent.steps in (40, 41)
         found = transitions(agent)
-        assert len(found) >= (agent.turns if "network" in kind or "actor" in kind else 5)
+        assert len(found) >= (agent.steps if "network" in kind or "actor" in kind else 5)
         for place, a, pay, after in found:
             assert pay is None or pay == pytest.approx(10 * place + a), (when, place, a, pay)
             assert after is None or after == follower(place, a), (when, place, a, after)
         agent.save(tmp_path)
-        assert mad.load(tmp_path, agent.task).learn(20, progress=False).turns >= 60
+        assert mad.load(tmp_path, agent.task).learn(20, progress=False).steps >= 60
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in AGENTS if kind != "bank"])
 def test_somebody_else_in_the_same_environment(kind):
-    """Another agent, a check, a task whose terms are looked for: none of them leads a game elsewhere unnoticed."""
+    """Another agent, a check, a task whose terms are looked for: none of them leads an episode elsewhere unnoticed."""
     agent = AGENTS[kind]().learn(9, progress=False)
     env, task = agent.task.adapter.env, agent.task
-    others = [lambda: mad.Task.from_gymnasium(env, "info:pay"), lambda: agent.evaluate(games=1)]
+    others = [lambda: mad.Task.from_gymnasium(env, "info:pay"), lambda: agent.evaluate(episodes=1)]
     others.append(lambda: mad.MultiAdvisor(task, agent.settings).learn(3, progress=False))
     for other in others:
         other()

@@ -8,11 +8,11 @@ import pytest
 from gymnasium import spaces
 
 import multiadvisor as mad
+from multiadvisor.envs.rollout import episodes_of, rollout
+from multiadvisor.envs.stepping import one_episode
 from multiadvisor.errors import fault_of_environment
-from multiadvisor.worlds.episode import episode, games_of
-from multiadvisor.worlds.stepping import one_game
 
-NETWORK = mad.DeepSettings(hidden=(8,), starts=32, batch=16, updates_at_once=1)
+NETWORK = mad.DeepSettings(hidden=(8,), learning_starts=32, batch_size=16, updates_at_once=1)
 
 
 class Ring(gymnasium.Env):
@@ -27,12 +27,12 @@ class Ring(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.at, self.turns = 0, 0
+        self.at, self.steps = 0, 0
         return self.look(), {}
 
     def step(self, action):
-        self.at, self.turns = (self.at + int(action)) % 5, self.turns + 1
-        return self.look(), self.pay(), False, self.turns == 12, {}
+        self.at, self.steps = (self.at + int(action)) % 5, self.steps + 1
+        return self.look(), self.pay(), False, self.steps == 12, {}
 
     def pay(self):
         return float(self.at == 4)
@@ -88,12 +88,12 @@ class Raising(Ring):
         raise KeyError("the door is shut")
 
 
-def task(env, **focus):
-    return mad.Task.from_gymnasium(env, [mad.Focus("pay", **focus)], name="ring")
+def task(env, **advisor):
+    return mad.Task.from_gymnasium(env, [mad.Advisor("pay", **advisor)], name="ring")
 
 
-def learned(env, deep=None, **focus):
-    return mad.MultiAdvisor(task(env, **focus), alpha=0.5, gamma=0.5, deep=deep).learn(200, progress=False)
+def learned(env, deep=None, **advisor):
+    return mad.MultiAdvisor(task(env, **advisor), alpha=0.5, gamma=0.5, deep=deep).learn(200, progress=False)
 
 
 @pytest.mark.parametrize("deep", [None, NETWORK], ids=["tables", "network"])
@@ -146,7 +146,7 @@ def test_lists_are_refused_where_components_are_picked_and_where_a_number_is_due
 def test_the_same_numbers_are_the_same_state_whatever_their_type(types):
     class Mixed(Ring):
         def look(self):
-            return np.array([self.at, 0], types[self.turns > 0])
+            return np.array([self.at, 0], types[self.steps > 0])
 
     agent, plain = learned(Mixed()), learned(Ring())
     assert agent.values(0).shape == (5, 2)
@@ -157,7 +157,7 @@ def test_the_same_numbers_are_the_same_state_whatever_their_type(types):
 
 @pytest.mark.parametrize("state", [float("nan"), (1, float("nan")), np.float32("nan"), ((2, np.float64("nan")), "a")])
 def test_a_local_state_that_is_nan_is_refused(state):
-    with pytest.raises(mad.BadInput, match=r"focus 'pay' gave the local state .*nan.*: NaN is not even equal to"):
+    with pytest.raises(mad.BadInput, match=r"advisor 'pay' gave the local state .*nan.*: NaN is not even equal to"):
         learned(Ring(), state=lambda observation: state)
 
 
@@ -207,16 +207,16 @@ def test_an_observation_changed_in_place_is_still_the_one_before(kind, deep):
         return float(after != before)
 
     agent = learned(kind(), deep, reward=reward, state=place)
-    agent.evaluate(games=1)
+    agent.evaluate(episodes=1)
     assert len(met) > 200
     assert all(after == (before + action) % 5 for before, action, after in met)
     assert {before for before, *_ in met} == set(range(5))
 
 
-def test_what_was_seen_in_a_game_is_kept_though_the_environment_changes_it_in_place():
+def test_what_was_seen_in_an_episode_is_kept_though_the_environment_changes_it_in_place():
     ways = [
-        [(turn.state, turn.after) for turn in episode(games_of(task(InPlace()), 0, 0), 0, lambda seen, draw: 1)],
-        [(step.observation, step.next_observation) for step in one_game(InPlace(), 0, lambda seen: 1)],
+        [(now.state, now.after) for now in rollout(episodes_of(task(InPlace()), 0, 0), 0, lambda seen, draw: 1)],
+        [(step.observation, step.next_observation) for step in one_episode(InPlace(), 0, lambda seen: 1)],
     ]
     for way in ways:
         assert [(int(before[0]), int(after[0])) for before, after in way] == [(k % 5, (k + 1) % 5) for k in range(12)]
@@ -231,7 +231,7 @@ def test_rewards_too_large_to_add_up_are_refused_without_a_warning(deep):
             learned(Rich(), deep)
         agent = mad.MultiAdvisor(task(Rich()), deep=deep)
         with pytest.raises(mad.BadInput, match="add up to 1e\\+300 or more"):
-            agent.evaluate(games=2)
+            agent.evaluate(episodes=2)
 
 
 def test_what_an_environment_raises_stays_what_it_is_and_can_be_told_from_our_faults():

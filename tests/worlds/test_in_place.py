@@ -13,17 +13,17 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import multiadvisor as mad
-from multiadvisor.aims import Aims, Goals
-from multiadvisor.council import Council
-from multiadvisor.portfolio import Portfolio
+from multiadvisor.envs.stepping import copied, one_episode
+from multiadvisor.learners.ensembles.algorithm_selection import Portfolio
+from multiadvisor.learners.ensembles.ensemble import Ensemble
+from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
 from multiadvisor.runs.pictures import with_pictures
 from multiadvisor.runs.trace import record
-from multiadvisor.worlds.stepping import copied, one_game
 
 PLACES = 5
 CHOICES = {"one": spaces.Discrete(3), "several": spaces.MultiDiscrete([3, 2]), "real": spaces.Box(-1, 2, (1,))}
-NETWORK = mad.DeepSettings(hidden=(8,), starts=16, batch=8, replay=200, updates_at_once=1)
-ACTOR = {"hidden": (8,), "starts": 16, "batch": 8, "replay": 200, "update_every": 4}
+NETWORK = mad.DeepSettings(hidden=(8,), learning_starts=16, batch_size=8, buffer_size=200, updates_at_once=1)
+ACTOR = {"hidden": (8,), "learning_starts": 16, "batch_size": 8, "buffer_size": 200, "train_freq": 4}
 
 
 class Ring(gymnasium.Env):
@@ -37,14 +37,14 @@ class Ring(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.at, self.turns = int(self.np_random.integers(PLACES)), 0
+        self.at, self.steps = int(self.np_random.integers(PLACES)), 0
         return np.array([self.at, 0]), {}
 
     def step(self, action):
-        self.at, self.turns = (self.at + round(float(np.ravel(action)[0]))) % PLACES, self.turns + 1
+        self.at, self.steps = (self.at + round(float(np.ravel(action)[0]))) % PLACES, self.steps + 1
         terms = np.array([self.at, -float(np.ravel(action)[-1])])
         info = {"place": float(self.at), "terms": {"pair": terms}}
-        return np.array([self.at, self.turns % 2]), float(terms.sum()), False, self.turns == 12, info
+        return np.array([self.at, self.steps % 2]), float(terms.sum()), False, self.steps == 12, info
 
     def render(self):
         return np.full((4, 4, 3), 40 * self.at, np.uint8)
@@ -91,7 +91,7 @@ class Reusing(gymnasium.Wrapper):
 
 
 class ReusingVector(VectorWrapper):
-    """The same objects in every step of many games."""
+    """The same objects in every step of many episodes."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -112,12 +112,12 @@ def told(transition):
     return before + 10.0 * own + 0.1 * after + transition.info["terms"]["pair"][1]
 
 
-FOCI = [mad.Focus("place", reward="info:place"), mad.Focus("cost", reward="info:terms.pair.1")]
-ALL = [*FOCI, mad.Focus("told", reward=told)]
+ADVISORS = [mad.Advisor("place", reward="info:place"), mad.Advisor("cost", reward="info:terms.pair.1")]
+ALL = [*ADVISORS, mad.Advisor("told", reward=told)]
 
 
-def task_of(reusing, choice="one", foci=ALL):
-    return mad.Task.from_gymnasium(ring(reusing, choice), foci, name="ring")
+def task_of(reusing, choice="one", advisors=ALL):
+    return mad.Task.from_gymnasium(ring(reusing, choice), advisors, name="ring")
 
 
 def goals_task(reusing):
@@ -126,13 +126,13 @@ def goals_task(reusing):
         PLACES, np.arange(PLACES), lambda x: int(x[0]), lambda x, look: Aims(np.array([0, 3]), np.array([1.0, 0.5])),
         lambda before, after, reward: np.array([float(before[0] == 4), float(after[0])]), sweeps=5,
     )  # fmt: skip
-    made = mad.Task.from_gymnasium(ring(reusing), [mad.Focus("a"), mad.Focus("b")], name="ring")
+    made = mad.Task.from_gymnasium(ring(reusing), [mad.Advisor("a"), mad.Advisor("b")], name="ring")
     return mad.task.replace(made, goals=goals)
 
 
 def vector(reusing, choice, mode):
-    games = SyncVectorEnv([lambda: Ring(choice)] * 3, copy=not reusing, autoreset_mode=mode)
-    return mad.Task.from_gymnasium(ReusingVector(games) if reusing else games, FOCI, name="rings")
+    episodes = SyncVectorEnv([lambda: Ring(choice)] * 3, copy=not reusing, autoreset_mode=mode)
+    return mad.Task.from_gymnasium(ReusingVector(episodes) if reusing else episodes, ADVISORS, name="rings")
 
 
 def learned(agent):
@@ -153,10 +153,10 @@ def observed(agent, choice="one"):
     return [agent]
 
 
-def in_a_council(agent):
-    council = Council({"one": agent})
-    council.task = agent.task
-    observed(council)
+def in_an_ensemble(agent):
+    ensemble = Ensemble({"one": agent})
+    ensemble.task = agent.task
+    observed(ensemble)
     return [agent]
 
 
@@ -176,7 +176,7 @@ CASES = {
     "tables observe, several": (lambda r: mad.MultiAdvisor(task_of(r, "several")), observed),
     "bank": (lambda r: mad.MultiAdvisor(goals_task(r), epsilon=0.5), learned),
     "bank observes": (lambda r: mad.MultiAdvisor(goals_task(r), epsilon=0.5), observed),
-    "council": (lambda r: mad.MultiAdvisor(task_of(r)), in_a_council),
+    "ensemble": (lambda r: mad.MultiAdvisor(task_of(r)), in_an_ensemble),
     "portfolio": (lambda r: mad.MultiAdvisor(task_of(r)), in_a_portfolio),
     "network": (lambda r: mad.MultiAdvisor(task_of(r, "several"), deep=NETWORK), learned),
     "network observes": (lambda r: mad.MultiAdvisor(task_of(r, "several"), deep=NETWORK), observed),
@@ -200,17 +200,17 @@ def test_the_same_is_learned(case):
     make, how = CASES[case]
     fresh, reused = (how(make(reusing)) for reusing in (False, True))
     assert all(same(one, other) for one, other in zip(fresh, reused, strict=True))
-    assert fresh[0].turns >= 60
+    assert fresh[0].steps >= 60
 
 
 @slow
 @pytest.mark.parametrize("case", ["tables, several", "bank", "network", "actor"])
 def test_the_same_is_evaluated_recorded_and_drawn(case):
     agents = [CASES[case][0](reusing).learn(30, progress=False) for reusing in (False, True)]
-    seen = [agent.evaluate(games=2).as_dict() for agent in agents]
+    seen = [agent.evaluate(episodes=2).as_dict() for agent in agents]
     assert seen[0] == seen[1]
     traces = [with_pictures(record(agent, 2), agent.task) for agent in agents]
-    for name in ("action", "reward", "reward_turn", "observed", "advice", "taken", "gain"):
+    for name in ("action", "reward", "reward_step", "observed", "advice", "taken", "gain"):
         one, other = (getattr(trace, name) for trace in traces)
         assert (one is None) == (other is None)
         assert one is None or np.array_equal(one, other), name
@@ -219,10 +219,10 @@ def test_the_same_is_evaluated_recorded_and_drawn(case):
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_a_game_is_kept_whole(choice):
+def test_an_episode_is_kept_whole(choice):
     def steps(env):
         env.action_space.seed(1)
-        return list(one_game(env, 1, lambda seen: env.action_space.sample()))
+        return list(one_episode(env, 1, lambda seen: env.action_space.sample()))
 
     fresh, reused = steps(ring(False, choice)), steps(ring(True, choice))
     assert repr(fresh) == repr(reused)
@@ -231,7 +231,7 @@ def test_a_game_is_kept_whole(choice):
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_the_check_finds_nothing_but_what_is_reused(choice):
-    found = mad.check_task(task_of(True, choice), turns=50).findings
+    found = mad.check_task(task_of(True, choice), steps=50).findings
     assert {finding.defect for finding in found} <= {"reused-observation", "rewards-do-not-sum"}
 
 

@@ -11,17 +11,17 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.agent import bank_of
-from multiadvisor.aims import FRONTIER, Look
 from multiadvisor.cli import main
+from multiadvisor.envs.worlds.atari import atari_picture, ms_pacman, ram
 from multiadvisor.errors import BadInput
-from multiadvisor.experiments import ms_pacman as study
-from multiadvisor.experiments import ms_pacman_report as report
+from multiadvisor.learners.gvf.gvf_spec import FRONTIER, KnownModel
 from multiadvisor.runs import side_by_side
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.pictures import Painting
 from multiadvisor.runs.png import pixels
 from multiadvisor.runs.trace import record
-from multiadvisor.worlds.atari import ms_pacman, picture, ram
+from multiadvisor.studies import ms_pacman_report as report
+from multiadvisor.studies import ms_pacman_study as study
 
 
 # ---- the memory (no emulator needed) ---------------------------------------------------------------------------------
@@ -64,12 +64,12 @@ def test_the_states_of_a_ghost():
         assert ram.read(bytes_, 3)[ram.GHOST_STATE][0] == state, hex(code)
 
 
-def look(met=(), turns=0):
+def look(met=(), steps=0):
     known = np.zeros(ms_pacman.N, bool)
     known[list(met)] = True
-    return Look(
+    return KnownModel(
         known,
-        turns,
+        steps,
         lambda states, places: np.zeros((len(states), len(places))),
         lambda states: np.zeros((len(states), ram.CELLS)),
     )
@@ -87,7 +87,7 @@ def test_who_points_where():
     assert place[at["edible"]].tolist() == [-1, 2, -1, 4]
     assert place[at["ghosts"]].tolist() == [1, -1, -1, -1]
     assert place[at["frontier"]].item() == FRONTIER
-    assert ms_pacman.aim(100, True, 0, seen, look(turns=100)).place[at["frontier"]].item() == -1
+    assert ms_pacman.aim(100, True, 0, seen, look(steps=100)).place[at["frontier"]].item() == -1
     seen[ram.TIMER] = 1
     assert ms_pacman.aim(100, True, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
     assert ms_pacman.aim(100, True, 0, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
@@ -103,7 +103,7 @@ def test_a_pill_waits_until_ghosts_are_near():
     def steps(states):
         return np.array([[far[int(state) // 4]] * ram.CELLS for state in states], float)
 
-    known = look()._replace(steps=steps)
+    known = look()._replace(distances=steps)
     assert ms_pacman.near(seen, known) == 1
     assert (ms_pacman.aim(0, True, 2, seen, known).voice[at] == ms_pacman.UNTIMELY).all()
     assert (ms_pacman.aim(0, True, 1, seen, known).voice[at] == 1.0).all()
@@ -129,11 +129,11 @@ def test_ghosts_close_cells_and_pills_are_havens():
         asked.append([int(state) for state in states])
         return np.full((len(states), ram.CELLS), 43.0 if int(states[0]) == 4 else 20.0)
 
-    found = ms_pacman.peril(4.0, seen, look()._replace(steps=steps))
+    found = ms_pacman.threat(4.0, seen, look()._replace(distances=steps))
     assert asked == [[4], [8, 9, 10, 11]], "who hunts does not turn back; who can be eaten may"
     slow = 10 + (20 - 10 * ms_pacman.FLEES) / ms_pacman.HUNTS
     assert found.closed[5] == pytest.approx(min(43 / ms_pacman.HUNTS, slow))
-    plain = ms_pacman.peril(0.0, seen, look()._replace(steps=steps))
+    plain = ms_pacman.threat(0.0, seen, look()._replace(distances=steps))
     assert found.closed[5] - plain.closed[5] == pytest.approx(ms_pacman.LATER)
     assert found.doubt == 4.0 > plain.doubt
     assert np.flatnonzero(found.haven).tolist() == [ram.PILL_CELL[1]]
@@ -172,16 +172,16 @@ def test_who_is_paid_for_what():
 
 def test_wishes_and_fears_are_drawn_where_their_cell_is():
     blank = np.zeros((210, 160, 3), np.uint8)
-    picture.mark(blank, ram.cell_of(88, 98), -1.0)
+    atari_picture.mark(blank, ram.cell_of(88, 98), -1.0)
     rows, columns = np.nonzero(blank.any(axis=2))
-    assert (rows.mean(), columns.mean()) == (98 + picture.DOWN, 88 + picture.LEFT)
-    assert set(map(tuple, blank[rows, columns].tolist())) == {picture.FEAR}
+    assert (rows.mean(), columns.mean()) == (98 + atari_picture.DOWN, 88 + atari_picture.LEFT)
+    assert set(map(tuple, blank[rows, columns].tolist())) == {atari_picture.FEAR}
 
 
 # ---- the study -------------------------------------------------------------------------------------------------------
 def faked(score, seed):
     scores = (score + 100 * np.random.default_rng(seed).standard_normal(30)).tolist()
-    return {"learning": scores * 10, "scores": scores, "mazes": [2] * 30, "frames": 1000, "turns": 10, "goals": 5}
+    return {"learning": scores * 10, "scores": scores, "mazes": [2] * 30, "frames": 1000, "steps": 10, "goals": 5}
 
 
 @pytest.mark.slow
@@ -207,16 +207,16 @@ def test_the_report_claims_only_what_the_runs_show(tmp_path):
 
 def test_settings_of_the_study_can_all_be_made():
     for name in study.SETTINGS:
-        assert study.job(name, 0).config["games"] == study.GAMES
+        assert study.job(name, 0).config["episodes"] == study.EPISODES
 
 
 # ---- the emulator ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of a few turns, saved in the middle of a game."""
+    """A run of a few steps, saved in the middle of an episode."""
     pytest.importorskip("ale_py")
     folder = tmp_path_factory.mktemp("pacman") / "run"
-    flags = ["--epochs", "1", "--transitions", "700", "--games", "1", "--explore", "600", "--limit", "900"]
+    flags = ["--epochs", "1", "--transitions", "700", "--episodes", "1", "--explore", "600", "--limit", "900"]
     assert main(["train", "ms-pacman", *flags, "--out", str(folder), "--json"]) == 0
     return folder
 
@@ -234,7 +234,7 @@ def test_it_learns_advisors_as_it_meets_their_goals(run):
 
 
 @pytest.mark.slow
-def test_a_saved_game_goes_on_bit_for_bit(run, tmp_path):
+def test_a_saved_episode_goes_on_bit_for_bit(run, tmp_path):
     first, second = mad.load(run), mad.load(run)
     first.learn(60, progress=False)
     second.learn(25, progress=False).save(tmp_path / "half")
@@ -245,14 +245,14 @@ def test_a_saved_game_goes_on_bit_for_bit(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_games_side_by_side_are_those_that_are_played_in_turn(run, capsys):
+def test_episodes_side_by_side_are_those_that_are_played_in_step(run, capsys):
     agent = mad.load(run)
     plain, split = bank_of(agent).evaluate(2, 5), side_by_side.evaluate(run, 2, 5, workers=0)
     for one, other in zip(plain, split, strict=True):
         assert np.array_equal(one, other)
-    assert len(set(plain.score)) > 1, "the games are different ones"
-    assert main(["evaluate", str(run), "--games", "1", "--workers", "2", "--report"]) == 2
-    assert "--workers plays games for their scores" in capsys.readouterr().err
+    assert len(set(plain.score)) > 1, "the episodes are different ones"
+    assert main(["evaluate", str(run), "--episodes", "1", "--workers", "2", "--report"]) == 2
+    assert "--workers plays episodes for their scores" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_reproduce_runs_what_no_file_has(tmp_path, monkeypatch, capsys):
     pytest.importorskip("ale_py")
 
     def tiny(name, seed):
-        config = {**study.SETTINGS[name], "options": {"limit": 200}, "seed": seed, "games": 10, "evaluation": 2}
+        config = {**study.SETTINGS[name], "options": {"limit": 200}, "seed": seed, "episodes": 10, "evaluation": 2}
         return Job("ms-pacman", config)
 
     monkeypatch.setattr(report, "job", tiny)
@@ -268,24 +268,24 @@ def test_reproduce_runs_what_no_file_has(tmp_path, monkeypatch, capsys):
     assert main(["reproduce", "ms-pacman", *flags]) == 0
     found = json.loads(capsys.readouterr().out)
     row = found["table"][study.BASE]
-    assert (row["games"], row["learned"]) == (2, [10])
+    assert (row["episodes"], row["learned"]) == (2, [10])
     assert sum(row["sources"][what] for what in ("pellets", "pills", "fruit", "edible")) == row["score"]
     assert "| as shipped |" in (tmp_path / "out" / "ms-pacman.md").read_text()
 
 
 @pytest.mark.slow
 def test_the_commands_work_on_it(run, tmp_path, capsys):
-    film = tmp_path / "game.gif"
-    assert main(["evaluate", str(run), "--games", "1", "--video", str(film), "--json"]) == 0
+    film = tmp_path / "episode.gif"
+    assert main(["evaluate", str(run), "--episodes", "1", "--video", str(film), "--json"]) == 0
     seen = json.loads(capsys.readouterr().out)
     assert seen["score"] > 0
     assert film.read_bytes().startswith(b"GIF89a")
-    assert main(["explain", str(run), "--turn", "40", "--json"]) == 0
+    assert main(["explain", str(run), "--step", "40", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert any(name.startswith(("pellet", "pill")) for name in found["differences"])
-    assert main(["evaluate", str(run), "--games", "1", "--trace", str(tmp_path / "a.trace"), "--json"]) == 0
+    assert main(["evaluate", str(run), "--episodes", "1", "--trace", str(tmp_path / "a.trace"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == seen["score"]
-    assert main(["explain", str(run), "--trace", str(tmp_path / "a.trace"), "--turn", "40", "--json"]) == 0
+    assert main(["explain", str(run), "--trace", str(tmp_path / "a.trace"), "--step", "40", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["differences"] == pytest.approx(found["differences"])
     assert main(["check", "ms-pacman"]) == 2
@@ -301,7 +301,7 @@ def test_wishes_and_fears_are_drawn_into_the_pictures_of_a_trace(run):
         painting.advance(29)
         assert not painting.reason
     marked = [np.any(pixels(drawn.content[drawn.of[t]]) != pixels(plain.content[plain.of[t]])) for t in range(30)]
-    seen = [trace.turn(0, turn) for turn in range(30)]
+    seen = [trace.step(0, step) for step in range(30)]
     said = [one.advice[one.goals >= 0, one.action].any() for one in seen]  # of the action that is taken
     assert marked == said
     assert any(marked)
@@ -309,7 +309,7 @@ def test_wishes_and_fears_are_drawn_into_the_pictures_of_a_trace(run):
 
 @pytest.mark.slow
 @pytest.mark.skipif("MULTIADVISOR_ATARI" not in os.environ, reason="some minutes: set MULTIADVISOR_ATARI=1")
-def test_sixty_games_are_enough_for_5000_points():
+def test_sixty_episodes_are_enough_for_5000_points():
     pytest.importorskip("ale_py")
-    config = {**study.SETTINGS[study.BASE], "seed": 1, "games": 60, "evaluation": 10}
+    config = {**study.SETTINGS[study.BASE], "seed": 1, "episodes": 60, "evaluation": 10}
     assert np.mean(study.work(config)["scores"]) >= 5_000

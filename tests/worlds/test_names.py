@@ -8,13 +8,13 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.worlds.names import ACTIONS, OBSERVATIONS, action_names, observation_names
+from multiadvisor.envs.action_names import ACTIONS, OBSERVATIONS, action_names, observation_names
 
 
 def ours(name):
     if name[0].islower():
         pytest.importorskip("mo_gymnasium")
-    # Atari has games of the same names
+    # Atari has episodes of the same names
     known = [s for s in gymnasium.registry.values() if s.name == name and "ale_py" not in str(s.entry_point)]
     spec = max(known, key=lambda spec: spec.version)
     try:
@@ -105,7 +105,7 @@ def test_names_that_cannot_be(given, way_out):
 
 
 def test_the_command_takes_names(tmp_path, capsys):
-    run = ["train", "gymnasium:FrozenLake-v1", "--epochs", "1", "--transitions", "50", "--games", "1"]
+    run = ["train", "gymnasium:FrozenLake-v1", "--epochs", "1", "--transitions", "50", "--episodes", "1"]
     assert main([*run, "--action-names", "a,b,c,d", "--out", str(tmp_path / "run"), "--json"]) == 0
     assert mad.load(tmp_path / "run").task.actions == ("a", "b", "c", "d")
     assert main([*run, "--action-names", "a,b"]) == 2

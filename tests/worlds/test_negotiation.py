@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from multiadvisor.envs.worlds.negotiation import ACCEPT, END, INSIST, PROPOSE, REPEAT, Negotiation
 from multiadvisor.errors import BadInput
-from multiadvisor.worlds.negotiation import ACCEPT, END, INSIST, PROPOSE, REPEAT, Negotiation
 
 
 def dialogue(seed=0, **options):
@@ -62,7 +62,7 @@ def test_the_user_gives_in_with_time_and_up_in_the_end():
     env = dialogue(error=0.0)
     env.rank[:] = [2, 2, 2, 2]  # each is its third best
     over = [env.step(INSIST)[2] for _ in range(4)]
-    assert over == [False, False, False, True], "after four turns the three best will do"
+    assert over == [False, False, False, True], "after four steps the three best will do"
     env = dialogue(error=0.0, patience=3)
     assert [env.step(REPEAT)[1:3] for _ in range(3)] == [(0.0, False), (0.0, False), (0.0, True)]
     assert dialogue().step(END)[1:3] == (0.0, True)
@@ -71,7 +71,7 @@ def test_the_user_gives_in_with_time_and_up_in_the_end():
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"options": 1}, "2 to 100"), ({"error": 1.0}, "below 1"), ({"cooperation": 2}, "between 0 and 1"),
-     ({"patience": 0}, "at least 1 turn"), ({"render_mode": "human"}, "shown as text")],
+     ({"patience": 0}, "at least 1 step"), ({"render_mode": "human"}, "shown as text")],
 )  # fmt: skip
 def test_what_cannot_be(options, message):
     with pytest.raises(BadInput, match=message):

@@ -7,12 +7,12 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 import multiadvisor as mad
-from multiadvisor.insight.games import play
-from multiadvisor.insight.report import report
+from multiadvisor.analysis.episode_report import report
+from multiadvisor.analysis.episodes import play
 from multiadvisor.runs.trace import record, replay
 
 PLACES, WORDS = 4, ("one", "two", "three")
-NETWORK = {"hidden": (8,), "starts": 16, "batch": 8, "replay": 200}
+NETWORK = {"hidden": (8,), "learning_starts": 16, "batch_size": 8, "buffer_size": 200}
 REAL, FEW = spaces.Box(-1, 1, (), np.float32), spaces.Discrete(2)
 TEXT = spaces.Dict({"word": spaces.Text(8), "at": spaces.Box(0, PLACES, (2,))})
 
@@ -26,18 +26,18 @@ class Walk(gymnasium.Env):
     def look(self):
         space = self.observation_space
         if space is TEXT:
-            return {"at": np.full(2, 0.5, np.float32), "word": WORDS[self.turns % len(WORDS)]}
+            return {"at": np.full(2, 0.5, np.float32), "word": WORDS[self.steps % len(WORDS)]}
         return np.full(space.shape, self.at, space.dtype)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.at, self.turns = 0, 0
+        self.at, self.steps = 0, 0
         return self.look(), {}
 
     def step(self, action):
         assert np.shape(action) == self.action_space.shape
-        self.at, self.turns = (self.at + 1) % PLACES, self.turns + 1
-        return self.look(), float(action), False, self.turns == 9, {}
+        self.at, self.steps = (self.at + 1) % PLACES, self.steps + 1
+        return self.look(), float(action), False, self.steps == 9, {}
 
 
 DEEP, BINS = {"deep": mad.DeepSettings(**NETWORK)}, mad.Bins([0.0], [float(PLACES)], [PLACES])
@@ -64,21 +64,21 @@ def test_everything_works(case):
     for explore in (False, True):
         assert agent.act(first, explore=explore) in actions
     agent.observe(first, agent.act(first), 1.0, first, terminated=False)
-    assert agent.evaluate(games=1).turns == 9
+    assert agent.evaluate(episodes=1).length == 9
     assert agent.explain(first).sentence
     trace = record(agent, 1)
     replay(trace, task)
     assert len(trace.action) == 9
-    games = play(agent, 1)
+    episodes = play(agent, 1)
     period = len(WORDS) if seen is TEXT else PLACES
-    assert games.places.ravel().tolist() == [turn % period for turn in range(10)] or seen is TEXT
-    assert len(set(games.places.ravel().tolist())) == period
-    assert len({games.label(0, turn) for turn in range(9)}) == period
-    assert str(report(agent, games=1))
+    assert episodes.places.ravel().tolist() == [step % period for step in range(10)] or seen is TEXT
+    assert len(set(episodes.places.ravel().tolist())) == period
+    assert len({episodes.label(0, step) for step in range(9)}) == period
+    assert str(report(agent, episodes=1))
     if how:
         vector = SyncVectorEnv([lambda: Walk(actions, seen)] * 2)
         mad.MultiAdvisor(mad.Task.from_gymnasium(vector), **how).learn(40, progress=False)
-    assert not mad.check_task(task, turns=20).findings
+    assert not mad.check_task(task, steps=20).findings
 
 
 def test_a_text_is_shown_as_it_is_and_numbers_beside_it_are_short():

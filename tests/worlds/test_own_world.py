@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import theory
+from multiadvisor.analysis import theory
 from multiadvisor.cli import main
-from multiadvisor.draws import WORLD, below, draw
+from multiadvisor.core.board_layout import Grid, Item, Sprite, Tile
+from multiadvisor.core.rng import WORLD, below, draw
+from multiadvisor.envs import render
+from multiadvisor.envs.registry import TASKS, register_task
+from multiadvisor.envs.slots import slot_of
+from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv
+from multiadvisor.envs.worlds.board import parse_maze
 from multiadvisor.explorer import export
 from multiadvisor.explorer.answers import attractor_layer
-from multiadvisor.explorer.bundle import describe, game_pack, run_pack, sends_table
-from multiadvisor.grid import Grid, Item, Sprite, Tile
+from multiadvisor.explorer.bundle import describe, episode_pack, run_pack, sends_table
 from multiadvisor.runs.trace import record
 from multiadvisor.task import Outcome
-from multiadvisor.worlds import render
-from multiadvisor.worlds.board import parse_maze
-from multiadvisor.worlds.environments import MOWorldEnv, WorldEnv
-from multiadvisor.worlds.registry import TASKS, register_task
-from multiadvisor.worlds.slots import slot_of
 
 LEFT, RIGHT = 0, 1
 
@@ -94,8 +94,8 @@ def shuttle(length: int = 4) -> mad.Task:
         Shuttle(length), 3, reset, begin, local_states, step, sizes=(length, length, 2), outcomes=outcomes,
         bounds=np.array([[-2.0, 0.0], [0.0, 1.0]]),
     )  # fmt: skip
-    foci = (mad.Focus("drone", states=length * length), mad.Focus("parcel", states=length))
-    return mad.Task("shuttle", ("left", "right"), foci, world, limit=50, options={"length": length}, board=board)
+    advisors = (mad.Advisor("drone", states=length * length), mad.Advisor("parcel", states=length))
+    return mad.Task("shuttle", ("left", "right"), advisors, world, limit=50, options={"length": length}, board=board)
 
 
 def silent(task: mad.Task) -> mad.Task:
@@ -131,7 +131,7 @@ def test_it_is_sound_and_its_answers_agree_with_what_it_does():
 
 @pytest.mark.slow
 def test_it_is_learned_and_explained(agent):
-    assert agent.evaluate(games=20).finished == 1.0
+    assert agent.evaluate(episodes=20).terminated == 1.0
     assert np.allclose(agent.values(1)[:3, RIGHT], [0.25, 0.5, 1.0], atol=1e-6)  # gamma to the power of the steps
     assert "right" in str(agent.explain([2, 0, 1]))
 
@@ -171,8 +171,8 @@ def test_it_is_shown_on_the_page(agent, tmp_path):
     assert sends_table(agent)
     assert describe(agent, "mine")["grid"]["columns"] == 4
     assert run_pack(agent, "mine")
-    assert game_pack(trace, 0, agent)
-    assert export({"mine": agent}, tmp_path / "game.html") > 0
+    assert episode_pack(trace, 0, agent)
+    assert export({"mine": agent}, tmp_path / "episode.html") > 0
     with pytest.raises(mad.BadInput, match="attractors of single boards are for mazes"):
         attractor_layer(agent, np.array([0, 3, 1]))
 
@@ -201,7 +201,7 @@ def test_registered_it_has_a_name_everywhere(named, tmp_path, capsys):
 def test_a_world_that_answers_nothing_is_learned_in_and_refused_in_one_line_elsewhere():
     task = silent(shuttle())
     assert mad.check_task(task).ok
-    assert mad.MultiAdvisor(task, seed=0).learn(500, progress=False).evaluate(games=2).turns > 0
+    assert mad.MultiAdvisor(task, seed=0).learn(500, progress=False).evaluate(episodes=2).length > 0
     space = MOWorldEnv(task).reward_space
     assert not np.isfinite([space.low, space.high]).any()
     space = MOWorldEnv(task.with_weights(drone=0.0), rewards="groups").reward_space

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.worlds import render
+from multiadvisor.envs import render
 
 START = """\
 ██████████████████████████
@@ -33,8 +33,8 @@ def pac_boy():
 
 @pytest.fixture
 def start(pac_boy):
-    """The start of a game with fruit everywhere."""
-    return np.array([*pac_boy.deal()[:3], *[1] * 75])
+    """The start of an episode with fruit everywhere."""
+    return np.array([*pac_boy.initial_state()[:3], *[1] * 75])
 
 
 def tile(image, board, cell, size=24):
@@ -42,7 +42,7 @@ def tile(image, board, cell, size=24):
     return image[row : row + size, column : column + size]
 
 
-def test_the_start_of_a_game_as_text(pac_boy, start):
+def test_the_start_of_an_episode_as_text(pac_boy, start):
     assert render.text(pac_boy, start) == START
 
 
@@ -92,7 +92,7 @@ def test_only_what_changed_is_drawn_anew(pac_boy, start):
     assert inside.sum() == changed.sum()
 
 
-def test_the_mouth_turns(pac_boy, start):
+def test_the_mouth_steps(pac_boy, start):
     board = pac_boy.board
     mouths = {"E": (12, 18), "W": (12, 5), "N": (5, 12), "S": (18, 12)}
     for facing in mouths:

@@ -1,4 +1,5 @@
-"""Several agents in one environment: whoever plays is alone, and nobody's games or values are touched by another's."""
+"""Several agents in one environment: whoever plays is alone, and nobody's episodes or values are touched by
+another's."""
 
 import threading
 import time
@@ -9,15 +10,17 @@ import pytest
 from gymnasium import spaces
 
 import multiadvisor as mad
+from multiadvisor.envs.env_lock import EnvironmentLock, lock_of
 from multiadvisor.explorer.library import Library
 from multiadvisor.runs.trace import record
-from multiadvisor.worlds.stage import Stage, stage_of
 
-SMALL = mad.DeepSettings(hidden=(8,), starts=20, batch=8, replay=500, update_every=4, updates_at_once=2)
+SMALL = mad.DeepSettings(
+    hidden=(8,), learning_starts=20, batch_size=8, buffer_size=500, train_freq=4, updates_at_once=2
+)
 
 
 class Meeting(gymnasium.Env):
-    """Games of 12 turns with a random walk in them; some step waits a while for `meet`, if that is set."""
+    """Episodes of 12 steps with a random walk in them; some step waits a while for `meet`, if that is set."""
 
     observation_space = spaces.Box(-100, 100, (2,), np.int64)
     action_space = spaces.Discrete(2)
@@ -25,22 +28,22 @@ class Meeting(gymnasium.Env):
 
     def reset(self, seed=None, options=None):
         super().reset(seed=seed)
-        self.turn, self.place = 0, int(self.np_random.integers(5))
+        self.elapsed, self.place = 0, int(self.np_random.integers(5))
         return self.see(), {}
 
     def see(self):
-        return np.array([self.turn, self.place])
+        return np.array([self.elapsed, self.place])
 
     def step(self, action):
         if self.meet is not None:
             self.meet()
-        self.turn += 1
+        self.elapsed += 1
         self.place += int(self.np_random.integers(-2, 3)) + int(action)
-        return self.see(), float(self.place), self.turn >= 12, False, {}
+        return self.see(), float(self.place), self.elapsed >= 12, False, {}
 
 
 def task():
-    return mad.Task.from_gymnasium(Meeting(), [mad.Focus("place", states=None)], name="meeting")
+    return mad.Task.from_gymnasium(Meeting(), [mad.Advisor("place", states=None)], name="meeting")
 
 
 def together(*works):
@@ -61,7 +64,7 @@ def together(*works):
 def same(one, other):
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("turns", "action", "reward", "reward_turn")
+        for name in ("length", "action", "reward", "reward_step")
     )
 
 
@@ -71,13 +74,13 @@ def test_two_agents_of_one_task_are_looked_at_at_once(deep):
     shared = task()
     agents = [mad.MultiAdvisor(shared, seed=seed, deep=deep).learn(60, progress=False) for seed in range(2)]
     alone = [record(agent, 1, 4, draws=0) for agent in agents]
-    library = Library(games=1, seed=4)
+    library = Library(episodes=1, seed=4)
     names = [library.add_agent(agent, "a").id for agent in agents]
     barrier = threading.Barrier(2)
 
     def meet():
         try:
-            barrier.wait(0.5)  # both in the middle of a game, unless one of them has to wait outside
+            barrier.wait(0.5)  # both in the middle of an episode, unless one of them has to wait outside
         except threading.BrokenBarrierError:
             return
 
@@ -89,19 +92,19 @@ def test_two_agents_of_one_task_are_looked_at_at_once(deep):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deep", [None, SMALL], ids=["tables", "network"])
-def test_a_game_looked_at_during_training_changes_neither(deep):
+def test_an_episode_looked_at_during_training_changes_neither(deep):
     def values(agent):
         return {name: tensor.tobytes() for name, tensor in agent._learner.tensors().items()}
 
     alone = mad.MultiAdvisor(task(), seed=1, deep=deep).learn(300, progress=False)
     shared = task()
     player = mad.MultiAdvisor(shared, deep=deep).learn(60, progress=False)
-    game = record(player, 1, 0)
+    episode = record(player, 1, 0)
     training = mad.MultiAdvisor(shared, seed=1, deep=deep).learn(37, progress=False)
     asked, looked, main = threading.Event(), threading.Event(), threading.current_thread()
 
     def meet():
-        if threading.current_thread() is main:  # in the middle of the training, and of a game
+        if threading.current_thread() is main:  # in the middle of the training, and of an episode
             asked.set()
             looked.wait(0.5)
             env.meet = None
@@ -120,7 +123,7 @@ def test_a_game_looked_at_during_training_changes_neither(deep):
     thread.start()
     training.learn(263, progress=False)
     thread.join()
-    assert same(found[0], game)
+    assert same(found[0], episode)
     assert values(training) == values(alone)
 
 
@@ -128,7 +131,7 @@ def test_two_tasks_on_one_environment_find_back():
     """The stage is the environment's, not the task's."""
     env = Meeting()
     agents = [
-        mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Focus("place")], name="meeting"), seed=seed)
+        mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Advisor("place")], name="meeting"), seed=seed)
         for seed in range(2)
     ]
     for _ in range(4):
@@ -150,7 +153,7 @@ def test_preparing_a_network_is_noticed_by_whoever_was_in_the_environment():
 
 
 def test_a_stage_is_handed_on_in_the_order_of_asking_and_may_be_taken_twice():
-    stage, order = Stage(), []
+    stage, order = EnvironmentLock(), []
 
     def ask(name):
         with stage, stage:
@@ -173,7 +176,7 @@ def test_a_stage_is_handed_on_in_the_order_of_asking_and_may_be_taken_twice():
 
 
 def test_whoever_gives_up_waiting_does_not_block_the_others(monkeypatch):
-    stage = Stage()
+    stage = EnvironmentLock()
     with stage:
         with monkeypatch.context() as patch:
             patch.setattr(threading, "get_ident", lambda: -1)
@@ -187,5 +190,5 @@ def test_whoever_gives_up_waiting_does_not_block_the_others(monkeypatch):
 
 def test_a_wrapped_environment_has_the_stage_of_the_bare_one():
     env = Meeting()
-    assert stage_of(gymnasium.wrappers.TimeLimit(env, 5)) is stage_of(env)
-    assert stage_of(Meeting()) is not stage_of(env)
+    assert lock_of(gymnasium.wrappers.TimeLimit(env, 5)) is lock_of(env)
+    assert lock_of(Meeting()) is not lock_of(env)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
+import multiadvisor
 from multiadvisor.commands.parsing import Parser, parse, show
 from multiadvisor.errors import BadInput
 
 # what can be measured: the module that does it (each has BENCHMARKS and describe), and a line of help
 KINDS = {
     "kernel": ("tables", "the general learner against a C loop written for Pac-Boy alone (needs a C compiler)"),
-    "aggregations": ("hearing", "what an aggregation costs beside the sum"),
+    "aggregations": ("aggregation_cost", "what an aggregation costs beside the sum"),
     "gymnasium": ("tables", "what learning adds to a step of an environment, beside MORL-Baselines if installed"),
-    "advisors": ("tables", "the cost of a turn against the number of advisors, active and not"),
+    "advisors": ("tables", "the cost of a step against the number of advisors, active and not"),
     "theory": ("tables", "how long the exact solver takes on large tasks"),
     "deep": ("deep", "training speed of a network with one advisor beside Stable-Baselines3's DQN"),
     "deep-returns": (
@@ -24,9 +28,22 @@ KINDS = {
     "act": ("act", "how long act, advice and explain take, with up to 7,700 active advisors"),
     "explain": ("explain", "how long explanations take, with up to 10,000 advisors"),
     "watch": ("watch", "what it costs a training that a page follows it"),
-    "stuck": ("stuck", "how often the detector of stuck games is right, by agents of known worlds (--rounds of each)"),
+    "stuck": (
+        "stuck",
+        "how often the detector of stuck episodes is right, by agents of known worlds (--rounds of each)",
+    ),
     "sweep": ("sweep", "what a sweep costs beside its runs, on each engine that is installed"),
 }
+
+
+def measure_named(name: str) -> ModuleType:
+    """A module of the repository's benchmarks/measures, which is not part of the package."""
+    home = Path(multiadvisor.__file__).resolve().parents[2] / "benchmarks"
+    if not (home / "measures").is_dir():
+        raise BadInput("the benchmarks are in the repository, not in the installed package: run it from a checkout")
+    if str(home) not in sys.path:
+        sys.path.insert(0, str(home))
+    return import_module(f"measures.{name}")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -43,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if given.rounds < 1:
         raise BadInput(f"rounds is {given.rounds}: give at least 1")
-    measure = import_module(f"multiadvisor.benchmarks.{KINDS[given.what][0]}")
+    measure = measure_named(KINDS[given.what][0])
     result = measure.BENCHMARKS[given.what](given.rounds)
     show(result, given.json, measure.describe(given.what, result))
     return 0

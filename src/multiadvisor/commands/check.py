@@ -20,7 +20,7 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("task", metavar="TASK", nargs="?", help="a name from `multiadvisor tasks`, or gymnasium:ID")
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run instead of TASK: is it stuck?")
-    parser.add_argument("--turns", type=int, default=2000, metavar="INT", help="turns to play (default 2000)")
+    parser.add_argument("--steps", type=int, default=2000, metavar="INT", help="steps to play (default 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
     parser.add_argument(
         "--aggregation",
@@ -31,15 +31,15 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     given = parse(parser, arguments)
-    from multiadvisor.checks.check import check_task
+    from multiadvisor.analysis.checks.task_check import check_task
 
-    if given.turns < 1 or given.seed < 0:
+    if given.steps < 1 or given.seed < 0:
         raise BadInput(
-            f"cannot check {given.turns} turns from seed {given.seed}: give at least 1 turn and a seed from 0"
+            f"cannot check {given.steps} steps from seed {given.seed}: give at least 1 step and a seed from 0"
         )
     agent = None
     if given.run is not None:
-        if given.task is not None or given.option:
+        if given.task is not None or given.env_kwarg:
             raise BadInput(f"the run in {str(given.run)!r} has its own task: leave the other one out")
         from multiadvisor.agent import load
 
@@ -50,6 +50,6 @@ def run(arguments: Sequence[str]) -> int:
             raise BadInput("there is nothing to check: name a task, or a run with --run")
         task, aggregation = task_from_flags(given), given.aggregation
     say(task.note)
-    report = check_task(task, turns=given.turns, seed=given.seed, aggregation=aggregation, agent=agent)
+    report = check_task(task, steps=given.steps, seed=given.seed, aggregation=aggregation, agent=agent)
     show(report.as_dict(), given.json, str(report))
     return 0 if report.ok else 1

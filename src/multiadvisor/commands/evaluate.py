@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multiadvisor.commands.parsing import Parser, add_named_task, number, parse, show, table
+from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import require
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
-_AROUND = 6  # turns before and after a moment
-FILM = 15  # turns a second
+_AROUND = 6  # steps before and after a moment
+FILM = 15  # steps a second
 _WIDE = 5  # so many advisors have columns in the table of several runs
 
 
@@ -22,26 +22,28 @@ def run(arguments: Sequence[str]) -> int:
     """Evaluate saved agents."""
     parser = Parser(
         "evaluate",
-        "Let a trained agent play greedily, without learning; means with 95% bootstrap intervals over the games.\n"
-        "With --trace the games are kept turn by turn, to be looked at and explained later. With --report: which\n"
+        "Let a trained agent play greedily, without learning; means with 95% bootstrap intervals over the episodes.\n"
+        "With --trace the episodes are kept step by step, to be looked at and explained later. With --report: which\n"
         "advisor drives it, whose values hold, and where it is stuck; several runs side by side.",
-        "multiadvisor evaluate runs/a --games 80 --json\n  multiadvisor evaluate runs/a --games 3 --trace games.trace\n"
+        "multiadvisor evaluate runs/a --episodes 80 --json\n  multiadvisor evaluate runs/a --episodes 3 --trace "
+        "episodes.trace\n"
         "  multiadvisor evaluate runs/a runs/b --report --csv agents.csv",
     )
     parser.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
-    parser.add_argument("--games", type=int, default=80, metavar="INT", help="games to play (default 80)")
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the games (default 0)")
-    parser.add_argument("--workers", type=int, metavar="INT", help="processes that play games side by side, for tasks "
-                        "like ms-pacman with a bank of general value functions; the games are the same (default 1)"
+    parser.add_argument("--episodes", type=int, default=10, metavar="INT", help="episodes to play (default 10)")
+    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the episodes (default 0)")
+    parser.add_argument("--workers", type=int, metavar="INT", help="processes that play episodes side by side, for "
+                                                                   "tasks "
+                        "like ms-pacman with a bank of general value functions; the episodes are the same (default 1)"
                         )  # fmt: skip
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="record the games, turn by turn, in this file")
-    parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every turn, 10 MB at most")
-    parser.add_argument("--video", type=Path, metavar="FILE", help="a game as .mp4 or .gif, or with --moments the "
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="record the episodes, step by step, in this file")
+    parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every step, 10 MB at most")
+    parser.add_argument("--video", type=Path, metavar="FILE", help="an episode as .mp4 or .gif, or with --moments the "
                         "scenes around them (needs multiadvisor[video])")  # fmt: skip
     parser.add_argument(
         "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
     )
-    parser.add_argument("--moments", type=int, metavar="INT", help="this many turns in which most was at stake")
+    parser.add_argument("--moments", type=int, metavar="INT", help="this many steps in which most was at stake")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="with --report: a row for each run in this file")
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -49,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     _check(given)
     seen = [_evaluated(given, folder) for folder in given.run]
     if given.csv is not None:
-        from multiadvisor.insight.report import table_of
+        from multiadvisor.analysis.episode_report import table_of
         from multiadvisor.storage.files import write_atomically
 
         write_atomically(given.csv, table_of([result for result, _ in seen]).encode())
@@ -63,11 +65,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _check(given: Any) -> None:
-    """Refuse what does not go together, and files that cannot be written, before any game is played."""
+    """Refuse what does not go together, and files that cannot be written, before any episode is played."""
     from multiadvisor.storage.files import check_writable
 
     if len(given.run) > 1 and given.trace is not None:
-        raise BadInput("--trace keeps the games of one run: name one")
+        raise BadInput("--trace keeps the episodes of one run: name one")
     if given.frames and given.trace is None:
         raise BadInput("--frames puts pictures into the file of --trace: name one")
     if given.workers is not None:
@@ -75,11 +77,11 @@ def _check(given: Any) -> None:
             raise BadInput(f"--workers is {given.workers}: give at least 1")
         if given.trace is not None or given.report or given.moments is not None or given.video is not None:
             raise BadInput(
-                "--workers plays games for their scores: leave it out, or --trace, --report, --moments and --video"
+                "--workers plays episodes for their scores: leave it out, or --trace, --report, --moments and --video"
             )
     if given.video is not None:
         if len(given.run) > 1:
-            raise BadInput("--video shows the games of one run: name one")
+            raise BadInput("--video shows the episodes of one run: name one")
         if given.video.suffix.lower() not in (".mp4", ".gif") or given.video.is_dir():
             raise BadInput(f"{str(given.video)!r} is not the name of a video: end it in .mp4 or .gif")
         require("video")
@@ -105,13 +107,13 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
     agent = load(folder, given.named)
     looked = None
     if given.report or given.moments is not None:
-        from multiadvisor.insight.games import play
+        from multiadvisor.analysis.episodes import play
 
-        looked = play(agent, given.games, given.seed)
+        looked = play(agent, given.episodes, given.seed)
     if given.trace is not None:
         from multiadvisor.runs.trace import record_evaluation
 
-        seen, traced = record_evaluation(agent, given.games, given.seed)
+        seen, traced = record_evaluation(agent, given.episodes, given.seed)
         if given.frames:
             from multiadvisor.runs.pictures import with_pictures
 
@@ -122,7 +124,7 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
     result = _result(folder, agent, seen, given.report)
     text = [str(seen)]
     if looked is not None and given.report:
-        from multiadvisor.insight.report import report_on
+        from multiadvisor.analysis.episode_report import report_on
 
         found = report_on(looked)
         result["report"] = found.as_dict()
@@ -130,7 +132,7 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
     else:
         text.append(_returns(seen))
     if looked is not None and given.moments is not None:
-        from multiadvisor.insight.moments import moments
+        from multiadvisor.analysis.moments import moments
 
         picked = moments(looked, given.moments)
         result["moments"] = [one.as_dict() for one in picked]
@@ -153,9 +155,9 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
 
 
 def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
-    """The games, one after the other or side by side."""
+    """The episodes, one after the other or side by side."""
     if given.workers is None or given.workers == 1:
-        return agent.evaluate(given.games, seeds=(given.seed,))
+        return agent.evaluate(given.episodes, seeds=(given.seed,))
     if agent.task.goals is None:
         raise BadInput(
             f"--workers is for tasks with a bank of general value functions, and {agent.task.name!r} has none: leave "
@@ -164,38 +166,38 @@ def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
     from multiadvisor.runs.side_by_side import evaluate
     from multiadvisor.settings import whole_number
 
-    games = whole_number("games", given.games, 1)
-    return agent.summary(evaluate(folder, games, given.seed, given.workers, given.named))
+    episodes = whole_number("episodes", given.episodes, 1)
+    return agent.summary(evaluate(folder, episodes, given.seed, given.workers, given.named))
 
 
 def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> None:
-    """The first game as a video; or, of moments, some turns before and after each."""
+    """The first episode as a video; or, of moments, some steps before and after each."""
     from multiadvisor.runs.pictures import with_pictures
     from multiadvisor.runs.trace import record
-    from multiadvisor.video import save_video, trace_frames
+    from multiadvisor.viz.video import save_video, trace_frames
 
-    trace = with_pictures(record(agent, given.games if picked else 1, given.seed), agent.task)
+    trace = with_pictures(record(agent, given.episodes if picked else 1, given.seed), agent.task)
     if picked is None:
         save_video(trace_frames(trace, 0), given.video)
         return
     scenes = []
     for one in picked:
-        last = int(trace.turns[one["game"]])
-        near = range(max(one["turn"] - _AROUND, 0), min(one["turn"] + _AROUND, last) + 1)
-        scenes.append(trace_frames(trace, one["game"], near, f"game {one['game']}, "))
+        last = int(trace.length[one["episode"]])
+        near = range(max(one["step"] - _AROUND, 0), min(one["step"] + _AROUND, last) + 1)
+        scenes.append(trace_frames(trace, one["episode"], near, f"episode {one['episode']}, "))
     save_video((picture for scene in scenes for picture in scene), given.video)
 
 
 def _filmed(agent: MultiAdvisor, given: Any) -> str:
-    """The best of the games as a video."""
-    from multiadvisor import video
-    from multiadvisor.filming import film
+    """The best of the episodes as a video."""
     from multiadvisor.storage.files import write_atomically
+    from multiadvisor.viz import video
+    from multiadvisor.viz.goal_overlays import film
 
-    seen = film(agent, given.games, given.seed)
+    seen = film(agent, given.episodes, given.seed)
     write = video.gif if given.video.suffix.lower() == ".gif" else video.mp4
     write_atomically(given.video, write(seen.pictures, FILM))
-    return f"game {seen.game}, {seen.score:,.0f} points, in {given.video}"
+    return f"episode {seen.episode}, {seen.score:,.0f} points, in {given.video}"
 
 
 def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:
@@ -215,7 +217,7 @@ def _returns(seen: Evaluation) -> str:
 
 def _side_by_side(results: list[dict[str, Any]]) -> str:
     """Runs by row; each advisor's return and influence by column, where they are few."""
-    head = ["run", "score", "turns", "finished"]
+    head = ["run", "score", "length", "terminated"]
     rows = [[str(one["run"]), *(number(one[name]) for name in ("reward", *head[2:]))] for one in results]
     if any("weights" in one for one in results):  # scores are all by the weights that the task came with
         from multiadvisor.explorer.curves import weights_text
@@ -227,7 +229,7 @@ def _side_by_side(results: list[dict[str, Any]]) -> str:
         names = list(dict.fromkeys(name for one in results for name in one["report"]["advisors"]))
         head.append("stuck")
         for row, one in zip(rows, results, strict=True):
-            row.append(number(len(one["report"]["stuck"]) / one["games"]))
+            row.append(number(len(one["report"]["stuck"]) / one["episodes"]))
             for name in names if len(names) <= _WIDE else ():
                 said = one["report"]["advisors"].get(name)
                 row += ["", "", ""] if said is None else _cells(said)

@@ -7,50 +7,53 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
+from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import require
 
-_LAST_GAME = 100_000
+_LAST_EPISODE = 100_000
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Explain one action of one game."""
+    """Explain one action of one episode."""
     parser = Parser(
         "explain",
-        "Why did it do that? Plays a game that `multiadvisor evaluate` plays with the same seed, and says of one turn\n"
+        "Why did it do that? Plays an episode that `multiadvisor evaluate` plays with the same seed, and says of one "
+        "step\n"
         "which advisors decided: one sentence, what each advisor adds to the action over another (RDX), the\n"
         "fewest that decide (MSX), without whom it would act differently, and whether the state is an attractor.",
-        "multiadvisor explain runs/a --seed 3 --turn 41\n"
-        "  multiadvisor explain runs/a --seed 3 --turn 41 --against East --json\n"
-        "  multiadvisor explain runs/a --trace games.trace --game 2 --turn 41",
+        "multiadvisor explain runs/a --seed 3 --step 41\n"
+        "  multiadvisor explain runs/a --seed 3 --step 41 --against East --json\n"
+        "  multiadvisor explain runs/a --trace episodes.trace --episode 2 --step 41",
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
-    parser.add_argument("--turn", type=int, required=True, metavar="INT", help="which turn of the game, from 0")
-    parser.add_argument("--seed", type=int, metavar="INT", help="seed of the games (default 0)")
+    parser.add_argument("--step", type=int, required=True, metavar="INT", help="which step of the episode, from 0")
+    parser.add_argument("--seed", type=int, metavar="INT", help="seed of the episodes (default 0)")
     parser.add_argument(
-        "--game", type=int, default=0, metavar="INT", help="which game of that seed, from 0 (default 0)"
+        "--episode", type=int, default=0, metavar="INT", help="which episode of that seed, from 0 (default 0)"
     )
     parser.add_argument("--against", metavar="ACTION", help="the action to compare with (default: the next best)")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="take the game from a trace of this run")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="take the episode from a trace of this run")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save a figure of it here, as .png and .svg")
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
-    for name in ("turn", "game"):
+    for name in ("step", "episode"):
         if getattr(given, name) < 0:
             raise BadInput(f"{name} is {getattr(given, name)}: they are counted from 0")
-    if given.game > _LAST_GAME:
-        raise BadInput(f"game is {given.game}: all games before it would be played, choose at most {_LAST_GAME}")
+    if given.episode > _LAST_EPISODE:
+        raise BadInput(
+            f"episode is {given.episode}: all episodes before it would be played, choose at most {_LAST_EPISODE}"
+        )
     if given.trace is not None and given.seed is not None:
         raise BadInput("--trace has its own seed: leave --seed out")
     if given.out is not None:
         require("plots")
-        from multiadvisor import plots
+        from multiadvisor.viz import plots
 
         plots.check_place(given.out)
     from multiadvisor.agent import load
-    from multiadvisor.explain import action_named
-    from multiadvisor.runs.trace import explain_turn, read_trace, record_evaluation
+    from multiadvisor.explain.explanation import action_named
+    from multiadvisor.runs.trace import explain_step, read_trace, record_evaluation
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run, given.named)
@@ -63,13 +66,13 @@ def run(arguments: Sequence[str]) -> int:
     if given.out is not None and agent.task.continuous:
         raise BadInput("--out is for a finite choice of actions: leave it out")
     if trace is None:
-        _, trace = record_evaluation(agent, given.game + 1, given.seed or 0)
-    found = explain_turn(agent, trace, given.game, given.turn, given.against)
-    turns, seed = int(trace.turns[given.game]), trace.header["seed"]
-    explored = trace.turn(given.game, given.turn).explored
-    place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns, "explored": explored}
+        _, trace = record_evaluation(agent, given.episode + 1, given.seed or 0)
+    found = explain_step(agent, trace, given.episode, given.step, given.against)
+    steps, seed = int(trace.length[given.episode]), trace.header["seed"]
+    explored = trace.step(given.episode, given.step).explored
+    place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": steps, "explored": explored}
     how = ", at random" if explored else ""
-    text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}{how}\n{found}"
+    text = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {steps}{how}\n{found}"
     if given.out is not None:
         size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
         figure = plots.one_axis(plots.explanation_bars, found, size=size)
@@ -79,23 +82,23 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _pointing(agent: Any, given: Any) -> int:
-    """Explain a turn of an agent whose advisors point at goals."""
+    """Explain a step of an agent whose advisors point at goals."""
     from multiadvisor.agent import bank_of
 
     if given.out is not None:
         raise BadInput("--out is for advisors with their own tables: leave it out, or name a --trace")
     seed, task = given.seed or 0, agent.task
-    step = bank_of(agent).state_at(seed, given.game, given.turn)
+    step = bank_of(agent).state_at(seed, given.episode, given.step)
     found = agent.explain(step.state, task.first_action + step.action, given.against)
-    text = f"{task.name}, seed {seed}, game {given.game}, turn {given.turn}\n{found}"
-    show({"run": str(given.run), "seed": seed, "game": given.game, "turn": given.turn, **found.as_dict()},
+    text = f"{task.name}, seed {seed}, episode {given.episode}, step {given.step}\n{found}"
+    show({"run": str(given.run), "seed": seed, "episode": given.episode, "step": given.step, **found.as_dict()},
          given.json, text)  # fmt: skip
     return 0
 
 
 def _continuous(agent: Any, given: Any) -> int:
     """Explain an action that is a list of numbers; --against names another one."""
-    from multiadvisor.explain_actor import state_at
+    from multiadvisor.explain.actor_explanation import state_at
 
     if given.out is not None:
         raise BadInput("--out is for a finite choice of actions: leave it out")
@@ -104,9 +107,9 @@ def _continuous(agent: Any, given: Any) -> int:
     except ValueError:
         raise BadInput(f"--against is {given.against!r}: give numbers with commas, such as 0.5,-0.2") from None
     seed = given.seed or 0
-    state, turns = state_at(agent, agent._actor(), seed, given.game, given.turn)
+    state, steps = state_at(agent, agent._actor(), seed, given.episode, given.step)
     found = agent.explain(state, against=against)
-    place = {"seed": seed, "game": given.game, "turn": given.turn, "turns": turns}
-    text = f"{agent.task.name}, seed {seed}, game {given.game}, turn {given.turn} of {turns}\n{found}"
+    place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": steps}
+    text = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {steps}\n{found}"
     show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
     return 0

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
+from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import require
 
-VIEWS = ("game", "compare", "agents", "gallery", "learning")  # of the page; a test compares them with its own
+VIEWS = ("episode", "compare", "agents", "gallery", "learning")  # of the page; a test compares them with its own
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -19,7 +19,7 @@ def run(arguments: Sequence[str]) -> int:
         "explore",
         "Look at trained agents in the browser: what each advisor wants, who won, why it is stuck. The page is served\n"
         "on this machine only, and nothing leaves it. Ctrl-C ends it.",
-        "multiadvisor explore runs/a runs/b\n  multiadvisor explore runs/a --export game.html",
+        "multiadvisor explore runs/a runs/b\n  multiadvisor explore runs/a --export episode.html",
     )
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs, or folders that contain many"
@@ -28,12 +28,14 @@ def run(arguments: Sequence[str]) -> int:
         "--port", type=int, default=8765, metavar="INT", help="port, or the next free one (default 8765)"
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
-    parser.add_argument("--games", type=int, default=5, metavar="INT", help="games to choose from (default 5)")
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first game (default 0)")
+    parser.add_argument("--episodes", type=int, default=5, metavar="INT", help="episodes to choose from (default 5)")
+    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first episode (default 0)")
     parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
-                        help="games recorded by `evaluate --trace`; may be repeated")  # fmt: skip
+                        help="episodes recorded by `evaluate --trace`; may be repeated")  # fmt: skip
     parser.add_argument("--view", choices=VIEWS, metavar="NAME", help=f"the view to open with: {', '.join(VIEWS)}")
-    parser.add_argument("--export", type=Path, metavar="FILE", help="write the first game as one HTML file, and exit")
+    parser.add_argument(
+        "--export", type=Path, metavar="FILE", help="write the first episode as one HTML file, and exit"
+    )
     add_named_task(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
@@ -44,12 +46,12 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.explorer.following import wait_for_run
     from multiadvisor.explorer.library import Library
 
-    library = Library(given.games, given.seed, given.named)
+    library = Library(given.episodes, given.seed, given.named)
     if given.export is not None:
         from multiadvisor.explorer.opening import check_place
 
         check_place(given.export)  # refused before anything is loaded
-        library.games = 1
+        library.episodes = 1
     for folder in given.runs:
         if given.export is None:
             wait_for_run(folder)

@@ -14,8 +14,8 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from multiadvisor.committee import COMMAS
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.core.aggregator import COMMAS
+from multiadvisor.errors import BadInput, renamed, unknown
 from multiadvisor.settings import NETWORKS, ContinuousSettings, DeepSettings
 
 
@@ -127,40 +127,40 @@ def named_value(text: str) -> tuple[str, Any]:
 def add_environment_flags(parser: argparse.ArgumentParser) -> None:
     """What a Gymnasium environment takes."""
     group = parser.add_argument_group("with gymnasium:ID")
-    group.add_argument("--option", type=named_value, action="append", default=[], metavar="NAME=VALUE",
+    group.add_argument("--env-kwarg", type=named_value, action="append", default=[], metavar="NAME=VALUE",
                        help="an option of the environment, such as is_slippery=false; may be repeated")  # fmt: skip
     group.add_argument("--max-episode-steps", type=int, metavar="INT",
-                       help="games are truncated after this many steps; -1: never")  # fmt: skip
+                       help="episodes are truncated after this many steps; -1: never")  # fmt: skip
     group.add_argument("--bins", metavar="BINS,...",
                        help="bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")  # fmt: skip
     group.add_argument("--components", metavar="NAME,...", help="names for the components of a vector reward")
-    group.add_argument("--foci", metavar="info:KEY,...",
+    group.add_argument("--advisors", metavar="info:KEY,...",
                        help="an advisor for each such reward term in info, as in 'info:reward_*'")  # fmt: skip
-    group.add_argument("--rest", action="store_true", default=None,
+    group.add_argument("--remainder", action="store_true", default=None,
                        help="and one for the rest of the reward")  # fmt: skip
     group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in order")
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     """The task that the flags describe."""
-    from multiadvisor.worlds.builtin import make
+    from multiadvisor.envs.builtin import make
 
     flags = {
         "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
         "--components": None if given.components is None else given.components.split(","),
-        "--foci": given.foci, "--rest": given.rest,
+        "--advisors": given.advisors, "--remainder": given.remainder,
         "--action-names": None if given.action_names is None else given.action_names.split(","),
     }  # fmt: skip
     chosen = {name: value for name, value in flags.items() if value is not None}
     if not given.task.startswith("gymnasium:"):
-        for flag in [*chosen, *(["--option"] if given.option else [])]:
+        for flag in [*chosen, *(["--env-kwarg"] if given.env_kwarg else [])]:
             raise BadInput(f"{flag} is for Gymnasium environments: {given.task} has its own flags")
-    names = [name for name, _ in given.option]
+    names = [name for name, _ in given.env_kwarg]
     own = {flag.lstrip("-").replace("-", "_"): value for flag, value in chosen.items()}
     for name in names:
         if names.count(name) > 1 or name in own:
             raise BadInput(f"option {name!r} is given twice: leave one out")
-    return make(given.task, **given.task_options, **dict(given.option), **own, **options)
+    return make(given.task, **given.task_options, **dict(given.env_kwarg), **own, **options)
 
 
 def say(note: str) -> None:
@@ -219,7 +219,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     task = getattr(namespace, "task", None)
     known = parser.flags()
     if task is not None and not task.startswith("gymnasium:"):
-        from multiadvisor.worlds.registry import TASKS
+        from multiadvisor.envs.registry import TASKS
 
         if task not in TASKS:
             raise unknown("task", task, TASKS)
@@ -235,7 +235,9 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
             flag = rest[0].partition("=")[0]
             if task is not None and task.startswith("gymnasium:") and not difflib.get_close_matches(flag, known):
                 name = flag.lstrip("-").replace("-", "_")
-                raise BadInput(f"unknown flag {flag!r}: options of an environment are given as --option {name}=VALUE")
+                raise BadInput(
+                    f"unknown flag {flag!r}: options of an environment are given as --env-kwarg {name}=VALUE"
+                )
             raise _unknown_flag(flag, known, parser.prog)
         raise BadInput(f"{rest[0]!r} is not expected here: see --help")
     return namespace
@@ -243,6 +245,8 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _unknown_flag(given: str, known: Sequence[str], command: str) -> BadInput:
     """With the closest known one; compared without the dashes, which all flags have in common."""
+    if renamed(given) in known:
+        return BadInput(f"unknown flag {given!r}: it is called {renamed(given)!r} now")
     close = difflib.get_close_matches(given.lstrip("-"), [name.lstrip("-") for name in known], n=1)
     hint = f"did you mean '--{close[0]}'?" if close else f"see {command} --help"
     return BadInput(f"unknown flag {given!r}: {hint}")

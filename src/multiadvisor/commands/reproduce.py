@@ -16,10 +16,10 @@ ATARI = "ms-pacman"
 
 def run(arguments: Sequence[str]) -> int:
     """Run the paper's experiments."""
-    from multiadvisor.experiments.continuous_report import NAME as CONTINUOUS
-    from multiadvisor.experiments.parts import OWN, shipped
-    from multiadvisor.experiments.systems.reproduce import ALL
-    from multiadvisor.experiments.systems.system import systems
+    from multiadvisor.studies.continuous_report import NAME as CONTINUOUS
+    from multiadvisor.studies.parts import OWN, shipped
+    from multiadvisor.studies.systems.system import systems
+    from multiadvisor.studies.systems.systems_reproduction import ALL
 
     listed = {"all": "the paper, down to videos; some ten minutes on two cores"}
     listed |= {part.name: part.about or part.title for part in sorted(shipped(), key=lambda part: part.alone)}
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     literature |= {system.name: f"{system.title} ({system.source})" for system in systems().values()}
     listed |= {CONTINUOUS: "soft actor-critic with a critic for each advisor, beside SBX: hours; --from judges a study"}
     listed |= literature
-    listed |= {ATARI: "Atari's Ms. Pac-Man, 3 seeds of 300 games; with --full every setting, hours on two cores"}
+    listed |= {ATARI: "Atari's Ms. Pac-Man, 3 seeds of 300 episodes; with --full every setting, hours on two cores"}
     parser = Parser(
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims;\n"
@@ -97,7 +97,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _check_amounts(given: argparse.Namespace, alone: bool) -> None:
     """Refuse numbers that nobody can want, before anything is written."""
-    from multiadvisor.experiments.parts import MOST
+    from multiadvisor.studies.parts import MOST
 
     limits = {
         "seeds": (1, "") if alone else (2, ", as an interval over seeds needs them"), "epochs": (1, ""),
@@ -112,7 +112,7 @@ def _check_amounts(given: argparse.Namespace, alone: bool) -> None:
 
 
 def _systems(given: argparse.Namespace) -> int:
-    from multiadvisor.experiments.systems.reproduce import ALL, reproduce, told
+    from multiadvisor.studies.systems.systems_reproduction import ALL, reproduce, told
 
     _refuse(given, ("epochs", "rules", "full", "first_seed", "reading", "given"))
     _check_amounts(given, alone=False)
@@ -123,7 +123,7 @@ def _systems(given: argparse.Namespace) -> int:
 
 
 def _atari(given: argparse.Namespace) -> int:
-    from multiadvisor.experiments.ms_pacman_report import reproduce, told
+    from multiadvisor.studies.ms_pacman_report import reproduce, told
 
     _refuse(given, ("epochs", "rules", "first_seed", "reading"))
     _check_amounts(given, alone=True)
@@ -134,8 +134,8 @@ def _atari(given: argparse.Namespace) -> int:
 
 
 def _continuous(given: argparse.Namespace) -> int:
-    from multiadvisor.experiments.continuous_report import reproduce
-    from multiadvisor.experiments.systems.reproduce import told
+    from multiadvisor.studies.continuous_report import reproduce
+    from multiadvisor.studies.systems.systems_reproduction import told
 
     _refuse(given, ("epochs", "rules", "first_seed", "reading"))
     if given.given is not None and (given.seeds or given.full):
@@ -156,7 +156,7 @@ def _refuse(given: argparse.Namespace, flags: Sequence[str]) -> None:
 
 
 def _value_function(given: argparse.Namespace) -> int:
-    from multiadvisor.experiments import value_function
+    from multiadvisor.studies import value_function
 
     seeds, reading = 5 if given.seeds is None else given.seeds, given.reading or "default"
     result = value_function.reproduce(seeds, reading, given.out, given.first_seed or 0, given.workers)
@@ -165,9 +165,9 @@ def _value_function(given: argparse.Namespace) -> int:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from multiadvisor.experiments.parts import Plan
-    from multiadvisor.experiments.reproduce import reproduce, said
-    from multiadvisor.worlds.builtin import make
+    from multiadvisor.envs.builtin import make
+    from multiadvisor.studies.parts import Plan
+    from multiadvisor.studies.reproduction import reproduce, said
 
     rules = given.rules or "paper"
     make("pac-boy", rules=rules)  # or an error that names the rules there are
@@ -181,10 +181,10 @@ def _tables(result: dict[str, Any]) -> list[str]:
     """The table of settings and the table of claims, for a terminal."""
     texts = []
     if "table" in result:
-        head = ["setting", "score", "95% interval", "turns", "finished", "touches"]
+        head = ["setting", "score", "95% interval", "length", "terminated", "touches"]
         rows = [
             [row["setting"], number(row["score"]), "[{:.2f}, {:.2f}]".format(*row["score_interval"]),
-             number(row["turns"], 1), number(row["finished"]), number(row["touches"])]
+             number(row["length"], 1), number(row["terminated"]), number(row["touches"])]
             for row in result["table"]
         ]  # fmt: skip
         texts += [table(head, rows), ""]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from multiadvisor.commands.parsing import Parser, parse, show, table
+from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import require
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -16,7 +16,8 @@ def run(arguments: Sequence[str]) -> int:
     parser = Parser(
         "solve",
         "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
-        "a verdict in plain words. Of mazes with random fruit, one board is solved, and greedy games are played from\n"
+        "a verdict in plain words. Of mazes with random fruit, one board is solved, and greedy episodes are played "
+        "from\n"
         "it and others (--board), or many boards are asked whether they are traps (--boards). With --noise it says\n"
         "which setting to use where rewards are noisy. With --out, a figure is saved as PNG and SVG.",
         "multiadvisor solve three-fruits --gamma 0.6\n"
@@ -34,7 +35,9 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
     parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
     parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
-    parser.add_argument("--board", type=int, metavar="SEED", help="the board of the game with this seed, and its games")
+    parser.add_argument(
+        "--board", type=int, metavar="SEED", help="the board of the episode with this seed, and its episodes"
+    )
     parser.add_argument("--boards", type=int, metavar="INT", help="this many random boards: how often are they traps?")
     parser.add_argument("--noise", type=float, metavar="FLOAT", help="which setting to use with this noise on rewards")
     parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
@@ -43,13 +46,13 @@ def run(arguments: Sequence[str]) -> int:
     given = parse(parser, arguments)
     if given.out is not None:
         require("plots")  # first of all: without it, or where the figure cannot go, nothing should start
-        from multiadvisor import plots
+        from multiadvisor.viz import plots
 
         plots.check_place(given.out)
-    from multiadvisor.progress import Status
+    from multiadvisor.analysis.theory import solve_report
+    from multiadvisor.core.progress import Status
+    from multiadvisor.envs.builtin import make
     from multiadvisor.task import check_gamma
-    from multiadvisor.theory import report
-    from multiadvisor.worlds.builtin import make
 
     _refuse_idle_flags(given)
     gamma = 0.9 if given.gamma is None else given.gamma
@@ -57,30 +60,30 @@ def run(arguments: Sequence[str]) -> int:
     check_gamma(gamma)
     task = make(given.task, **given.task_options)
     if given.noise is not None:
-        from multiadvisor.theory.noise import choose
+        from multiadvisor.analysis.theory.noise_bounds import choose
 
         choice = choose(task, given.noise, gamma)
         show(choice.as_dict(), given.json, str(choice))
         return 0
     if given.boards is not None:
         with Status() as tell:
-            result = report.traps(task, given.boards, tell, heard)
+            result = solve_report.traps(task, given.boards, tell, heard)
         head = ["gamma", "attractor", "stable", "stuck"]
         rows = [[f"{row['gamma']:.3g}", *(f"{row[key]:.3f}" for key in head[1:])] for row in result["shares"]]
         text, draw = table(head, rows), lambda: plots.one_axis(plots.trap_curves, result["shares"])
     elif given.sweep_gamma:
-        result = report.sweep(task, heard)
-        text, draw = report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
+        result = solve_report.sweep(task, heard)
+        text, draw = solve_report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
     else:
         if given.run is not None:
-            found = report.answer_run(task, given.board, given.run)
+            found = solve_report.answer_run(task, given.board, given.run)
         elif given.board is not None:
             with Status() as tell:
-                found = report.answer_board(task, gamma, given.board, tell, heard)
+                found = solve_report.answer_board(task, gamma, given.board, tell, heard)
         else:
             planning = given.planning or "egocentric"
-            found = report.answer(task, planning, gamma, full=given.full_states, aggregation=heard)
-        result, text, draw = found.result, report.describe(found.result), lambda: plots.solution(found)
+            found = solve_report.answer(task, planning, gamma, full=given.full_states, aggregation=heard)
+        result, text, draw = found.result, solve_report.describe(found.result), lambda: plots.solution(found)
     if given.out is not None:
         text += f"\nfigure in {plots.save(draw(), given.out)}"
     show(result, given.json, text)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
+from multiadvisor.core.optional_dependencies import lacking, require
+from multiadvisor.core.plugins import IMPORTED
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.extras import lacking, require
-from multiadvisor.own import IMPORTED
 
 FORMATS = ("table", "json", "csv", "parquet")
 
@@ -51,8 +51,8 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     from multiadvisor.runs.driver import ENGINES, describe_failures
-    from multiadvisor.runs.grid import read_grid
-    from multiadvisor.runs.sweep import finished, run_sweep, summary
+    from multiadvisor.runs.grid_sweep import finished, run_sweep, summary
+    from multiadvisor.runs.sweep_grid import read_grid
     from multiadvisor.settings import whole_number
 
     if given.engine not in ENGINES:
@@ -104,7 +104,7 @@ def _tensorboard(given: argparse.Namespace, folder: Path) -> str:
     """Write the files if asked to; what to say of it."""
     if not given.tensorboard:
         return ""
-    from multiadvisor.runs.sweep import finished
+    from multiadvisor.runs.grid_sweep import finished
     from multiadvisor.runs.tensorboard import write_tensorboard
 
     write_tensorboard(folder, finished(folder))
@@ -127,16 +127,16 @@ def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, how: 
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    from multiadvisor.runs.sweep import FIGURES
+    from multiadvisor.runs.grid_sweep import FIGURES
 
     labels = [name for name in rows[0] if name not in (*FIGURES, "score_interval", "seeds")]
-    head = [*labels, "seeds", "score", "95% interval", "turns", "finished", "touches"]
+    head = [*labels, "seeds", "score", "95% interval", "length", "terminated", "touches"]
     body = []
     for row in rows:
         span = "" if row["score_interval"] is None else "[{:.2f}, {:.2f}]".format(*row["score_interval"])
-        cells = [row["score"], row["turns"], row["finished"], row["touches"]]
-        score, turns, done, touches = (number(value) for value in cells)
-        body.append([*(str(row.get(n, "")) for n in labels), str(row["seeds"]), score, span, turns, done, touches])
+        cells = [row["score"], row["length"], row["terminated"], row["touches"]]
+        score, steps, done, touches = (number(value) for value in cells)
+        body.append([*(str(row.get(n, "")) for n in labels), str(row["seeds"]), score, span, steps, done, touches])
     return table(head, body)
 
 
@@ -149,7 +149,7 @@ def _status(arguments: Sequence[str]) -> int:
     parser = Parser("sweep status", "How far a sweep is, while it runs or afterwards.", "multiadvisor sweep status s")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
-    from multiadvisor.runs.sweep import status
+    from multiadvisor.runs.grid_sweep import status
 
     found = status(given.folder)
     states = ", ".join(f"{found[state]} {state}" for state in ("done", "running", "waiting", "failed"))
@@ -185,7 +185,7 @@ def _results(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--out", type=Path, metavar="FILE", help="output file; required for parquet")
     given = _parse_look(parser, arguments)
-    from multiadvisor.runs.sweep import finished, summary, tidy
+    from multiadvisor.runs.grid_sweep import finished, summary, tidy
     from multiadvisor.storage.files import check_writable, write_atomically
 
     form = "json" if given.json else given.format
@@ -243,13 +243,13 @@ def _plot(arguments: Sequence[str]) -> int:
         "multiadvisor sweep plot sweeps/first --out curves.png",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, as .png and .svg")
-    parser.add_argument("--figure", default="score", metavar="STR", help="score (default), turns, finished or touches")
+    parser.add_argument("--figure", default="score", metavar="STR", help="score (default), steps, finished or touches")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
     require("plots")
-    from multiadvisor import plots
     from multiadvisor.errors import unknown
-    from multiadvisor.runs.sweep import FIGURES, finished, groups, read_frozen
+    from multiadvisor.runs.grid_sweep import FIGURES, finished, groups, read_frozen
+    from multiadvisor.viz import plots
 
     if given.figure not in FIGURES:
         raise unknown("figure", given.figure, FIGURES)

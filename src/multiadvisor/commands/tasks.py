@@ -14,7 +14,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = Parser("tasks", "List the built-in tasks and their options.", "multiadvisor tasks")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
-    from multiadvisor.worlds.registry import TASKS
+    from multiadvisor.envs.registry import TASKS
 
     listing: dict[str, Any] = {}
     lines: list[str] = []
@@ -31,8 +31,8 @@ def run(arguments: Sequence[str]) -> int:
             lines.append(f"      --{key.replace('_', '-')}  {entry['help']} (default {entry['default']})")
     lines.append("gymnasium:ID\n    Any registered Gymnasium or MO-Gymnasium environment with Discrete or Box actions,")
     lines.append("    one advisor for each component of its reward.")
-    lines.append("      --option NAME=VALUE  an option of the environment; may be given again")
-    lines.append("      --max-episode-steps  games are cut off after this many steps")
+    lines.append("      --env-kwarg NAME=VALUE  an option of the environment; may be given again")
+    lines.append("      --max-episode-steps  episodes are cut off after this many steps")
     lines.append("      --bins  bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")
     lines.append("      --components  names for the components of a vector reward")
     lines.append("      --action-names  names for the actions, in order")

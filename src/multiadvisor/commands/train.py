@@ -27,10 +27,10 @@ from multiadvisor.commands.parsing import (
     table,
     task_from_flags,
 )
+from multiadvisor.core.interrupt import AtOnce, Terminated
+from multiadvisor.core.optional_dependencies import require
+from multiadvisor.core.plugins import IMPORTED
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import require
-from multiadvisor.interrupt import AtOnce, Terminated
-from multiadvisor.own import IMPORTED
 
 if TYPE_CHECKING:
     from multiadvisor.runs.logs import Log
@@ -42,13 +42,13 @@ _WIDE = 6  # so many advisors, or groups of them, have a column of their own
 
 def run(arguments: Sequence[str]) -> int:
     """Train an agent."""
-    from multiadvisor.progress import LearningBar
+    from multiadvisor.core.progress import LearningBar
     from multiadvisor.settings import Schedule, Settings
     from multiadvisor.task import BY_ADVISOR
 
     parser = Parser(
         "train",
-        "Train a multi-advisor agent: epochs of learning, each followed by greedy games without learning.\n"
+        "Train a multi-advisor agent: epochs of learning, each followed by greedy episodes without learning.\n"
         "Ctrl-C and SIGTERM stop safely; the same command with --resume goes on, bit for bit as if it never stopped.\n"
         "With --resume, --weights may be others than before where it can go on with them: that is recorded.\n"
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
@@ -89,9 +89,9 @@ def run(arguments: Sequence[str]) -> int:
         require("deep")
     if given.tensorboard is not None:
         require("tensorboard")
+    from multiadvisor.envs.components import refuse_numbers_for_names
     from multiadvisor.runs.training import LOCK, begin
-    from multiadvisor.storage.lock import locked
-    from multiadvisor.worlds.components import refuse_numbers_for_names
+    from multiadvisor.storage.folder_lock import locked
 
     if given.resume and given.out is None:
         raise BadInput("--resume continues the run in --out: name its folder")
@@ -113,15 +113,15 @@ def run(arguments: Sequence[str]) -> int:
             )  # fmt: skip
             training.notices = True
             say("" if training.epochs else task.note)  # once in the life of a run
-            total = schedule.epochs * schedule.transitions - training.agent.turns
+            total = schedule.epochs * schedule.transitions - training.agent.steps
             logs = _logs(given, training)
             try:
                 if given.watch:
                     page.open(given, training)
                 with LearningBar(total) as bar, _live(training) as live:
 
-                    def tell(turns: int, epoch: dict[str, Any] | None) -> None:
-                        bar.advance(turns, epoch["score"] if epoch else None)
+                    def tell(steps: int, epoch: dict[str, Any] | None) -> None:
+                        bar.advance(steps, epoch["score"] if epoch else None)
                         if live is not None:
                             live.advance() if epoch is None else live.epoch(epoch)
                         for log in logs:
@@ -162,7 +162,7 @@ def _tell_result(given: Any, training: Training) -> None:
 
 def _trouble(epochs: list[dict[str, Any]], stuck: dict[str, Any] | None) -> str:
     """Whether the agent is stuck at the end, or was on the way, as a line more."""
-    from multiadvisor.runs.noticing import in_words
+    from multiadvisor.runs.stuck_monitor import in_words
 
     if stuck is not None:
         return f"\nstuck after the last epoch: {in_words(stuck)}"
@@ -237,17 +237,17 @@ def _logs(given: Any, training: Training) -> list[Log]:
 def _table(task: Task, epochs: list[dict[str, Any]]) -> str:
     """Some of the epochs: their measures, and the mean returns of the advisors, or of their groups where few."""
     shown = [epochs[k] for k in sorted({0, *range(9, len(epochs), 10), len(epochs) - 1})]
-    columns = {"epoch": 0, "score": 2, "turns": 1, "finished": 2, "touches": 2}  # and their digits
+    columns = {"epoch": 0, "score": 2, "length": 1, "terminated": 2, "touches": 2}  # and their digits
     columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in epochs)}
     head, rows = list(columns), [[number(epoch[name], digits) for name, digits in columns.items()] for epoch in shown]
-    names = [focus.name if task.n <= _WIDE else focus.group for focus in task.foci]
+    names = [advisor.name if task.n <= _WIDE else advisor.group for advisor in task.advisors]
     wide = list(dict.fromkeys(names))
     if task.n < 2 or len(wide) > _WIDE or "" in wide or not any(epoch.get("advisors") for epoch in epochs):
         return table(head, rows)
     for row, epoch in zip(rows, shown, strict=True):
         paid = epoch.get("advisors", {})
-        sums = {name: sum(paid[f.name] for f, own in zip(task.foci, names, strict=True) if own == name)
+        sums = {name: sum(paid[f.name] for f, own in zip(task.advisors, names, strict=True) if own == name)
                 if paid else None for name in wide}  # fmt: skip
         row += [number(sums[name]) for name in wide]
     text = table([*head, *wide], rows)
-    return f"{text}\nthe columns from {wide[0]!r} on: what the advisors were paid in a game, before their weights"
+    return f"{text}\nthe columns from {wide[0]!r} on: what the advisors were paid in an episode, before their weights"

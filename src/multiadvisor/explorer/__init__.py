@@ -1,7 +1,7 @@
 """The explorer: a local page that shows what each advisor wants, who won, and where the aggregator is stuck.
 
 `multiadvisor explore` opens it on saved runs. From Python it takes agents as they are, of tasks of one's own as well:
-`explore({"mine": agent})`, or `export({"mine": agent}, "game.html")` for one file that plays anywhere.
+`explore({"mine": agent})`, or `export({"mine": agent}, "episode.html")` for one file that plays anywhere.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from multiadvisor.explorer.library import Library
 
 
-def _library(agents: Mapping[str, MultiAdvisor], games: int, seed: int) -> Library:
+def _library(agents: Mapping[str, MultiAdvisor], episodes: int, seed: int) -> Library:
     from multiadvisor.explorer.library import Library
 
-    library = Library(games, seed)
+    library = Library(episodes, seed)
     for name, agent in agents.items():
         library.add_agent(agent, name)
     return library
 
 
 def explore(
-    agents: Mapping[str, MultiAdvisor], *, port: int = 8765, browser: bool = True, games: int = 5, seed: int = 0
+    agents: Mapping[str, MultiAdvisor], *, port: int = 8765, browser: bool = True, episodes: int = 5, seed: int = 0
 ) -> None:
     """Serve the page for these agents, by name, until Ctrl-C."""
     from multiadvisor.explorer.opening import serve
 
-    serve(_library(agents, games, seed), port, browser)
+    serve(_library(agents, episodes, seed), port, browser)
 
 
 def export(agents: Mapping[str, MultiAdvisor], file: str | Path, *, seed: int = 0) -> int:
-    """Write one game of one or two agents as an HTML file that plays anywhere; its size in bytes.
+    """Write one episode of one or two agents as an HTML file that plays anywhere; its size in bytes.
 
     >>> import tempfile, multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits")).learn(1_000, progress=False)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     export({"three fruits": agent}, f"{folder}/game.html") > 10_000
+    ...     export({"three fruits": agent}, f"{folder}/episode.html") > 10_000
     True
     """
     from multiadvisor.explorer.opening import write_page

@@ -1,4 +1,4 @@
-"""What the page cannot compute by itself: attractors by the theory lab, and how the game would go on."""
+"""What the page cannot compute by itself: attractors by the theory lab, and how the episode would go on."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.aggregations import CORRECTION
-from multiadvisor.committee import learned_beside
-from multiadvisor.draws import CHOICE, ENVIRONMENT, draw_python, stream_key
+from multiadvisor.analysis.theory.attractors import attractors, stuck_states
+from multiadvisor.analysis.theory.boards import board_solution, has_tables, maze_constants
+from multiadvisor.analysis.theory.solver import Solution
+from multiadvisor.core.aggregations import CORRECTION
+from multiadvisor.core.aggregator import learned_beside
+from multiadvisor.core.intervals import interval
+from multiadvisor.core.rng import CHOICE, ENVIRONMENT, draw_python, stream_key
+from multiadvisor.envs.compiled_episodes import Episodes
+from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.playing import TablePlayer
-from multiadvisor.statistics import interval
 from multiadvisor.task import Task
-from multiadvisor.theory.attractors import attractors, stuck_states
-from multiadvisor.theory.boards import board_solution, has_tables, maze_constants
-from multiadvisor.theory.solver import Solution
-from multiadvisor.worlds.game import Games
-from multiadvisor.worlds.maze import maze_of
 
 CONTINUATIONS = 20
 MOST_ACTIONS = 4  # tried at once
-_EVERY = 10  # turns after which it is said how far it is
-_SHOWN = 30  # turns of each continuation whose way is drawn
-_LONGEST = 2000  # turns of a continuation of a task without a limit
+_EVERY = 10  # steps after which it is said how far it is
+_SHOWN = 30  # steps of each continuation whose way is drawn
+_LONGEST = 2000  # steps of a continuation of a task without a limit
 
 
 def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
     """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
-    task, advisors = agent.task, getattr(agent, "advisors", agent.task.foci)
+    task, advisors = agent.task, getattr(agent, "advisors", agent.task.advisors)
     if weights is None or len(weights) != len(advisors):
         return weights  # and whoever uses them refuses what does not fit
-    names = [focus.name for focus in advisors if focus.name != CORRECTION]  # which keeps its own
+    names = [advisor.name for advisor in advisors if advisor.name != CORRECTION]  # which keeps its own
     own = dict(zip(names, weights, strict=False))
     if names == list(task.names):
         return list(own.values())
-    which = [names[0] if len(names) == 1 else focus.group or focus.name for focus in task.foci]
-    return [float(focus.weight) * own[name] for focus, name in zip(task.foci, which, strict=True)]
+    which = [names[0] if len(names) == 1 else advisor.group or advisor.name for advisor in task.advisors]
+    return [float(advisor.weight) * own[name] for advisor, name in zip(task.advisors, which, strict=True)]
 
 
 def reweighted(task: Task, weights: list[float] | None) -> Task:
@@ -48,9 +48,13 @@ def reweighted(task: Task, weights: list[float] | None) -> Task:
         return task
     if len(weights) != task.n:
         raise BadInput(f"{len(weights)} weights were given for the {task.n} advisors of {task.name!r}")
-    foci = [dataclasses.replace(focus, weight=float(w)) for focus, w in zip(task.foci, weights, strict=True)]
-    changed = {new.name: new.weight for new, old in zip(foci, task.foci, strict=True) if new.weight != old.weight}
-    return dataclasses.replace(task.with_weights(**changed), foci=tuple(foci))
+    advisors = [
+        dataclasses.replace(advisor, weight=float(w)) for advisor, w in zip(task.advisors, weights, strict=True)
+    ]
+    changed = {
+        new.name: new.weight for new, old in zip(advisors, task.advisors, strict=True) if new.weight != old.weight
+    }
+    return dataclasses.replace(task.with_weights(**changed), advisors=tuple(advisors))
 
 
 # ---- attractors ------------------------------------------------------------------------------------------------------
@@ -119,10 +123,10 @@ def _listed(solution: Solution) -> list[dict[str, Any]]:
 
 # ---- what if ---------------------------------------------------------------------------------------------------------
 def what_if(
-    agent: MultiAdvisor, x: np.ndarray, turn: int, actions: tuple[int, ...], weights: list[float] | None = None,
+    agent: MultiAdvisor, x: np.ndarray, step: int, actions: tuple[int, ...], weights: list[float] | None = None,
     count: int = CONTINUATIONS, tell: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:  # fmt: skip
-    """How the game goes on from x after each of some actions and greedily from then on, `count` times.
+    """How the episode goes on from x after each of some actions and greedily from then on, `count` times.
 
     Continuation k of every action has the same random numbers, so that the difference is the action's alone. `tell`
     hears how far it is.
@@ -139,28 +143,28 @@ def what_if(
             raise BadInput(f"action {action} is not among the {len(task.actions)} of task {task.name!r}")
     x = task.world.checked(x, task.name)
     player = TablePlayer(agent, reweighted(task, own_weights(agent, weights)).weights) if has_tables(agent) else agent
-    limit = (_LONGEST if task.limit is None else task.limit) - turn
-    keys = np.tile([stream_key(k, ENVIRONMENT, turn) for k in range(count)], len(actions))
-    games = Games(task, keys)
-    games.x[:], games.turn[:, 1], games.fresh[:] = x, turn, 0
+    limit = (_LONGEST if task.limit is None else task.limit) - step
+    keys = np.tile([stream_key(k, ENVIRONMENT, step) for k in range(count)], len(actions))
+    episodes = Episodes(task, keys)
+    episodes.x[:], episodes.elapsed[:, 1], episodes.fresh[:] = x, step, 0
     score, length, finished = np.zeros(len(keys)), np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
-    ways = [games.x[:, 0].copy()]
+    ways = [episodes.x[:, 0].copy()]
     first = np.repeat(np.array(actions, np.int64), count)
-    turns = games.until_over(lambda: first if len(ways) == 1 else _greedy(player, games), max(limit, 1))
-    for step, (playing, paid) in enumerate(turns):
+    steps = episodes.until_over(lambda: first if len(ways) == 1 else _greedy(player, episodes), max(limit, 1))
+    for ahead, (playing, paid) in enumerate(steps):
         score += paid @ task.weights
         length += playing
-        finished |= playing & games.terminated
-        if step < _SHOWN:
-            ways.append(games.x[:, 0].copy())
-        if step % _EVERY == 0:
-            tell(step / max(limit, 1))
+        finished |= playing & episodes.terminated
+        if ahead < _SHOWN:
+            ways.append(episodes.x[:, 0].copy())
+        if ahead % _EVERY == 0:
+            tell(ahead / max(limit, 1))
     shape = (len(actions), count)
     return {
-        "turn": turn,
+        "step": step,
         "count": count,
         "actions": [
-            {"action": a, "score": s.tolist(), "turns": t.tolist(), "finished": f.tolist(), "mean": float(s.mean()),
+            {"action": a, "score": s.tolist(), "length": t.tolist(), "terminated": f.tolist(), "mean": float(s.mean()),
              "interval": list(interval(s)), "ways": w.tolist()}
             for a, s, t, f, w in zip(
                 actions, score.reshape(shape), length.reshape(shape), finished.reshape(shape),
@@ -170,10 +174,10 @@ def what_if(
     }  # fmt: skip
 
 
-def _greedy(player: Any, games: Games) -> np.ndarray:
-    """The greedy action of each game, ties broken by the turn's own draw."""
+def _greedy(player: Any, episodes: Episodes) -> np.ndarray:
+    """The greedy action of each episode, ties broken by the step's own draw."""
     draws = (
-        (draw_python(int(key), turn, CHOICE) & 0xFFFFFFFF) / (1 << 32)
-        for key, turn in zip(games.keys, games.turn[:, 0].tolist(), strict=True)
+        (draw_python(int(key), step, CHOICE) & 0xFFFFFFFF) / (1 << 32)
+        for key, step in zip(episodes.keys, episodes.elapsed[:, 0].tolist(), strict=True)
     )
-    return np.array([player.act(x, one) for x, one in zip(games.x, draws, strict=True)], np.int64)
+    return np.array([player.act(x, one) for x, one in zip(episodes.x, draws, strict=True)], np.int64)

@@ -1,6 +1,6 @@
-"""From an agent and its games to what the page is sent: a JSON header and binary arrays, each number once.
+"""From an agent and its episodes to what the page is sent: a JSON header and binary arrays, each number once.
 
-The tables go over as float64, so that the page's sums are the library's. A turn is the state x on a grid, and
+The tables go over as float64, so that the page's sums are the library's. A step is the state x on a grid, and
 elsewhere the rows of the table that the advisors look at; the page computes all the rest.
 """
 
@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
-from multiadvisor.aggregations import GPI
-from multiadvisor.committee import learned_beside, plannings_of
+from multiadvisor.analysis.theory.attractors import leaves
+from multiadvisor.analysis.theory.boards import has_tables
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.core.aggregations import GPI
+from multiadvisor.core.aggregator import learned_beside, plannings_of
+from multiadvisor.core.board_layout import Grid
+from multiadvisor.envs.worlds.board import DIRECTIONS
+from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
+from multiadvisor.explain.decisions import decider_of
+from multiadvisor.explain.sentences import term
 from multiadvisor.explorer.curves import label
-from multiadvisor.grid import Grid
-from multiadvisor.runs.trace import Trace, explain_turn
-from multiadvisor.sentences import term
-from multiadvisor.telling import teller_of
-from multiadvisor.theory.attractors import leaves
-from multiadvisor.theory.boards import has_tables
-from multiadvisor.theory.enumerate import enumerate_task
-from multiadvisor.worlds.board import DIRECTIONS
-from multiadvisor.worlds.maze import maze_of
+from multiadvisor.runs.trace import Trace, explain_step
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _LONGEST_OBSERVATION = 24  # numbers that the page draws over time
@@ -55,34 +55,34 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
-    task, grid, teller = agent.task, agent.task.board, teller_of(agent)
-    box, advisors = None if task.adapter is None else task.adapter.box, teller.speakers[: _advisors(agent)]
-    voices = teller.voices._replace(of=teller.voices.of[: len(advisors)])
+    task, grid, decider = agent.task, agent.task.board, decider_of(agent)
+    box, advisors = None if task.adapter is None else task.adapter.box, decider.advisors_asked[: _advisors(agent)]
+    aggregator = decider.aggregator._replace(of=decider.aggregator.of[: len(advisors)])
     return {
         "name": name,
         "task": task.name,
         "label": label(dataclasses.asdict(agent.settings), task.options),
         "settings": dataclasses.asdict(agent.settings),
         "caveat": getattr(agent.settings, "caveat", ""),
-        "turns": getattr(agent, "turns", 0),
-        "actions": list(teller.choices),
+        "steps": getattr(agent, "steps", 0),
+        "actions": list(decider.choices),
         "numbers": None if box is None else {**box.bounds(), "names": list(task.actions)},
         "entropy": _ENTROPY,
         "pointing": task.goals is not None,
         # a network may have others than the task, which is paid
         "advisors": [
-            {"name": one.name, "group": one.group, "weight": float(one.weight), "said": term(one.name, teller.choices)}
+            {"name": one.name, "group": one.group, "weight": float(one.weight), "said": term(one.name, decider.choices)}
             for one in advisors
         ],
         "aggregation": agent.settings.aggregation,
-        "voices": {
+        "aggregator": {
             "parts": [
                 {"name": kind.name, "parameter": parameter, "additive": kind.additive}
-                for kind, parameter in voices.parts
+                for kind, parameter in aggregator.parts
             ],
-            "of": voices.of.tolist(),
+            "of": aggregator.of.tolist(),
         },
-        "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planned)),
+        "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planning)),
         "prices": task.weights.tolist(),
         # by these, which the task came with, runs with different weights are compared; None: with its own
         "yardstick": task.yardstick.tolist() if task.goals is None and task.other_weights() else None,
@@ -90,7 +90,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
         "compiled": task.world is not None,
-        "paid": [{"name": focus.name, "group": focus.group} for focus in task.foci],
+        "paid": [{"name": advisor.name, "group": advisor.group} for advisor in task.advisors],
         "observation": list(task.observation_names),
     }
 
@@ -101,7 +101,7 @@ def _advisors(agent: Any) -> int | None:
 
 
 def sends_table(agent: MultiAdvisor) -> bool:
-    """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each turn."""
+    """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each step."""
     if agent.task.board is None or agent.task.world is None or not has_tables(agent):
         return False
     if len(agent.advisors) != agent.task.n:  # a correction looks at the whole state, and not at a cell
@@ -120,60 +120,60 @@ def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     )
 
 
-def game_pack(trace: Trace, game: int, agent: Any) -> bytes:
-    """One game of a trace of the agent."""
+def episode_pack(trace: Trace, episode: int, agent: Any) -> bytes:
+    """One episode of a trace of the agent."""
     grid = agent.task.board
-    span = trace.span(game)
-    paid = (trace.reward_turn >= span.start) & (trace.reward_turn < span.stop)
+    span = trace.span(episode)
+    paid = (trace.reward_step >= span.start) & (trace.reward_step < span.stop)
     arrays = {
         "action": trace.choice[span].astype(np.int32),
         "explored": trace.explored[span].astype(np.uint8),
-        "reward_turn": (trace.reward_turn[paid] - span.start).astype(np.int32),
+        "reward_step": (trace.reward_step[paid] - span.start).astype(np.int32),
         "reward_advisor": trace.reward_advisor[paid].astype(np.int32),
         "reward": np.asarray(trace.reward[paid], float),
     }
     if grid is not None and trace.x is not None:
-        arrays |= _on_grid(grid, trace.states(game))
+        arrays |= _on_grid(grid, trace.states(episode))
     if trace.advice is not None or "cells" not in arrays:
         arrays |= _advice(trace, span, _advisors(agent))
-    if not teller_of(agent).voices.plain:
-        arrays["preferences"] = _preferences(trace, game, agent)
+    if not decider_of(agent).aggregator.plain:
+        arrays["preferences"] = _preferences(trace, episode, agent)
     if trace.taken is not None:
         arrays["numbers"] = np.asarray(trace.action[span], float)
     if trace.gain is not None:
         arrays["earned"] = trace.gain[span]
     if trace.x is not None and agent.task.actions == tuple(DIRECTIONS):
-        arrays["walls"] = _walls(agent, trace.states(game))
-    if (observed := _observed(trace, game)) is not None:
+        arrays["walls"] = _walls(agent, trace.states(episode))
+    if (observed := _observed(trace, episode)) is not None:
         arrays["observed"] = observed
     kind: Any = float if trace.advice is None else trace.advice.dtype
     header = {
-        "seed": trace.header["seed"], "turns": span.stop - span.start, "finished": bool(trace.finished[game]),
-        "precision": float(np.finfo(kind).eps), "reasons": _reasons(trace, game, agent),
+        "seed": trace.header["seed"], "steps": span.stop - span.start, "terminated": bool(trace.terminated[episode]),
+        "precision": float(np.finfo(kind).eps), "reasons": _reasons(trace, episode, agent),
     }  # fmt: skip
     return pack(header, arrays)
 
 
-def _reasons(trace: Trace, game: int, agent: Any) -> list[str] | None:
-    """The library's sentence on every turn, where the page cannot know it: what plans are worth is not sent, and which
+def _reasons(trace: Trace, episode: int, agent: Any) -> list[str] | None:
+    """The library's sentence on every step, where the page cannot know it: what plans are worth is not sent, and which
     numbers an action consists of is said in the library's way."""
     if not _by_plans(agent) and trace.taken is None:
         return None
-    return [explain_turn(agent, trace, game, turn).sentence for turn in range(int(trace.turns[game]))]
+    return [explain_step(agent, trace, episode, step).sentence for step in range(int(trace.length[episode]))]
 
 
 def _by_plans(agent: Any) -> bool:
     return GPI in learned_beside(agent.settings.aggregation)
 
 
-def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
-    """What the aggregator made of the advice in every turn [T, A]: the page may not know how to."""
-    teller = teller_of(agent)
-    weights = np.array([focus.weight for focus in teller.speakers], float)
-    place = {focus.name: j for j, focus in enumerate(teller.speakers)}
-    found = np.zeros((int(trace.turns[game]), len(agent.task.actions)))
-    for turn, preferences in enumerate(found):
-        seen = trace.turn(game, turn)
+def _preferences(trace: Trace, episode: int, agent: Any) -> np.ndarray:
+    """What the aggregator made of the advice in every step [T, A]: the page may not know how to."""
+    decider = decider_of(agent)
+    weights = np.array([advisor.weight for advisor in decider.advisors_asked], float)
+    place = {advisor.name: j for j, advisor in enumerate(decider.advisors_asked)}
+    found = np.zeros((int(trace.length[episode]), len(agent.task.actions)))
+    for step, preferences in enumerate(found):
+        seen = trace.step(episode, step)
         if _by_plans(agent):  # which are not told by the advice
             if seen.state is None:
                 raise BadInput(
@@ -185,7 +185,7 @@ def _preferences(trace: Trace, game: int, agent: Any) -> np.ndarray:
         names, advice = (seen.names, seen.advice) if seen.advice is not None else agent.advice(seen.state)
         spoken = np.array([place[name] for name in names or ()], np.int64)
         heard = weights[spoken] if seen.weights is None else seen.weights
-        preferences[:] = teller.voices.prefer(np.asarray(advice, float), heard, spoken)
+        preferences[:] = decider.aggregator.prefer(np.asarray(advice, float), heard, spoken)
     return found
 
 
@@ -204,13 +204,13 @@ def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
     return none
 
 
-def _observed(trace: Trace, game: int) -> np.ndarray | None:
-    """What was observed before each turn and at the end [T + 1, d], where it is a few numbers."""
-    span = trace.span(game)
+def _observed(trace: Trace, episode: int) -> np.ndarray | None:
+    """What was observed before each step and at the end [T + 1, d], where it is a few numbers."""
+    span = trace.span(episode)
     if trace.observed is not None:
-        seen = trace.observed[span.start + game : span.stop + game + 1, :_LONGEST_OBSERVATION]
+        seen = trace.observed[span.start + episode : span.stop + episode + 1, :_LONGEST_OBSERVATION]
     elif trace.x is not None and trace.x.shape[1] <= _LONGEST_OBSERVATION:
-        seen = trace.states(game)
+        seen = trace.states(episode)
     else:
         return None
     return np.where(np.isfinite(seen), seen, 0.0).astype(float)
@@ -223,7 +223,7 @@ def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _advice(trace: Trace, span: slice, advisors: int | None) -> dict[str, np.ndarray]:
-    """The advice of every turn as a table of its own, and the rows [T, n] that are active, -1 where silent.
+    """The advice of every step as a table of its own, and the rows [T, n] that are active, -1 where silent.
 
     What is told of who comes behind so many `advisors` is the entropy, [T, 2].
     """

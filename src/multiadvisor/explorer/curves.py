@@ -18,7 +18,7 @@ from multiadvisor.errors import short
 from multiadvisor.runs.ledger import read_result
 from multiadvisor.task import BY_ADVISOR
 
-MEASURES = ("score", "turns", "finished", "touches")
+MEASURES = ("score", "length", "terminated", "touches")
 OWN = "reward"
 """A score by the task's own weights, in the place of the score of a run that was trained with others."""
 

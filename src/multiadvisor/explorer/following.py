@@ -8,17 +8,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+from multiadvisor.analysis.episode_report import drives
+from multiadvisor.analysis.episodes import play_each
+from multiadvisor.analysis.stuck import find_stuck
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Entry, Library, _entry
-from multiadvisor.insight.games import play_each
-from multiadvisor.insight.report import drives
-from multiadvisor.insight.stuck import find_stuck
 from multiadvisor.runs.live import read_live
 from multiadvisor.runs.training import LOCK
-from multiadvisor.storage.lock import holder_of
+from multiadvisor.storage.folder_lock import holder_of
 
 _CHEAP = 40  # advisors whose influence is told while training goes on; of more, that of their groups
-_LONGEST = 500  # turns of the game by which it is told
+_LONGEST = 500  # steps of the episode by which it is told
 _WAIT = 0.2  # seconds
 
 
@@ -31,8 +31,8 @@ def wait_for_run(folder: Path) -> None:
         time.sleep(_WAIT)
 
 
-class Followed:
-    """One run: which checkpoint was seen last, and what a game of each told."""
+class RunWatcher:
+    """One run: which checkpoint was seen last, and what an episode of each told."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry, self.version = entry, 0
@@ -59,7 +59,7 @@ class Followed:
         with entry.lock:
             entry.epochs, entry.settings, entry.task = newer.epochs, newer.settings, newer.task
             entry.loaded = None
-            entry.games.clear()
+            entry.episodes.clear()
         self.stamp = stamp
         self.version += 1
 
@@ -69,19 +69,19 @@ class Followed:
         return self._told != self.version and not self._lock.locked()
 
     def tell(self, draws: int) -> None:
-        """One game of each new checkpoint, once: the influence of each term, and whether it is stuck."""
+        """One episode of each new checkpoint, once: the influence of each term, and whether it is stuck."""
         with self._lock:
             if self._told == self.version:
                 return
             self._told = self.version
             try:
                 agent = self.entry.agent
-                games = play_each(agent, [0], draws, _LONGEST)
+                episodes = play_each(agent, [0], draws, _LONGEST)
             except BadInput:
                 return
-            found = drives(games, _CHEAP)
-            seen: dict[str, Any] = {"turns": agent.turns, "stuck": "".join(map(str, find_stuck(games)))}
-            seen["caveat"] = games.settings.caveat
+            found = drives(episodes, _CHEAP)
+            seen: dict[str, Any] = {"steps": agent.steps, "stuck": "".join(map(str, find_stuck(episodes)))}
+            seen["caveat"] = episodes.settings.caveat
             self.influence.append(seen if found is None else seen | {"influence": found})
 
     def as_dict(self, since: int) -> dict[str, Any]:
@@ -96,15 +96,15 @@ class Followed:
         }  # fmt: skip
 
 
-class Following:
+class RunWatchers:
     """All runs of a library."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._runs: dict[str, Followed] = {}
+        self._runs: dict[str, RunWatcher] = {}
 
-    def _of(self, entry: Entry) -> Followed:
-        return self._runs.setdefault(entry.id, Followed(entry))
+    def _of(self, entry: Entry) -> RunWatcher:
+        return self._runs.setdefault(entry.id, RunWatcher(entry))
 
     def all(self) -> dict[str, Any]:
         """Which runs are being trained, and which checkpoint of each is the newest."""

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.analysis.theory.attractors import attractors, critical_gamma
+from multiadvisor.analysis.theory.boards import maze_constants
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.theory.mdp import FiniteMDP
+from multiadvisor.analysis.theory.solver import SOLVED, Solution, best_actions, check_planning, solve
+from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.explorer.bundle import game_pack, pack, run_pack
+from multiadvisor.explorer.bundle import episode_pack, pack, run_pack
 from multiadvisor.runs.trace import record
 from multiadvisor.task import Task, check_gamma
-from multiadvisor.theory.attractors import attractors, critical_gamma
-from multiadvisor.theory.boards import maze_constants
-from multiadvisor.theory.enumerate import enumerate_task
-from multiadvisor.theory.mdp import FiniteMDP
-from multiadvisor.theory.solver import SOLVED, Solution, best_actions, check_planning, solve
-from multiadvisor.worlds.builtin import make
 
 LARGEST_GAMMA = 0.999  # closer to 1 the exact values of some plannings take many seconds
 _LEARNED = 20_000  # transitions of the noisy learner
@@ -54,7 +54,7 @@ EXHIBITS = {
     ),
     "two-goal": Exhibit(
         "Two goals", "two-goal",
-        "a_0 waits, a_1 and a_2 each end the game with a reward of 1. Each advisor believes that its own goal comes "
+        "a_0 waits, a_1 and a_2 each end the episode with a reward of 1. Each advisor believes that its own goal comes "
         "next: above gamma = 0.5 waiting promises them more than either goal.",
         "egocentric", 0.9,
     ),
@@ -67,7 +67,7 @@ EXHIBITS = {
     "noise": Exhibit(
         "Noise", "four-fruits",
         "Values learned from rewards with Gaussian noise. A small gamma leaves little of a distant fruit, 0.4^5 = "
-        "0.01, far less than the noise: raise it and the arrows turn at random. The share of cells whose greedy action "
+        "0.01, far less than the noise: raise it and the arrows step at random. The share of cells whose greedy action "
         "is one of the exact ones says how many are left.",
         "egocentric", 0.4, 0.3,
     ),
@@ -100,7 +100,7 @@ def exact(task: str, planning: str, gamma: float) -> MultiAdvisor:
     """An agent whose tables hold the exact values of a small task under any planning.
 
     >>> agent = exact("three-fruits", "egocentric", 0.6)
-    >>> agent.task.actions[agent.act(agent.task.deal())]
+    >>> agent.task.actions[agent.act(agent.task.initial_state())]
     'S'
     """
     made, mdp, _ = _mdp(task)
@@ -109,14 +109,14 @@ def exact(task: str, planning: str, gamma: float) -> MultiAdvisor:
     layout = made.layout()
     for k, name in enumerate(mdp.advisors):
         j = made.names.index(name)
-        speaks = np.flatnonzero(mdp.local[k] >= 0)
-        rows = layout.offset[j] + layout.stride[j] * mdp.local[k, speaks]
-        tables_of(agent).table[rows] = solution.values[k, speaks]
+        advises = np.flatnonzero(mdp.local[k] >= 0)
+        rows = layout.offset[j] + layout.stride[j] * mdp.local[k, advises]
+        tables_of(agent).table[rows] = solution.values[k, advises]
     return agent
 
 
 def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
-    """One exhibit: a run, its greedy game, and what the solver says of its first state."""
+    """One exhibit: a run, its greedy episode, and what the solver says of its first state."""
     if name not in EXHIBITS:
         raise unknown("exhibit", name, EXHIBITS)
     check_planning(planning)
@@ -147,17 +147,17 @@ def _shown(name: str, planning: str, gamma: float, noise: float) -> bytes:
     header = {
         "id": name, "planning": planning, "gamma": gamma, "noise": noise if one.noise is not None else None,
         "critical": critical, "attractor": None if here is None else {"stable": here.stable, "margin": here.margin},
-        "converged": solution.converged, "agreement": agreement, "turns": int(trace.turns[0]),
-        "finished": bool(trace.finished[0]), "score": float(trace.score[0]),
+        "converged": solution.converged, "agreement": agreement, "steps": int(trace.length[0]),
+        "terminated": bool(trace.terminated[0]), "score": float(trace.score[0]),
     }  # fmt: skip
-    parts = [run_pack(agent, one.title), game_pack(trace, 0, agent)]
-    arrays = {name: np.frombuffer(part, np.uint8) for name, part in zip(("run", "game"), parts, strict=True)}
+    parts = [run_pack(agent, one.title), episode_pack(trace, 0, agent)]
+    arrays = {name: np.frombuffer(part, np.uint8) for name, part in zip(("run", "episode"), parts, strict=True)}
     return pack(header, arrays)
 
 
 def _agreement(agent: MultiAdvisor, truth: MultiAdvisor) -> float:
     """The share of cells, all fruit in place, in which the greedy action is one of the exact ones."""
-    x, world = agent.task.deal(), maze_constants(agent.task)
+    x, world = agent.task.initial_state(), maze_constants(agent.task)
     held = {int(cell) for cell in world.fruit_cell}
     right = []
     for cell in range(len(world.neighbour)):

@@ -59,7 +59,7 @@ class Keys:
         return secrets.compare_digest(self.token.encode(), token.encode())
 
 
-class Guarded:
+class Guard:
     """An application behind the guards; what does not pass is answered here and reaches no handler."""
 
     def __init__(

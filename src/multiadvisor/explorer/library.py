@@ -12,19 +12,19 @@ from typing import Any
 
 from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.bundle import game_pack, run_pack, sends_table
+from multiadvisor.explorer.bundle import episode_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, epoch_length, is_epoch, label, sweep_records
 from multiadvisor.runs.trace import Trace, record
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.checkpoint import read_header
 
-_MOST_GAMES = 100_000
-_LONGEST = 2000  # turns of a game: more than anybody would watch
+_MOST_EPISODES = 100_000
+_LONGEST = 2000  # steps of an episode: more than anybody would watch
 
 
 @dataclass
 class Entry:
-    """One run: loaded when it is first looked at, its games played when they are first asked for."""
+    """One run: loaded when it is first looked at, its episodes played when they are first asked for."""
 
     name: str
     folder: Path | None
@@ -36,10 +36,10 @@ class Entry:
     """Of an epoch, where that is known."""
     named: str | None = None
     traces: list[tuple[Trace, int]] = field(default_factory=list)
-    """Games of trace files, before those that are played here."""
+    """Episodes of trace files, before those that are played here."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
     lock: threading.Lock = field(default_factory=threading.Lock)
-    games: dict[int, tuple[Trace, int]] = field(default_factory=dict)
+    episodes: dict[int, tuple[Trace, int]] = field(default_factory=dict)
 
     @property
     def agent(self) -> MultiAdvisor:
@@ -75,12 +75,12 @@ def _entry(folder: Path, name: str, named: str | None) -> Entry:
 class Library:
     """All runs of one explorer, in the order given."""
 
-    def __init__(self, games: int = 5, seed: int = 0, named: str | None = None) -> None:
+    def __init__(self, episodes: int = 5, seed: int = 0, named: str | None = None) -> None:
         """`named`: a task that names a module, which the user allows to be imported."""
-        if whole_number("games", games, 1) > _MOST_GAMES:
-            raise BadInput(f"games is {games}: that is too many to choose from, ask for at most {_MOST_GAMES}")
+        if whole_number("episodes", episodes, 1) > _MOST_EPISODES:
+            raise BadInput(f"episodes is {episodes}: that is too many to choose from, ask for at most {_MOST_EPISODES}")
         self.entries: dict[str, Entry] = {}
-        self.games, self.seed, self.named = games, whole_number("seed", seed), named
+        self.episodes, self.seed, self.named = episodes, whole_number("seed", seed), named
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
         self.skipped: list[str] = []
@@ -120,10 +120,10 @@ class Library:
         return entry
 
     def add_trace(self, trace: Trace, name: str) -> None:
-        """Games that were recorded: they join the run that played them."""
+        """Episodes that were recorded: they join the run that played them."""
         for entry in self.entries.values():
             if trace.header["settings"] == entry.settings and trace.header["task"] == entry.task:
-                entry.traces += [(trace, game) for game in range(len(trace))]
+                entry.traces += [(trace, episode) for episode in range(len(trace))]
                 return
         raise BadInput(f"the trace {name!r} was played by none of these runs: name the run it was recorded from")
 
@@ -140,8 +140,8 @@ class Library:
             {
                 "id": entry.id, "name": entry.name, "task": entry.task["name"],
                 "label": label(entry.settings, entry.task["options"]),
-                "games": [f"trace {k + 1}" for k in range(len(entry.traces))]
-                + [f"seed {self.seed + k}" for k in range(self.games)],
+                "episodes": [f"trace {k + 1}" for k in range(len(entry.traces))]
+                + [f"seed {self.seed + k}" for k in range(self.episodes)],
             }
             for entry in self.entries.values()
         ]  # fmt: skip
@@ -152,27 +152,29 @@ class Library:
         entry = self.entry(name)
         return run_pack(entry.agent, entry.name)
 
-    def recorded(self, name: str, game: int) -> tuple[Trace, int]:
-        """A game of a run; all runs play the same games, from the first run's random numbers."""
+    def recorded(self, name: str, episode: int) -> tuple[Trace, int]:
+        """An episode of a run; all runs play the same episodes, from the first run's random numbers."""
         entry = self.entry(name)
-        if not 0 <= game < len(entry.traces) + self.games:
-            raise BadInput(f"{entry.name} has {len(entry.traces) + self.games} games here, and so no game {game + 1}")
-        if game < len(entry.traces):
-            return entry.traces[game]
+        if not 0 <= episode < len(entry.traces) + self.episodes:
+            raise BadInput(
+                f"{entry.name} has {len(entry.traces) + self.episodes} episodes here, and so no episode {episode + 1}"
+            )
+        if episode < len(entry.traces):
+            return entry.traces[episode]
         agent = entry.agent
         with entry.lock:
-            if game not in entry.games:
+            if episode not in entry.episodes:
                 draws = next(iter(self.entries.values())).settings["seed"]
-                number = self.seed + game - len(entry.traces)
-                entry.games[game] = (
+                number = self.seed + episode - len(entry.traces)
+                entry.episodes[episode] = (
                     record(agent, 1, number, advice=not sends_table(agent), draws=draws, longest=_LONGEST), 0
                 )  # fmt: skip
-            return entry.games[game]
+            return entry.episodes[episode]
 
-    def game(self, name: str, number: int) -> bytes:
-        """A game, packed."""
-        trace, game = self.recorded(name, number)
-        return game_pack(trace, game, self.entry(name).agent)
+    def episode(self, name: str, number: int) -> bytes:
+        """An episode, packed."""
+        trace, episode = self.recorded(name, number)
+        return episode_pack(trace, episode, self.entry(name).agent)
 
     def curves(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """The learning curves of all runs and of the sweeps; with `names`, of these runs alone."""

@@ -1,4 +1,4 @@
-"""One file that plays anywhere: the page, its style, its modules and the games of one or two runs, all inside."""
+"""One file that plays anywhere: the page, its style, its modules and the episodes of one or two runs, all inside."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import json
 import re
 from pathlib import Path
 
-from multiadvisor.committee import learned_beside
+from multiadvisor.core.aggregator import learned_beside
+from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import exact_layer
 from multiadvisor.explorer.bundle import run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
 from multiadvisor.explorer.tips import TIPS
-from multiadvisor.worlds.maze import maze_of
 
 STATIC = Path(__file__).parent / "static"
 _STYLE = re.compile(r'<link rel="stylesheet" href="/static/(\w+\.css)">\n')
@@ -54,9 +54,9 @@ def one_script() -> str:
     return "\n".join(parts)
 
 
-def html(library: Library, names: list[str], game: int) -> str:
-    """A page that needs no server: up to two runs in one game."""
-    inside = json.dumps(_inside(library, names, game), allow_nan=False).replace("<", "\\u003c")
+def html(library: Library, names: list[str], episode: int) -> str:
+    """A page that needs no server: up to two runs in one episode."""
+    inside = json.dumps(_inside(library, names, episode), allow_nan=False).replace("<", "\\u003c")
     page = (STATIC / "index.html").read_text("utf-8").replace("<!-- modules -->\n", "")
     style, script = "".join((STATIC / name).read_text("utf-8") for name in _STYLE.findall(page)), one_script()
     policy = (
@@ -72,8 +72,8 @@ def html(library: Library, names: list[str], game: int) -> str:
     return re.sub(r'<script type="module"[^>]*></script>', lambda _: embedded, page)
 
 
-def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
-    """All that the page would ask a server for; the runs are numbered, so that the same game makes the same file."""
+def _inside(library: Library, names: list[str], episode: int) -> dict[str, object]:
+    """All that the page would ask a server for; the runs are numbered, so that the same episode makes the same file."""
     if not names:
         raise BadInput("no run was named to export")
     listing = library.listing()
@@ -82,46 +82,46 @@ def _inside(library: Library, names: list[str], game: int) -> dict[str, object]:
     more: dict[str, object] = {}
     for number, name in enumerate(names):
         entry = library.entry(name)
-        titles = known[name]["games"]
-        if not 0 <= game < len(titles):
-            raise BadInput(f"{entry.name} has {len(titles)} games here, and so no game {game + 1}")
+        titles = known[name]["episodes"]
+        if not 0 <= episode < len(titles):
+            raise BadInput(f"{entry.name} has {len(titles)} episodes here, and so no episode {episode + 1}")
         title = entry.name if entry.folder is None else entry.folder.name  # where it lay is nobody's business
-        runs.append({**known[name], "id": str(number), "name": title, "games": [titles[game]]})
+        runs.append({**known[name], "id": str(number), "name": title, "episodes": [titles[episode]]})
         packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
-        packs[f"runs/{number}/games/0"] = _text(library.game(name, game))
-        layers[str(number)] = _layers(library, name, game)
+        packs[f"runs/{number}/episodes/0"] = _text(library.episode(name, episode))
+        layers[str(number)] = _layers(library, name, episode)
         if entry.agent.task.board is None:
-            packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, game, 0, until=1 << 30))
-        more[f"insight/{number}"] = _insight(library, beside, name, game)
-        more[f"stuck/{number}/0"] = beside.stuck(name, game)
+            packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, episode, 0, until=1 << 30))
+        more[f"insight/{number}"] = _insight(library, beside, name, episode)
+        more[f"stuck/{number}/0"] = beside.stuck(name, episode)
     shown = library.curves(names)  # what else is open is nobody's business either
     found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs, "tips": TIPS}
     return {**found, "layers": layers, "more": more}
 
 
-def _insight(library: Library, beside: More, name: str, game: int) -> dict[str, object]:
-    """What the game in the file tells."""
+def _insight(library: Library, beside: More, name: str, episode: int) -> dict[str, object]:
+    """What the episode in the file tells."""
     try:
         entry = library.entry(name)
-        found = beside.look_at(entry, entry.agent, [game])
+        found = beside.look_at(entry, entry.agent, [episode])
     except BadInput as error:
         return {"error": str(error)}
-    return found | {key: [{**one, "game": 0} for one in found[key]] for key in ("games", "moments", "stuck")}
+    return found | {key: [{**one, "episode": 0} for one in found[key]] for key in ("episodes", "moments", "stuck")}
 
 
-def _layers(library: Library, name: str, game: int) -> dict[str, object]:
-    """The exact attractors of every board of the game, by the turn in which it is new."""
-    agent, (trace, number) = library.entry(name).agent, library.recorded(name, game)
+def _layers(library: Library, name: str, episode: int) -> dict[str, object]:
+    """The exact attractors of every board of the episode, by the step in which it is new."""
+    agent, (trace, number) = library.entry(name).agent, library.recorded(name, episode)
     found: dict[str, object] = {}
     if learned_beside(agent.settings.aggregation):  # attractors are those of the advisors' own values
         return found
     if trace.x is None or (maze := maze_of(agent.task)) is None:
         return found
     last = b""
-    for turn, x in enumerate(trace.states(number)):
+    for step, x in enumerate(trace.states(number)):
         board = x[1 + len(maze.ghost_start) :].tobytes()
         if board != last:
-            found[str(turn)] = exact_layer(agent, x)
+            found[str(step)] = exact_layer(agent, x)
             last = board
     return found
 

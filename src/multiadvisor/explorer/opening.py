@@ -10,9 +10,9 @@ import threading
 import time
 from pathlib import Path
 
+from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
-from multiadvisor.extras import require
 from multiadvisor.runs.drawing import end_idle
 from multiadvisor.storage.files import check_writable, write_atomically
 
@@ -64,7 +64,7 @@ def _open(page: str) -> None:
 
 
 def check_place(file: Path) -> None:
-    """Refuse a file that cannot be written, or that is none of ours, before any game is played."""
+    """Refuse a file that cannot be written, or that is none of ours, before any episode is played."""
     if file.is_dir():
         raise BadInput(f"cannot export to {str(file)!r}: it is a folder, name a file")
     check_writable(file.parent)
@@ -85,7 +85,7 @@ def _replaceable(file: Path) -> bool:
 
 
 def write_page(library: Library, file: Path) -> int:
-    """The first game of the first two runs of one task as one file; its size in bytes."""
+    """The first episode of the first two runs of one task as one file; its size in bytes."""
     from multiadvisor.explorer.onefile import html
 
     check_place(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
-from multiadvisor.aggregations import greedy
+from multiadvisor.core.aggregations import greedy
 
 
 class TablePlayer:
@@ -18,5 +18,5 @@ class TablePlayer:
     def act(self, x: np.ndarray, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
         advisors, rows = self._learner.rows(x)
-        preferences = self._learner.voices.prefer(self._learner.table[rows], self._weights[advisors], advisors)
+        preferences = self._learner.aggregator.prefer(self._learner.table[rows], self._weights[advisors], advisors)
         return int(greedy(preferences, draw))

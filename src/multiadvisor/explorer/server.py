@@ -27,7 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer import answers, gallery, onefile
-from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guarded, Keys
+from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guard, Keys
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
 from multiadvisor.explorer.tips import TIPS
@@ -63,7 +63,7 @@ class Explorer:
         self._files["index.html"] = self._files["index.html"].replace(b"<!-- modules -->\n", early.encode())
 
     def warm(self) -> None:
-        """Play the first games in the background, so that the page finds them there: the first one compiles."""
+        """Play the first episodes in the background, so that the page finds them there: the first one compiles."""
 
         def work() -> None:
             for name in list(self.library.entries)[:2]:
@@ -72,7 +72,7 @@ class Explorer:
 
         threading.Thread(target=work, daemon=True).start()
 
-    def app(self, port: int) -> Guarded:
+    def app(self, port: int) -> Guard:
         """The application as it listens on this port."""
         routes = [
             Route("/", self._page),
@@ -81,7 +81,7 @@ class Explorer:
             Route("/api/runs", self._runs),
             Route("/api/curves", self._curves),
             Route("/api/runs/{id}", self._run),
-            Route("/api/runs/{id}/games/{game}", self._game),
+            Route("/api/runs/{id}/episodes/{episode}", self._episode),
             Route("/api/gallery/{id}", self._exhibit),
             Route("/api/export", self._export),
             Route("/api/more/{path:path}", self._more),
@@ -89,7 +89,7 @@ class Explorer:
         ]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         turned_away = self.refused
-        return Guarded(Starlette(routes=routes), self.keys, hosts, self.guards, lambda *what: turned_away.append(what))
+        return Guard(Starlette(routes=routes), self.keys, hosts, self.guards, lambda *what: turned_away.append(what))
 
     # ---- pages ---------------------------------------------------------------------------------------------------
     async def _page(self, request: Request) -> Response:
@@ -145,9 +145,9 @@ class Explorer:
     async def _run(self, request: Request) -> Response:
         return await self._answer(request, lambda: self.library.run(request.path_params["id"]))
 
-    async def _game(self, request: Request) -> Response:
-        number = _whole(request.path_params["game"])
-        return await self._answer(request, lambda: self.library.game(request.path_params["id"], number))
+    async def _episode(self, request: Request) -> Response:
+        number = _whole(request.path_params["episode"])
+        return await self._answer(request, lambda: self.library.episode(request.path_params["id"], number))
 
     async def _more(self, request: Request) -> Response:
         return await self._answer(request, lambda: self.more.answer(request.path_params["path"]))
@@ -164,8 +164,8 @@ class Explorer:
 
     async def _export(self, request: Request) -> Response:
         given = request.query_params
-        names, game = [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("game", "0"))
-        return await self._answer(request, lambda: onefile.html(self.library, names, game))
+        names, episode = [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("episode", "0"))
+        return await self._answer(request, lambda: onefile.html(self.library, names, episode))
 
     # ---- the socket ----------------------------------------------------------------------------------------------
     async def _socket(self, socket: WebSocket) -> None:
@@ -215,22 +215,22 @@ class Explorer:
         if asked.get("do") == "retrain":
             with _once(self._training, "another training is going on: wait for its end"):
                 return {"id": self._retrain(entry.agent, entry.name, weights, tell)}
-        trace, game = self.library.recorded(entry.id, _whole(asked.get("game")))
-        turn = _whole(asked.get("turn"))
+        trace, episode = self.library.recorded(entry.id, _whole(asked.get("episode")))
+        step = _whole(asked.get("step"))
         if trace.x is None:
             raise BadInput("this task is a Python environment: it cannot be put back into an earlier state")
-        states = trace.states(game)
-        if not 0 <= turn < len(states):
-            raise BadInput(f"the game has {len(states) - 1} turns, and so no turn {turn}")
+        states = trace.states(episode)
+        if not 0 <= step < len(states):
+            raise BadInput(f"the episode has {len(states) - 1} steps, and so no step {step}")
         if asked.get("do") == "attractors":
-            return answers.attractor_layer(entry.agent, states[turn], weights)
+            return answers.attractor_layer(entry.agent, states[step], weights)
         if asked.get("do") == "what-if":
             actions = asked.get("actions")
             if not isinstance(actions, list):
                 raise BadInput("no action was named to try")
             with self._playing:
                 tried = tuple(_whole(action) for action in actions)
-                return answers.what_if(entry.agent, states[turn], turn, tried, weights, tell=tell)
+                return answers.what_if(entry.agent, states[step], step, tried, weights, tell=tell)
         raise BadInput("the explorer cannot do that")
 
     def _retrain(
@@ -242,9 +242,9 @@ class Explorer:
             raise BadInput("all weights are 0, so that nobody has a say: raise one of them to train again")
         own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
         again = MultiAdvisor(task, **own)
-        total = max(agent.turns, 1)
+        total = max(agent.steps, 1)
         for piece in range(_PIECES):
-            again.learn((piece + 1) * total // _PIECES - again.turns, progress=False)
+            again.learn((piece + 1) * total // _PIECES - again.steps, progress=False)
             tell((piece + 1) / _PIECES)
         return self.library.add_agent(again, f"{name}, trained again").id
 

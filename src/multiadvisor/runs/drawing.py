@@ -29,31 +29,31 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from multiadvisor import own
+from multiadvisor.core import plugins
+from multiadvisor.core.identity import same
+from multiadvisor.envs.rollout import Source, Step, episodes_of
 from multiadvisor.errors import BadInput, fault_of_environment, short
-from multiadvisor.identity import same
 from multiadvisor.task import Task
-from multiadvisor.worlds.episode import Source, Turn, games_of
 
 _LONGEST_TEXT = 20_000  # characters
 _NO_SCREEN = "offscreen"  # with the driver "dummy", which any SDL has, highway-env gives black pictures
 _MODES = ("rgb_array", "ansi")
 _PATIENCE = 60  # seconds for a picture, after which its process is ended
-_PROCESSES = 2  # so many games are drawn at once: a page shows two side by side
+_PROCESSES = 2  # so many episodes are drawn at once: a page shows two side by side
 _drawing = threading.RLock()
 _artist = ThreadPoolExecutor(1, "drawing")
 _Made = TypeVar("_Made")
 
 
 class Order(NamedTuple):
-    """A game that is to be played again."""
+    """An episode that is to be played again."""
 
     draws: int
     seed: int
-    game: int
-    actions: Sequence[Any]  # [T] as a source of games takes them
+    episode: int
+    actions: Sequence[Any]  # [T] as a source of episodes takes them
     numbers: bool  # whether the observations are wanted
-    first: int  # no picture is wanted before this turn
+    first: int  # no picture is wanted before this step
 
     def packed(self) -> dict[str, Any]:
         """As plain data, of which not a bit gets lost."""
@@ -70,10 +70,10 @@ class Order(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """Where a game stands before a turn, or at its end."""
+    """Where an episode stands before a step, or at its end."""
 
     drawn: np.ndarray | str  # a picture [height, width, 3] of bytes, or a text; empty where none is wanted
-    reward: np.ndarray  # [n] what the turn before it paid
+    reward: np.ndarray  # [n] what the step before it paid
     gain: float  # and what that added to the score
     numbers: np.ndarray  # [d] what is observed; empty where nobody asks
 
@@ -160,7 +160,7 @@ def numbers_of(observation: Any) -> np.ndarray:
     return np.ravel(np.asarray(parts, float)).astype(np.float32)
 
 
-def _stepped(source: Source, state: Any, action: Any) -> Turn:
+def _stepped(source: Source, state: Any, action: Any) -> Step:
     try:
         return source.step(state, action)
     except BadInput:
@@ -173,22 +173,22 @@ def _stepped(source: Source, state: Any, action: Any) -> Turn:
 
 
 def _scenes(task: Task, order: Order) -> Iterator[Scene]:
-    """The game, in an environment of its own that is open from the first scene to the last."""
+    """The episode, in an environment of its own that is open from the first scene to the last."""
     env = _environment(task)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            source = games_of(task, order.draws, order.seed, env=env)
-            state, reward, gain = source.deal(order.game), np.zeros(task.n), 0.0
-            for turn, action in enumerate([*order.actions, None]):
+            source = episodes_of(task, order.draws, order.seed, env=env)
+            state, reward, gain = source.deal(order.episode), np.zeros(task.n), 0.0
+            for step, action in enumerate([*order.actions, None]):
                 seen = numbers_of(state) if order.numbers else np.zeros(0, np.float32)
-                scene = Scene(_drawn(env) if turn >= order.first else "", reward, gain, seen)
-                if turn == len(order.actions):
+                scene = Scene(_drawn(env) if step >= order.first else "", reward, gain, seen)
+                if step == len(order.actions):
                     break
                 yield scene
-                step = _stepped(source, state, action)
-                state, reward, gain = step.after, np.zeros(task.n), step.gain
-                reward[step.advisors] = step.reward
+                came = _stepped(source, state, action)
+                state, reward, gain = came.after, np.zeros(task.n), came.gain
+                reward[came.advisors] = came.reward
     finally:
         with contextlib.suppress(Exception):
             env.close()
@@ -208,22 +208,22 @@ def in_one_thread(draw: Callable[[], _Made]) -> _Made:
 
 
 class _Artist:
-    """Draws one game at a time."""
+    """Draws one episode at a time."""
 
     owner: object = None
-    """Whose game that is, as long as there is more of it."""
+    """Whose episode that is, as long as there is more of it."""
     busy = False
     used = 0.0
     _left = 0
 
     def take_up(self, task: Task, owner: object, order: Order) -> None:
-        """Leave the game before, and begin this one."""
+        """Leave the episode before, and begin this one."""
         self.owner = None
         self._begin(task, order)
         self.owner, self._left = owner, len(order.actions) + 1
 
     def scene(self) -> Scene:
-        """The next one of the game."""
+        """The next one of the episode."""
         found = self._next()
         self._left -= 1
         if not self._left:
@@ -231,7 +231,7 @@ class _Artist:
         return found
 
     def give_up(self) -> None:
-        """Leave the game in the middle of a scene."""
+        """Leave the episode in the middle of a scene."""
         self.owner = None
 
     def _begin(self, task: Task, order: Order) -> None:
@@ -273,7 +273,7 @@ class _Away(_Artist):
             self._end()  # what is left of it
             # what Python finds here it finds there; Ctrl-C is for this process alone
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "multiadvisor.runs.drawing", *own.IMPORTED], stdin=subprocess.PIPE,
+                [sys.executable, "-P", "-m", "multiadvisor.runs.drawing", *plugins.IMPORTED], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, bufsize=0, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 process_group=0,
             )  # fmt: skip
@@ -350,9 +350,9 @@ _change = threading.Condition()
 
 @contextlib.contextmanager
 def replayed(task: Task, owner: object, order: Order) -> Iterator[tuple[Callable[[], Scene], bool]]:
-    """What gives the scenes of a game, one after the other, and whether it begins with the first.
+    """What gives the scenes of an episode, one after the other, and whether it begins with the first.
 
-    Else it goes on where the same owner stopped: whoever drew it has not been asked for another game since.
+    Else it goes on where the same owner stopped: whoever drew it has not been asked for another episode since.
     """
     kind = json.dumps(_known(task)) if task.maker else ""
     if kind and kind not in _unmade:
@@ -388,7 +388,7 @@ def end_idle() -> None:
 
 @contextlib.contextmanager
 def _taken(artists: list[_Artist], owner: object) -> Iterator[_Artist]:
-    """One of them for a while: who has the owner's game, or no game, or whose game was wanted longest ago."""
+    """One of them for a while: who has the owner's episode, or no episode, or whose episode was wanted longest ago."""
     with _change:
         _change.wait_for(lambda: not all(one.busy for one in artists))
         free = [one for one in artists if not one.busy]
@@ -410,7 +410,7 @@ def _taken(artists: list[_Artist], owner: object) -> Iterator[_Artist]:
 
 # ---- the process -----------------------------------------------------------------------------------------------------
 def _serve(names: Sequence[str]) -> None:
-    """Answer until nobody asks any more: a line of JSON is a game to begin, or null for its next scene."""
+    """Answer until nobody asks any more: a line of JSON is an episode to begin, or null for its next scene."""
     faulthandler.enable()
     out, asked = os.fdopen(os.dup(1), "wb"), queue.SimpleQueue[Any]()
     os.dup2(2, 1)  # what is printed must not be taken for an answer
@@ -422,7 +422,7 @@ def _serve(names: Sequence[str]) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     for name in names:
-        own.import_own(name)
+        plugins.import_own(name)
     scenes: Any = iter(())
     while True:
         wanted, parts = asked.get(), []
@@ -455,7 +455,7 @@ def _known(task: Task) -> list[Any]:
 
 def _again(name: str, maker: str, options: dict[str, Any], identity: dict[str, Any]) -> Task | None:
     """The task, where it is the same one: who registers something in a program of his own does so there alone."""
-    from multiadvisor.worlds.builtin import make
+    from multiadvisor.envs.builtin import make
 
     try:
         task = dataclasses.replace(make(maker, **options), name=name)

@@ -19,8 +19,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from multiadvisor.core.progress import JobsBar
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.progress import JobsBar
 from multiadvisor.runs.engine import Engine, Event, Order
 from multiadvisor.runs.jobs import Job, lease_of
 from multiadvisor.runs.ledger import Ledger, Outcome, open_ledger, read_result, result_path
@@ -109,14 +109,14 @@ def describe_failures(results: Results) -> str:
 
 def _engine(name: str, workers: int | None, jobs: int, address: str | None) -> Engine:
     if workers == 0:
-        from multiadvisor.runs.inline import InlineEngine
+        from multiadvisor.runs.inline_engine import InlineEngine
 
         return InlineEngine()
     if name == "ray":
         from multiadvisor.runs.ray_engine import RayEngine
 
         return RayEngine(workers, address)
-    from multiadvisor.runs.local import LocalEngine
+    from multiadvisor.runs.local_engine import LocalEngine
 
     return LocalEngine(min(workers or _cores(), jobs))
 
@@ -133,7 +133,7 @@ class _Drive:
         self.ledger, self.bar = ledger, bar
         self.waiting, self.scratch = deque(missing), (ledger.folder / "scratch").absolute()
         self.open = set(missing)  # neither done nor failed
-        self.finished: list[Outcome] = []  # not yet on their way to the disk
+        self.terminated: list[Outcome] = []  # not yet on their way to the disk
         self.writing: tuple[list[Outcome], Future[list[str]]] | None = None
         self.writer = ThreadPoolExecutor(1)
         self.silent: dict[str, float] = {}  # running: seconds without a sign of life, as far as they were watched
@@ -148,7 +148,7 @@ class _Drive:
                 while self.open:
                     engine.take(len(self.waiting), self._draw)
                     patience = min(
-                        _FLUSH_SECONDS / 2 if self.finished or self.writing else 0.5,
+                        _FLUSH_SECONDS / 2 if self.terminated or self.writing else 0.5,
                         *(self.leases[name] / 4 for name in self.silent),
                         0.5,
                     )
@@ -191,7 +191,7 @@ class _Drive:
             self.silent.pop(event.id, None)
             if event.what == "done":
                 assert event.result is not None
-                self.finished.append((event.id, event.result, event.seconds))
+                self.terminated.append((event.id, event.result, event.seconds))
             elif row.tries < TRIES:
                 self.ledger.change(event.id, state="waiting", error=event.error, fraction=0.0)
                 self.waiting.append(event.id)
@@ -219,9 +219,9 @@ class _Drive:
             self.open.difference_update(name for name, _, _ in batch)
             self.bar.done(len(batch))
             self.committed = now
-        due = force or now - self.flushed > _FLUSH_SECONDS or len(self.finished) >= _FLUSH_RESULTS
-        if self.finished and self.writing is None and due:
-            batch, self.finished, self.flushed = self.finished, [], now
+        due = force or now - self.flushed > _FLUSH_SECONDS or len(self.terminated) >= _FLUSH_RESULTS
+        if self.terminated and self.writing is None and due:
+            batch, self.terminated, self.flushed = self.terminated, [], now
             self.writing = batch, self.writer.submit(self.ledger.write, batch)
             if force:
                 self._flush(force=True)

@@ -41,8 +41,8 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
-    "game": Kind("multiadvisor.runs.side_by_side", "play_game", 900.0),
-    "rehearsal": Kind("multiadvisor.runs.rehearsal", "rehearse"),
+    "episode": Kind("multiadvisor.runs.side_by_side", "play_episode", 900.0),
+    "rehearsal": Kind("multiadvisor.runs.fault_injection", "rehearse"),
 }
 
 
@@ -60,7 +60,7 @@ def kind(name: str, lease: float = 120.0) -> Callable[[Work], Work]:
 
 def experiments() -> list[ModuleType]:
     """The modules of the experiments: whatever file lies there, or in a folder of theirs, is one."""
-    home = import_module("multiadvisor.experiments")
+    home = import_module("multiadvisor.studies")
     return [import_module(found.name) for found in walk_packages(home.__path__, f"{home.__name__}.")]
 
 

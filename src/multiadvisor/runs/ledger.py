@@ -29,7 +29,7 @@ from typing import Any
 from multiadvisor.errors import BadInput, short
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import check_writable
-from multiadvisor.storage.lock import holder_of, locked
+from multiadvisor.storage.folder_lock import holder_of, locked
 from multiadvisor.storage.sealed import canonical, digest, read_sealed, seal
 
 FORMAT = 1

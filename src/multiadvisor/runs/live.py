@@ -15,7 +15,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.logs import MEASURES
-from multiadvisor.runs.noticing import in_words
+from multiadvisor.runs.stuck_monitor import in_words
 from multiadvisor.runs.training import LIVE, Training
 from multiadvisor.storage.files import open_regular
 from multiadvisor.task import Task
@@ -24,15 +24,14 @@ _EVERY = 1.0  # seconds between lines, or ...
 _SHARE = 0.005  # ... this share of the time so far
 _TERMS = 12  # so many advisors have figures of their own; of more, their groups
 _LARGEST = 16 << 20  # bytes of the file that are read
-_KEYS = {"turns": "length"}  # `turns` of a line are transitions
-_NUMBERS = ("seconds", "turns", "rate", "epoch", "epsilon", *(_KEYS.get(name, name) for name in MEASURES))
+_NUMBERS = ("seconds", "steps", "rate", "epoch", "epsilon", *MEASURES)
 
 
 def terms_of(task: Task) -> list[str]:
     """Whose figures are told: every advisor's, or of many those of their groups."""
     if task.n <= _TERMS:
         return list(task.names)
-    groups = list(dict.fromkeys(focus.group for focus in task.foci))
+    groups = list(dict.fromkeys(advisor.group for advisor in task.advisors))
     return groups if len(groups) <= _TERMS and "" not in groups else []
 
 
@@ -42,8 +41,8 @@ def by_term(task: Task, values: dict[str, float]) -> dict[str, float]:
     if task.n <= _TERMS or not terms:
         return {name: values[name] for name in terms if name in values}
     found = dict.fromkeys(terms, 0.0)
-    for focus in task.foci:
-        found[focus.group] += values.get(focus.name, 0.0)
+    for advisor in task.advisors:
+        found[advisor.group] += values.get(advisor.name, 0.0)
     return found
 
 
@@ -53,12 +52,12 @@ class LiveLog:
     def __init__(self, training: Training) -> None:
         assert training.out is not None
         self._training, self._path = training, training.out / LIVE
-        self._since, self._last, self._turns = time.monotonic(), 0.0, training.agent.turns
+        self._since, self._last, self._steps = time.monotonic(), 0.0, training.agent.steps
         self._before = self._spent = training.seconds
         head = {
             "kind": "multiadvisor live", "task": training.agent.task.name, "terms": terms_of(training.agent.task),
             "epochs": training.schedule.epochs, "transitions": training.schedule.transitions,
-            "turns": training.agent.turns,
+            "steps": training.agent.steps,
         }  # fmt: skip
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,20 +78,20 @@ class LiveLog:
 
     def epoch(self, epoch: dict[str, Any]) -> None:
         """An epoch is over, and was looked at."""
-        found = {_KEYS.get(name, name): epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
+        found = {name: epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
         if epoch.get("advisors"):
             found["returns"] = by_term(self._training.agent.task, epoch["advisors"])
-        if "looked" in epoch:
+        if "steps_checked" in epoch:
             found["stuck"] = in_words(epoch["stuck"]) if "stuck" in epoch else ""
         self._tell(time.monotonic() - self._since, found)
 
     def _tell(self, now: float, more: dict[str, Any]) -> None:
         agent = self._training.agent
-        line = {"seconds": round(self._before + now, 3), "turns": agent.turns, **more}
+        line = {"seconds": round(self._before + now, 3), "steps": agent.steps, **more}
         spent = self._training.seconds - self._spent  # in learning, and not in looking at it
-        if agent.turns > self._turns and spent > 0:
-            line["rate"] = round((agent.turns - self._turns) / spent, 1)
-            self._turns, self._spent = agent.turns, self._training.seconds
+        if agent.steps > self._steps and spent > 0:
+            line["rate"] = round((agent.steps - self._steps) / spent, 1)
+            self._steps, self._spent = agent.steps, self._training.seconds
         line["epsilon"] = float(agent.exploring)
         if (losses := agent.losses) is not None:
             line["losses"] = {name: float(f"{value:.4g}") for name, value in losses.items() if np.isfinite(value)}
@@ -118,9 +117,9 @@ def read_live(folder: Path) -> dict[str, Any] | None:
             line = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(line, dict) or not _is_number(line.get("turns")):
+        if not isinstance(line, dict) or not _is_number(line.get("steps")):
             continue
-        while lines and lines[-1]["turns"] > line["turns"]:  # it was resumed from an earlier checkpoint
+        while lines and lines[-1]["steps"] > line["steps"]:  # it was resumed from an earlier checkpoint
             lines.pop()
         if line.get("kind") == "multiadvisor live":
             head = line

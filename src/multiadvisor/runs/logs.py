@@ -17,7 +17,7 @@ from multiadvisor.storage.checkpoint import MOST_ENTRIES
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.task import Task
 
-MEASURES = ("score", "turns", "finished", "touches")  # of an epoch
+MEASURES = ("score", "length", "terminated", "touches")  # of an epoch
 _PREFIX = "advisors/"
 
 
@@ -34,8 +34,9 @@ class Log(Protocol):
 def figures(epoch: dict[str, Any]) -> dict[str, float]:
     """What there is to say of an epoch, by name: its measures, and each advisor's mean return.
 
-    >>> figures({"epoch": 1, "score": 2.0, "turns": 3.0, "finished": 1.0, "touches": None, "advisors": {"goal": 2.0}})
-    {'score': 2.0, 'turns': 3.0, 'finished': 1.0, 'advisors/goal': 2.0}
+    >>> measured = {"score": 2.0, "length": 3.0, "terminated": 1.0, "touches": None}
+    >>> figures({"epoch": 1, **measured, "advisors": {"goal": 2.0}})
+    {'score': 2.0, 'length': 3.0, 'terminated': 1.0, 'advisors/goal': 2.0}
     """
     found = {name: epoch[name] for name in MEASURES if epoch[name] is not None}
     return found | {f"{_PREFIX}{name}": value for name, value in epoch.get("advisors", {}).items()}

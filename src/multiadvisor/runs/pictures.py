@@ -1,8 +1,8 @@
-"""What games looked like: the games of a trace, played again in an environment of their own that draws itself.
+"""What episodes looked like: the episodes of a trace, played again in an environment of their own that draws itself.
 
-The game itself is recorded without pictures, as ever; afterwards its actions are repeated from the same seed in another
-instance of the environment, which was made with a render mode. So nothing that drawing does can change a game, and an
-instance that goes another way is found out by its rewards.
+The episode itself is recorded without pictures, as ever; afterwards its actions are repeated from the same seed in
+another instance of the environment, which was made with a render mode. So nothing that drawing does can change an
+episode, and an instance that goes another way is found out by its rewards.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
-from multiadvisor.filming import draw_wishes
 from multiadvisor.runs.drawing import Gone, Order, Scene, replayed
 from multiadvisor.runs.png import SIGNATURE, png, shrunk, size_of
 from multiadvisor.task import Task
-from multiadvisor.worlds.render import picture as board_picture
+from multiadvisor.viz.goal_overlays import draw_wishes
 
 if TYPE_CHECKING:
     from multiadvisor.runs.trace_file import Trace
@@ -36,7 +36,7 @@ _LONG = 0.4  # seconds
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """A picture before each of the T turns in G games, and one after the last turn of each."""
+    """A picture before each of the T steps in G episodes, and one after the last step of each."""
 
     content: tuple[bytes, ...]  # each once: PNG, or text in UTF-8
     of: np.ndarray  # [T + G] which of them
@@ -77,21 +77,21 @@ def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# ---- the games of a trace, drawn -------------------------------------------------------------------------------------
+# ---- the episodes of a trace, drawn ----------------------------------------------------------------------------------
 class Painting:
-    """The pictures of one game of a trace, made in order, some at a time, within a limit of bytes."""
+    """The pictures of one episode of a trace, made in order, some at a time, within a limit of bytes."""
 
-    def __init__(self, trace: Trace, game: int, task: Task, limit: int = LIMIT) -> None:
-        self.trace, self.game, self.task, self.limit = trace, game, task, limit
+    def __init__(self, trace: Trace, episode: int, task: Task, limit: int = LIMIT) -> None:
+        self.trace, self.episode, self.task, self.limit = trace, episode, task, limit
         self.content: list[bytes] = []
-        self.of: list[int] = []  # [turns made]
+        self.of: list[int] = []  # [steps made]
         self.used = self.repeated = 0
-        self.count = int(trace.turns[game]) + 1
+        self.count = int(trace.length[episode]) + 1
         self.reason = ""
         """Why there are no pictures, or no more."""
         self._seen: dict[bytes, int] = {}
         self._factor = 0
-        self._steps: Any = None
+        self._scenes: Any = None
         self._owner, self._gone = object(), -1
         self._lock = threading.Lock()
 
@@ -101,7 +101,7 @@ class Painting:
         return len(self.of) == self.count or bool(self.reason)
 
     def advance(self, until: int, least: int | None = None) -> None:
-        """Make pictures up to this turn; where it takes long, only up to the turn `least`, if that is given."""
+        """Make pictures up to this step; where it takes long, only up to the step `least`, if that is given."""
         enough, since = min(until + 1, self.count), time.monotonic()
 
         def late() -> bool:
@@ -112,9 +112,9 @@ class Painting:
                 try:
                     with self._drawn(self._owner, len(self.of)) as (states, fresh):
                         if fresh:
-                            self._steps = states
+                            self._scenes = states
                         while len(self.of) < enough and not late():
-                            self._add(next(self._steps))
+                            self._add(next(self._scenes))
                 except Gone as error:  # once is an accident: another process goes on from here
                     if self._gone == len(self.of):
                         self.reason = str(error)
@@ -122,11 +122,11 @@ class Painting:
                 except BadInput as error:
                     self.reason = str(error)
 
-    def look_at(self, turn: int) -> bytes | None:
-        """The picture of one turn, for itself: what lies before it is played, but not drawn."""
-        if turn < len(self.of):
-            return self.content[self.of[turn]]
-        with contextlib.suppress(BadInput), self._drawn(object(), turn, turn) as (states, _):
+    def look_at(self, step: int) -> bytes | None:
+        """The picture of one step, for itself: what lies before it is played, but not drawn."""
+        if step < len(self.of):
+            return self.content[self.of[step]]
+        with contextlib.suppress(BadInput), self._drawn(object(), step, step) as (states, _):
             if (drawn := next(states, None)) is None:
                 return None
             return _coded(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
@@ -134,7 +134,7 @@ class Painting:
 
     @contextlib.contextmanager
     def _drawn(self, owner: object, first: int, last: int | None = None) -> Iterator[tuple[Iterator[Any], bool]]:
-        """What the game looks like before each turn from `first` to `last`, and at its end.
+        """What the episode looks like before each step from `first` to `last`, and at its end.
 
         And whether these are new, or whoever draws it goes on with those that the same owner has had.
         """
@@ -142,36 +142,38 @@ class Painting:
         if task.world is not None:
             if task.board is None:
                 raise BadInput(f"task {task.name!r} cannot be drawn: it has no board")
-            yield (board_picture(task, x) for x in trace.states(self.game)[first:]), True
+            yield (board_picture(task, x) for x in trace.states(self.episode)[first:]), True
             return
-        header, steps = trace.header, trace.steps(self.game)[:last]
-        order = Order(header["draws"], header["seed"], self.game, steps, trace.observed is not None, first)
+        header, steps = trace.header, trace.actions_of(self.episode)[:last]
+        order = Order(header["draws"], header["seed"], self.episode, steps, trace.observed is not None, first)
         with replayed(task, owner, order) as (scene, fresh):
             yield self._checked(scene, first), fresh
 
     def _checked(self, scene: Callable[[], Scene], first: int) -> Iterator[np.ndarray | str]:
-        """The pictures from a turn on, as long as the game goes the same way as before."""
-        trace, span = self.trace, self.trace.span(self.game)
-        paid = trace.rewards(self.game)  # [turns, n]
-        # [turns + 1, d]
-        seen = None if trace.observed is None else trace.observed[span.start + self.game : span.stop + self.game + 1]
-        for turn in range(self.count):
-            now, before = scene(), turn - 1
-            if turn and not (
+        """The pictures from a step on, as long as the episode goes the same way as before."""
+        trace, span = self.trace, self.trace.span(self.episode)
+        paid = trace.rewards(self.episode)  # [steps, n]
+        # [steps + 1, d]
+        seen = (
+            None if trace.observed is None else trace.observed[span.start + self.episode : span.stop + self.episode + 1]
+        )
+        for step in range(self.count):
+            now, before = scene(), step - 1
+            if step and not (
                 np.array_equal(now.reward, paid[before])
                 and (trace.gain is None or trace.gain[span.start + before] == now.gain)
-                and (seen is None or np.array_equal(now.numbers, seen[turn], equal_nan=True))
+                and (seen is None or np.array_equal(now.numbers, seen[step], equal_nan=True))
             ):
-                raise BadInput(f"task {self.task.name!r} is not reproducible from turn {before} on: run check_task")
-            if turn >= first:
-                yield self._marked(now.drawn, turn) if turn < self.count - 1 else now.drawn
+                raise BadInput(f"task {self.task.name!r} is not reproducible from step {before} on: run check_task")
+            if step >= first:
+                yield self._marked(now.drawn, step) if step < self.count - 1 else now.drawn
 
-    def _marked(self, drawn: np.ndarray | str, turn: int) -> np.ndarray | str:
-        """With the strongest wishes and fears of a turn drawn in, where the advisors point at places."""
+    def _marked(self, drawn: np.ndarray | str, step: int) -> np.ndarray | str:
+        """With the strongest wishes and fears of a step drawn in, where the advisors point at places."""
         trace, goals = self.trace, self.task.goals
         if isinstance(drawn, str) or trace.goals is None or goals is None or goals.mark is None:
             return drawn
-        seen, action = trace.turn(self.game, turn), int(trace.choice[trace.span(self.game)][turn])
+        seen, action = trace.step(self.episode, step), int(trace.choice[trace.span(self.episode)][step])
         assert seen.goals is not None
         assert seen.advice is not None
         assert seen.weights is not None
@@ -214,14 +216,14 @@ def _coded(drawn: np.ndarray | str, factor: int) -> bytes:
 
 
 def with_pictures(trace: Trace, task: Task, limit: int = LIMIT) -> Trace:
-    """The same trace with a picture of every turn; all of them together have at most `limit` bytes."""
+    """The same trace with a picture of every step; all of them together have at most `limit` bytes."""
     if task.adapter is not None and task.adapter.vector:
         raise BadInput(f"task {task.name!r} is a vector environment: draw a single one")
     content: list[bytes] = []
     place: list[np.ndarray] = []
-    total, repeated = int(trace.turns.sum()) + len(trace), 0
-    for game in range(len(trace)):
-        painting = Painting(trace, game, task, limit * (int(trace.turns[game]) + 1) // total)
+    total, repeated = int(trace.length.sum()) + len(trace), 0
+    for episode in range(len(trace)):
+        painting = Painting(trace, episode, task, limit * (int(trace.length[episode]) + 1) // total)
         painting.advance(painting.count)
         if painting.reason:
             raise BadInput(painting.reason)

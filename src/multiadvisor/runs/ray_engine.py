@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import lacking
 from multiadvisor.runs.engine import Event, Order
 from multiadvisor.runs.worker import ONE_THREAD, carry_out
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import lacking
 from multiadvisor.runs.driver import Results, drive
-from multiadvisor.runs.grid import Grid, Run, is_whole
-from multiadvisor.runs.sweep import Frozen, check_place, final, freeze, opened, searched_runs
+from multiadvisor.runs.grid_sweep import SweepRecord, check_place, final, freeze, opened, searched_runs
+from multiadvisor.runs.sweep_grid import Grid, Run, is_whole
 
 SEARCHES = ("optuna",)
 BATCH = 8  # trials between two looks at what came out
@@ -39,7 +39,7 @@ def search(
         print(note, file=sys.stderr)
     how = {"engine": "optuna", "seed": seed, "batch": BATCH}
     with opened(folder, lambda: check_place(folder, grid, resume, how)) as ledger:
-        freeze(folder, Frozen(grid, source, how))
+        freeze(folder, SweepRecord(grid, source, how))
         study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
         table: list[dict[str, Any]] = []
         while len(table) < trials:

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.errors import BadInput
-from multiadvisor.extras import lacking
+from multiadvisor.runs.grid_sweep import FIGURES, RunResult, name_of
 from multiadvisor.runs.logs import figures
-from multiadvisor.runs.sweep import FIGURES, Finished, name_of
 from multiadvisor.storage.files import check_writable
 
 _SUFFIX = ".multiadvisor"
 """How the files of a training end, so that a resumed one finds its own."""
 
 
-def write_tensorboard(folder: Path, done: list[Finished]) -> int:
+def write_tensorboard(folder: Path, done: list[RunResult]) -> int:
     """A folder under `tensorboard/` for each run that has none yet; how many were written.
 
-    Score, turns, finished and touches of every epoch, and the advisors' returns by name: of every epoch where the grid
+    Score, steps, finished and touches of every epoch, and the advisors' returns by name: of every epoch where the grid
     says `record = "every"`, else of the last.
     """
     try:

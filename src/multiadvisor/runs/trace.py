@@ -1,8 +1,8 @@
-"""Traces: greedy games kept turn by turn in one small file, and played again exactly.
+"""Traces: greedy episodes kept step by step in one small file, and played again exactly.
 
-In a compiled world a turn is its state x, packed, and what the advisors are worth there follows from the agent's
-tables; else the advice itself is kept, as the agent's teller has it. The games are those of
-`agent.evaluate(games, seeds=(seed,))`.
+In a compiled world a step is its state x, packed, and what the advisors are worth there follows from the agent's
+tables; else the advice itself is kept, as the agent's teller has it. The episodes are those of
+`agent.evaluate(episodes, seeds=(seed,))`.
 """
 
 from __future__ import annotations
@@ -17,31 +17,40 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
+from multiadvisor.analysis.episodes import CELLS
+from multiadvisor.analysis.stuck import ends_of_parts, resting
+from multiadvisor.analysis.theory.boards import has_tables
+from multiadvisor.analysis.theory.learned_values import surroundings
+from multiadvisor.core.identity import difference, same
+from multiadvisor.envs.rollout import Step, episodes_of, rollout
 from multiadvisor.errors import BadInput, short
-from multiadvisor.explain import explain, explain_advised
-from multiadvisor.explain_actor import ActorExplanation, explain_values
-from multiadvisor.identity import difference, same
-from multiadvisor.insight.games import CELLS
-from multiadvisor.insight.stuck import ends_of_parts, resting
+from multiadvisor.explain.actor_explanation import ActorExplanation, explain_values
+from multiadvisor.explain.decisions import Decider, Decision, decider_of
+from multiadvisor.explain.explanation import explain, explain_advised
 from multiadvisor.runs.drawing import numbers_of
-from multiadvisor.runs.trace_file import FORMAT, Trace, Turn, _sealed, check_place, count, read_trace, write_trace
+from multiadvisor.runs.trace_file import FORMAT, Trace, TracedStep, _sealed, check_place, count, read_trace, write_trace
 from multiadvisor.settings import NETWORKS, Settings, whole_number
 from multiadvisor.task import Task
-from multiadvisor.telling import Teller, Told, teller_of
-from multiadvisor.theory.boards import has_tables
-from multiadvisor.theory.learned import surroundings
 from multiadvisor.version import VERSION
-from multiadvisor.worlds.episode import Turn as Step
-from multiadvisor.worlds.episode import episode, games_of
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
 __all__ = [
-    "FORMAT", "Trace", "Turn", "_sealed", "check_place", "explain_turn", "read_trace", "record", "record_evaluation",
-    "replay", "stuck_at", "write_trace",
-]  # fmt: skip
-_LONGEST_OBSERVATION = 64  # numbers that are kept of each turn
+    "FORMAT",
+    "Trace",
+    "TracedStep",
+    "_sealed",
+    "check_place",
+    "explain_step",
+    "read_trace",
+    "record",
+    "record_evaluation",
+    "replay",
+    "stuck_at",
+    "write_trace",
+]
+_LONGEST_OBSERVATION = 64  # numbers that are kept of each step
 
 
 def _kept(settings: Settings) -> dict[str, Any]:
@@ -70,80 +79,86 @@ def _alone(
 
 @_alone
 def record(
-    agent: MultiAdvisor, games: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None,
+    agent: MultiAdvisor, episodes: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None,
     draws: int | None = None, longest: int | None = None,
 ) -> Trace:  # fmt: skip
-    """The games that `agent.evaluate(games, seeds=(seed,))` plays, turn by turn; with `epsilon`, exploring ones.
+    """The episodes that `agent.evaluate(episodes, seeds=(seed,))` plays, step by step; with `epsilon`, exploring ones.
 
-    `advice` keeps every turn's advice as well; by default only where no table tells it from the state. `draws` is the
-    seed of the agent whose random numbers the games use, by default its own: with the same `draws` and `seed` two
-    agents play the same first game. Games are cut off after `longest` turns; by default they must end by themselves.
+    `advice` keeps every step's advice as well; by default only where no table tells it from the state. `draws` is the
+    seed of the agent whose random numbers the episodes use, by default its own: with the same `draws` and `seed` two
+    agents play the same first episode. Episodes are cut off after `longest` steps; by default they must end by
+    themselves.
 
     >>> import multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(20_000, progress=False)
-    >>> trace = record(agent, games=2, seed=3)
-    >>> trace.turns.tolist(), trace.turn(0, 0).state.tolist()
+    >>> trace = record(agent, episodes=2, seed=3)
+    >>> trace.length.tolist(), trace.step(0, 0).state.tolist()
     ([10, 10], [12, 1, 1, 1])
     """
-    games, seed = whole_number("games", games, 1), whole_number("seed", seed)
+    episodes, seed = whole_number("episodes", episodes, 1), whole_number("seed", seed)
     own = whole_number("draws", agent.settings.seed if draws is None else draws)
     task = agent.task
     if advice is None:
         advice = task.world is None or not has_tables(agent)
     apart = task.world is not None and agent.settings.deep is not None
-    teller = teller_of(agent)
-    turns: list[Step] = []
+    decider = decider_of(agent)
+    steps: list[Step] = []
     lengths, states = [], []
-    said: list[Told] = []
+    said: list[Decision] = []
 
     def act(state: Any, draw: int) -> Any:
-        said.append(teller.tell(state, draw, epsilon, values=bool(advice)))
+        said.append(decider.tell(state, draw, epsilon, values=bool(advice)))
         return said[-1].action
 
-    source = games_of(task, own, seed, apart)
-    for game in range(games):
-        played = list(islice(episode(source, game, act), longest))
-        turns += played
-        states += [*(turn.state for turn in played), played[-1].after]
+    source = episodes_of(task, own, seed, apart)
+    for episode in range(episodes):
+        played = list(islice(rollout(source, episode, act), longest))
+        steps += played
+        states += [*(step.state for step in played), played[-1].after]
         lengths.append(len(played))
     last = np.cumsum(lengths) - 1
-    rewards = [(k, int(j), float(r)) for k, turn in enumerate(turns)
-               for j, r in zip(turn.advisors, turn.reward, strict=True) if r != 0]  # fmt: skip
+    rewards = [(k, int(j), float(r)) for k, step in enumerate(steps)
+               for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]  # fmt: skip
     header = {
         "version": VERSION,
         "task": task.as_data(),
         "settings": _kept(agent.settings),
-        "trained": int(getattr(agent, "turns", 0)),
+        "trained": int(getattr(agent, "steps", 0)),
         "seed": seed,
         "draws": own,
         "epsilon": float(epsilon),
-        "actions": list(teller.choices),
+        "actions": list(decider.choices),
         "first_action": task.first_action,
-        "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.foci],
-        "wishes": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in teller.speakers],
+        "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.advisors],
+        "wishes": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in decider.advisors_asked],
         "apart": apart,
         "sizes": None if task.world is None or task.world.sizes is None else list(task.world.sizes),
     }
     box = None if task.adapter is None else task.adapter.box
     if box is not None:
         header["box"] = {**box.bounds(), "names": list(task.actions)}
-    steps = np.array([turn.action for turn in turns])  # [T], or [T, d]
+    actions = np.array([step.action for step in steps])  # [T], or [T, d]
     when, who, what = zip(*rewards, strict=True) if rewards else ((), (), ())
     return Trace(
-        header=header, turns=np.array(lengths, np.int64), finished=np.array([turns[k].terminated for k in last], bool),
-        action=steps + task.first_action if box is None else box.to_environment(steps).reshape(steps.shape),
-        explored=np.array([one.explored for one in said], bool), reward_turn=np.array(when, np.int64),
-        reward_advisor=np.array(who, np.int64), reward=np.array(what, float),
+        header=header,
+        length=np.array(lengths, np.int64),
+        terminated=np.array([steps[k].terminated for k in last], bool),
+        action=actions + task.first_action if box is None else box.to_environment(actions).reshape(actions.shape),
+        explored=np.array([one.explored for one in said], bool),
+        reward_step=np.array(when, np.int64),
+        reward_advisor=np.array(who, np.int64),
+        reward=np.array(what, float),
         x=None if task.world is None else np.array(states, np.int64),
-        observed=_observed(states) if task.world is None else None, taken=None if box is None else steps,
-        gain=None if task.goals is None else np.array([turn.gain for turn in turns]),
-        **(_spoken(said, teller) if advice else {"active": None, "advice": None}),
-    )  # fmt: skip
+        observed=_observed(states) if task.world is None else None,
+        taken=None if box is None else actions,
+        gain=None if task.goals is None else np.array([step.gain for step in steps]),
+        **(_spoken(said, decider) if advice else {"active": None, "advice": None}),
+    )
 
 
-def _spoken(said: list[Told], teller: Teller) -> dict[str, Any]:
-    """Who spoke in each turn [T, n] and, row by row, what they said."""
-    active = np.zeros((len(said), len(teller.speakers)), bool)
+def _spoken(said: list[Decision], decider: Decider) -> dict[str, Any]:
+    """Who spoke in each step [T, n] and, row by row, what they said."""
+    active = np.zeros((len(said), len(decider.advisors_asked)), bool)
     for row, one in zip(active, said, strict=True):
         row[one.advisors] = True
     order = [np.argsort(one.advisors, kind="stable") for one in said]  # rows stand in the order of the advisors
@@ -151,7 +166,7 @@ def _spoken(said: list[Told], teller: Teller) -> dict[str, Any]:
     def rows(name: str) -> np.ndarray:
         return np.concatenate([getattr(one, name)[k] for one, k in zip(said, order, strict=True)])
 
-    own = np.array([focus.weight for focus in teller.speakers], float)[np.nonzero(active)[1]]
+    own = np.array([advisor.weight for advisor in decider.advisors_asked], float)[np.nonzero(active)[1]]
     heard = rows("weights")
     voice = np.divide(heard, own, out=np.ones(len(own)), where=own != 0)
     return {
@@ -170,69 +185,76 @@ def _observed(observations: list[Any]) -> np.ndarray | None:
     return found if found.ndim == 2 and 1 <= found.shape[1] <= _LONGEST_OBSERVATION else None
 
 
-def record_evaluation(agent: MultiAdvisor, games: int, seed: int) -> tuple[Evaluation, Trace]:
-    """`agent.evaluate` and the trace of the very same games."""
+def record_evaluation(agent: MultiAdvisor, episodes: int, seed: int) -> tuple[Evaluation, Trace]:
+    """`agent.evaluate` and the trace of the very same episodes."""
     if agent.settings.deep is not None or agent.settings.continuous is not None:
-        # a network's last bits depend on how many games it is asked about at once, so that only one of them can count
-        trace = record(agent, games, seed)
+        # a network's last bits depend on how many episodes it is asked about at once, so that only one of them can
+        # count
+        trace = record(agent, episodes, seed)
         return agent.summary(trace.played()), trace
-    seen, trace = agent.evaluate(games, seeds=(seed,)), record(agent, games, seed)
-    same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.turns, trace.turns)
+    seen, trace = agent.evaluate(episodes, seeds=(seed,)), record(agent, episodes, seed)
+    same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.length, trace.length)
     if not same:
         raise BadInput(f"task {agent.task.name!r} is not reproducible from the same seed: run check_task on it")
     return seen, trace
 
 
-def _as_kept(trace: Trace, game: int) -> Callable[[Any, int], Any]:
-    """Whoever does what was done in a game."""
-    steps = iter(trace.steps(game))
-    return lambda state, draw: next(steps)
+def _as_kept(trace: Trace, episode: int) -> Callable[[Any, int], Any]:
+    """Whoever does what was done in an episode."""
+    actions = iter(trace.actions_of(episode))
+    return lambda state, draw: next(actions)
 
 
 def replay(trace: Trace, task: Task) -> None:
-    """Play the games again: the world, with its draws and the actions kept, must bring the same states and rewards."""
+    """Play the episodes again: the world, with its draws and the actions kept, must bring the same states and
+    rewards."""
     name = short(trace.header["task"]["name"])
     if told := difference(trace.header["task"]["identity"], task.identity):
         raise BadInput(
             f"the trace is of task {name!r} with other advisors or options than the given {task.name!r} ({told})"
         )
-    source = games_of(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
-    for game, length in enumerate(trace.turns.tolist()):
-        for turn, now in enumerate(episode(source, game, _as_kept(trace, game))):
-            seen, last = trace.turn(game, turn), turn == length - 1
+    source = episodes_of(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
+    for episode, length in enumerate(trace.length.tolist()):
+        for step, now in enumerate(rollout(source, episode, _as_kept(trace, episode))):
+            seen, last = trace.step(episode, step), step == length - 1
             paid = {task.names[j]: float(r) for j, r in zip(now.advisors, now.reward, strict=True) if r != 0}
             same = seen.state is None or np.array_equal(seen.state, now.state)
-            same &= trace.gain is None or trace.gain[trace.span(game)][turn] == now.gain
-            same &= paid == seen.rewards and (now.over, now.terminated) == (last, last and bool(trace.finished[game]))
+            same &= trace.gain is None or trace.gain[trace.span(episode)][step] == now.gain
+            same &= paid == seen.rewards and (now.over, now.terminated) == (
+                last,
+                last and bool(trace.terminated[episode]),
+            )
             if last and seen.state is not None:
-                same &= np.array_equal(trace.states(game)[-1], now.after)
+                same &= np.array_equal(trace.states(episode)[-1], now.after)
             if not same:
-                raise BadInput(f"game {game} of the trace differs from task {name!r} from turn {turn} on")
+                raise BadInput(f"episode {episode} of the trace differs from task {name!r} from step {step} on")
 
 
-def explain_turn(agent: MultiAdvisor, trace: Trace, game: int, turn: int, against: str | int | None = None) -> Any:
-    """Why the agent did what it did at one turn of its trace, rather than `against`, by default the next best.
+def explain_step(agent: MultiAdvisor, trace: Trace, episode: int, step: int, against: str | int | None = None) -> Any:
+    """Why the agent did what it did at one step of its trace, rather than `against`, by default the next best.
 
     As `agent.explain` does it: of continuous actions an `ActorExplanation`, against the middle of all.
     """
     task, kept = agent.task, trace.header
-    own = [task.identity, _kept(agent.settings), getattr(agent, "turns", 0)]
+    own = [task.identity, _kept(agent.settings), getattr(agent, "steps", 0)]
     if not same(own, [kept["task"]["identity"], kept["settings"], kept["trained"]]):
         name = short(kept["task"]["name"])
-        raise BadInput(f"the trace is of another agent, of task {name!r}: record this one's own games")
-    seen = trace.turn(game, turn)
+        raise BadInput(f"the trace is of another agent, of task {name!r}: record this one's own episodes")
+    seen = trace.step(episode, step)
     if seen.action is None:
-        raise BadInput(f"nothing is done at turn {turn}: game {game} ended after {count(turn, 'turn')}, counted from 0")
+        raise BadInput(
+            f"nothing is done at step {step}: episode {episode} ended after {count(step, 'step')}, counted from 0"
+        )
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, int(seen.action), against)
     if trace.taken is not None:
         return _explained(agent, trace, seen, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
     found = explain_advised(agent, seen.names, seen.advice, int(seen.action), against, here, seen.state, seen.weights)
-    return dataclasses.replace(found, stuck=stuck_at(trace, game, turn)) if here is None else found
+    return dataclasses.replace(found, stuck=stuck_at(trace, episode, step)) if here is None else found
 
 
-def _explained(agent: MultiAdvisor, trace: Trace, seen: Turn, against: Any) -> ActorExplanation:
+def _explained(agent: MultiAdvisor, trace: Trace, seen: TracedStep, against: Any) -> ActorExplanation:
     """Why an action of real numbers was taken, from what the critics said of it and of the middle of all actions."""
     if against is not None:
         raise BadInput(
@@ -254,16 +276,16 @@ def _explained(agent: MultiAdvisor, trace: Trace, seen: Turn, against: Any) -> A
     )  # fmt: skip
 
 
-def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
-    """Whether a turn of a greedy game lies in a rest that lasted until the game was cut off; None if not known.
+def stuck_at(trace: Trace, episode: int, step: int) -> bool | None:
+    """Whether a step of a greedy episode lies in a rest that lasted until the episode was cut off; None if not known.
 
     Where there are no states, places are told apart by the advice given in them.
     """
     if trace.active is None or trace.advice is None or trace.header["epsilon"] > 0:
         return None
-    if trace.finished[game]:
+    if trace.terminated[episode]:
         return False
-    span = trace.span(game)
+    span = trace.span(episode)
     advised = trace.rows(span.start, span.stop)
     advice = trace.advice[advised]
     if any(trace.header["settings"].get(name) is not None for name in NETWORKS):  # they never say the same twice
@@ -273,13 +295,13 @@ def stuck_at(trace: Trace, game: int, turn: int) -> bool | None:
     keys = [(who.tobytes(), row.tobytes()) for who, row in zip(trace.active[span], rows, strict=True)]
     places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     walk, length = np.array([places[key] for key in keys]), len(keys) - 1
-    paid = slice(*np.searchsorted(trace.reward_turn, [span.start, span.stop]))
+    paid = slice(*np.searchsorted(trace.reward_step, [span.start, span.stop]))
     gain = np.zeros(length + 1)
     if trace.gain is not None:
         gain[:] = trace.gain[span]
         paid = slice(0, 0)
     np.add.at(
-        gain, trace.reward_turn[paid] - span.start, trace.weights[trace.reward_advisor[paid]] * trace.reward[paid]
+        gain, trace.reward_step[paid] - span.start, trace.weights[trace.reward_advisor[paid]] * trace.reward[paid]
     )
     rest = resting(walk, trace.choice[span][:length], gain[:length], False, ends_of_parts(trace.active[span])[:length])
-    return True if rest is not None and rest.until == length and turn >= rest.since else None
+    return True if rest is not None and rest.until == length and step >= rest.since else None

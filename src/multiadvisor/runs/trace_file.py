@@ -1,7 +1,7 @@
-"""The file of a trace, and what is in it: games turn by turn, in one small file.
+"""The file of a trace, and what is in it: episodes step by step, in one small file.
 
 A file is one line of JSON, the header, and after it the arrays as safetensors, both under SHA-256; reading never runs
-code. `runs.trace` records games and plays them again.
+code. `runs.trace` records episodes and plays them again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.envs.box_actions import BoxActions
 from multiadvisor.errors import BadInput, short
-from multiadvisor.learner import Played
+from multiadvisor.learners.protocol import EpisodeReturns
 from multiadvisor.runs.pictures import Pictures
 from multiadvisor.storage.files import check_writable, write_atomically
-from multiadvisor.worlds.box import BoxActions
 
 FORMAT = 1
 KIND = "multiadvisor trace"
@@ -29,8 +29,8 @@ _FIRST = b'{"actions": ['
 _LARGEST_HEADER = 16 << 20
 
 
-class Turn(NamedTuple):
-    """One turn of a trace; after a game's last one there is a state, and nothing is done in it."""
+class TracedStep(NamedTuple):
+    """One step of a trace; after an episode's last one there is a state, and nothing is done in it."""
 
     state: np.ndarray | None
     """The state x of a compiled world, else None."""
@@ -45,7 +45,7 @@ class Turn(NamedTuple):
     """... what they advised [m, A]; None where the agent's tables tell it from the state. Of continuous actions what
     they expect of the action taken, and of the middle of all."""
     returns: dict[str, float] = {}  # noqa: RUF012
-    """What each advisor was paid so far in this game, the turn itself included, where it is not zero."""
+    """What each advisor was paid so far in this episode, the step itself included, where it is not zero."""
     weights: np.ndarray | None = None
     """How loudly those who were active were heard [m]."""
     goals: np.ndarray | None = None
@@ -56,30 +56,30 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Games turn by turn: T turns in G games, one after the other."""
+    """Episodes step by step: T steps in G episodes, one after the other."""
 
     header: dict[str, Any]
     """Task, settings, seed, names: all that is no array."""
-    turns: np.ndarray  # [G]
-    finished: np.ndarray  # [G] bool: the game ended by itself
+    length: np.ndarray  # [G] in steps
+    terminated: np.ndarray  # [G] bool: the episode ended by itself
     action: np.ndarray  # [T] as the environment numbers them; of continuous actions its own numbers [T, d]
     explored: np.ndarray  # [T] bool
-    reward_turn: np.ndarray  # [R] the turn, counted through all games, of each reward that is not zero
+    reward_step: np.ndarray  # [R] the step, counted through all episodes, of each reward that is not zero
     reward_advisor: np.ndarray  # [R]
     reward: np.ndarray  # [R]
-    x: np.ndarray | None  # [T + G, size] states, the last of each game included; None for Python environments
+    x: np.ndarray | None  # [T + G, size] states, the last of each episode included; None for Python environments
     active: np.ndarray | None  # [T, n] bool; None where the agent's tables tell it
-    advice: np.ndarray | None  # [active ones of all turns, A]
+    advice: np.ndarray | None  # [active ones of all steps, A]
     observed: np.ndarray | None = None  # [T + G, d] the observations of a Python environment, where they are short
     pictures: Pictures | None = None
     taken: np.ndarray | None = None  # [T, d] continuous actions as they were chosen, each number from -1 to 1
-    gain: np.ndarray | None = None  # [T] what each turn added to the score, where it is not the weighted rewards
+    gain: np.ndarray | None = None  # [T] what each step added to the score, where it is not the weighted rewards
     voice: np.ndarray | None = None  # [active ones] what weights are multiplied by, where it is not 1 throughout
     goals: np.ndarray | None = None  # [active ones] the places that they point at, below 0: none
     push: np.ndarray | None = None  # [active ones] shares of the push at continuous actions; NaN: none
 
     def __len__(self) -> int:
-        return len(self.turns)
+        return len(self.length)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,13 +98,13 @@ class Trace:
             return np.zeros(len(self.taken), np.int64)
         return self.action - self.header.get("first_action", 0)
 
-    def steps(self, game: int) -> list[Any]:
-        """What was done in one game, as a source of games takes it: counted from 0, or numbers from -1 to 1."""
-        span = self.span(game)
+    def actions_of(self, episode: int) -> list[Any]:
+        """What was done in one episode, as a source of episodes takes it: counted from 0, or numbers from -1 to 1."""
+        span = self.span(episode)
         return self.choice[span].tolist() if self.taken is None else list(self.taken[span])
 
     def action_text(self, at: int) -> str:
-        """What was done in a turn, counted through all games, in words."""
+        """What was done in a step, counted through all episodes, in words."""
         if self.taken is None:
             return str(self.header["actions"][int(self.choice[at])])
         numbers = zip(self.header["box"]["names"], self.action[at].tolist(), strict=True)
@@ -112,76 +112,77 @@ class Trace:
 
     @property
     def score(self) -> np.ndarray:
-        """The score of each game [G]: what its turns added, or the weighted rewards, summed in the order they came."""
+        """The score of each episode [G]: what its steps added, or the weighted rewards, summed in the order they
+        came."""
         score, weights = np.zeros(len(self)), self.weights
         if self.gain is not None:
-            np.add.at(score, np.repeat(np.arange(len(self)), self.turns), self.gain)
+            np.add.at(score, np.repeat(np.arange(len(self)), self.length), self.gain)
             return score
-        game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
+        episode = np.repeat(np.arange(len(self)), self.length)[self.reward_step]
         with np.errstate(over="ignore"):  # `MultiAdvisor.summary` refuses what does not add up
-            np.add.at(score, game, weights[self.reward_advisor] * self.reward)
+            np.add.at(score, episode, weights[self.reward_advisor] * self.reward)
         return score
 
     @cached_property
     def _first(self) -> np.ndarray:
-        """[G + 1] the first turn of each game, counted through all of them."""
-        return np.concatenate([[0], np.cumsum(self.turns)])
+        """[G + 1] the first step of each episode, counted through all of them."""
+        return np.concatenate([[0], np.cumsum(self.length)])
 
     @cached_property
     def _first_advice(self) -> np.ndarray:
-        """[T + 1] the first row of advice of each turn."""
+        """[T + 1] the first row of advice of each step."""
         assert self.active is not None
         return np.concatenate([[0], np.cumsum(self.active.sum(axis=1))])
 
     def rows(self, first: int, last: int) -> slice:
-        """The rows of advice of these turns, counted through all games, of which `last` no longer counts."""
+        """The rows of advice of these steps, counted through all episodes, of which `last` no longer counts."""
         return slice(int(self._first_advice[first]), int(self._first_advice[last]))
 
-    def span(self, game: int) -> slice:
-        """The turns of one game among those of all games."""
-        if not 0 <= game < len(self):
-            raise BadInput(f"there is no game {game}: {count(len(self), 'game')} in the trace, counted from 0")
-        return slice(int(self._first[game]), int(self._first[game + 1]))
+    def span(self, episode: int) -> slice:
+        """The steps of one episode among those of all episodes."""
+        if not 0 <= episode < len(self):
+            raise BadInput(f"there is no episode {episode}: {count(len(self), 'episode')} in the trace, counted from 0")
+        return slice(int(self._first[episode]), int(self._first[episode + 1]))
 
-    def states(self, game: int) -> np.ndarray:
-        """All states x [turns + 1, size] of one game of a compiled world."""
-        span = self.span(game)
+    def states(self, episode: int) -> np.ndarray:
+        """All states x [steps + 1, size] of one episode of a compiled world."""
+        span = self.span(episode)
         if self.x is None:
             raise BadInput(f"the trace of task {short(self.header['task']['name'])!r} has advice instead of states")
-        return self.x[span.start + game : span.stop + game + 1]
+        return self.x[span.start + episode : span.stop + episode + 1]
 
-    def rewards(self, game: int) -> np.ndarray:
-        """What each advisor was paid in each turn of one game [turns, n]."""
-        span = self.span(game)
+    def rewards(self, episode: int) -> np.ndarray:
+        """What each advisor was paid in each step of one episode [steps, n]."""
+        span = self.span(episode)
         paid, found = self._paid(span.start, span.stop), np.zeros((span.stop - span.start, len(self.names)))
-        found[self.reward_turn[paid] - span.start, self.reward_advisor[paid]] = self.reward[paid]
+        found[self.reward_step[paid] - span.start, self.reward_advisor[paid]] = self.reward[paid]
         return found
 
-    def returns(self, game: int) -> np.ndarray:
-        """What each advisor was paid before each turn of one game, and in all of it [turns + 1, n]."""
-        paid = self.rewards(game)
+    def returns(self, episode: int) -> np.ndarray:
+        """What each advisor was paid before each step of one episode, and in all of it [steps + 1, n]."""
+        paid = self.rewards(episode)
         return np.concatenate([np.zeros((1, paid.shape[1])), np.cumsum(paid, axis=0)])
 
     def _paid(self, first: int, last: int) -> slice:
-        """The rewards of these turns, of which `last` is the first that no longer counts."""
-        return slice(*np.searchsorted(self.reward_turn, [first, last]))
+        """The rewards of these steps, of which `last` is the first that no longer counts."""
+        return slice(*np.searchsorted(self.reward_step, [first, last]))
 
-    def turn(self, game: int, turn: int) -> Turn:
-        """One turn of one game, both counted from 0."""
-        span = self.span(game)
-        length, at = span.stop - span.start, span.start + turn
-        if not 0 <= turn <= length:
-            raise BadInput(f"there is no turn {turn}: game {game} ended after {count(length, 'turn')}")
-        state = None if self.x is None else self.x[at + game]
-        if turn == length:
-            return Turn(state, None, False, {}, None, None)
+    def step(self, episode: int, step: int) -> TracedStep:
+        """One step of one episode, both counted from 0."""
+        span = self.span(episode)
+        length, at = span.stop - span.start, span.start + step
+        if not 0 <= step <= length:
+            raise BadInput(f"there is no step {step}: episode {episode} ended after {count(length, 'step')}")
+        state = None if self.x is None else self.x[at + episode]
+        if step == length:
+            return TracedStep(state, None, False, {}, None, None)
         paid, before = self._paid(at, at + 1), self._paid(span.start, at + 1)
         names = self.names
         rewards = {names[j]: float(r) for j, r in zip(self.reward_advisor[paid], self.reward[paid], strict=True)}
         so_far = np.bincount(self.reward_advisor[before], self.reward[before], len(names))
         returns = {names[j]: float(so_far[j]) for j in np.flatnonzero(so_far)}
         action = int(self.action[at]) if self.taken is None else self.action[at]
-        done = Turn(state, action, bool(self.explored[at]), rewards, None, None, returns)
+        done = TracedStep(state, action, bool(self.explored[at]), rewards, None, None, returns)
         if self.active is None or self.advice is None:
             return done
         rows = self.rows(at, at + 1)
@@ -194,13 +195,13 @@ class Trace:
             goals=None if self.goals is None else self.goals[rows], push=None if self.push is None else self.push[rows],
         )  # fmt: skip
 
-    def played(self) -> Played:
-        """The games as an evaluation gives them."""
+    def played(self) -> EpisodeReturns:
+        """The episodes as an evaluation gives them."""
         returns = np.zeros((len(self), len(self.names)))
-        game = np.repeat(np.arange(len(self)), self.turns)[self.reward_turn]
+        episode = np.repeat(np.arange(len(self)), self.length)[self.reward_step]
         with np.errstate(over="ignore"):
-            np.add.at(returns, (game, self.reward_advisor), self.reward)
-        return Played(self.score, self.turns, self.finished.astype(np.int64), returns)
+            np.add.at(returns, (episode, self.reward_advisor), self.reward)
+        return EpisodeReturns(self.score, self.length, self.terminated.astype(np.int64), returns)
 
     def save(self, path: str | Path) -> None:
         """Write to a file, atomically."""
@@ -233,8 +234,8 @@ _OPTIONAL = ("observed", "taken", "gain", "voice", "goals", "push")
 
 def _tensors(trace: Trace) -> dict[str, np.ndarray]:
     tensors = {
-        "turns": _smallest(trace.turns), "finished": _packed(trace.finished), "action": _smallest(trace.choice),
-        "explored": _packed(trace.explored), "reward_turn": _smallest(trace.reward_turn),
+        "length": _smallest(trace.length), "terminated": _packed(trace.terminated), "action": _smallest(trace.choice),
+        "explored": _packed(trace.explored), "reward_step": _smallest(trace.reward_step),
         "reward_advisor": _smallest(trace.reward_advisor), "reward": trace.reward,
     }  # fmt: skip
     if trace.x is not None:
@@ -267,7 +268,7 @@ def _sealed(header: dict[str, Any]) -> bytes:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a file that cannot be written before any game is played."""
+    """Refuse a file that cannot be written before any episode is played."""
     if path.is_dir():
         raise BadInput(f"cannot save the trace to {str(path)!r}: it is a folder, name a file")
     check_writable(path.parent)
@@ -365,8 +366,8 @@ def read_trace(path: str | Path) -> Trace:
 
 def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
     """The trace that the arrays describe; any inconsistency raises."""
-    whole = {k: tensors[k].astype(np.int64) for k in ("turns", "reward_turn", "reward_advisor")}
-    total, games, n = int(whole["turns"].sum()), len(whole["turns"]), len(header["advisors"])
+    whole = {k: tensors[k].astype(np.int64) for k in ("length", "reward_step", "reward_advisor")}
+    total, episodes, n = int(whole["length"].sum()), len(whole["length"]), len(header["advisors"])
 
     def bits(name: str, *shape: int) -> np.ndarray:
         flags = np.unpackbits(tensors[name], axis=-1, count=shape[-1]).astype(bool)
@@ -378,10 +379,10 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
     if "positions" in tensors:
         size = len(header["sizes"]) if header["sizes"] is not None else tensors["positions"].shape[1]
         flags = _is_bit(header["sizes"], size)
-        x = np.zeros((total + games, size), np.int64)
+        x = np.zeros((total + episodes, size), np.int64)
         if tensors["positions"].shape != x[:, ~flags].shape:
             raise ValueError("positions")
-        x[:, ~flags], x[:, flags] = tensors["positions"], bits("mask", total + games, int(flags.sum()))
+        x[:, ~flags], x[:, flags] = tensors["positions"], bits("mask", total + episodes, int(flags.sum()))
     if "advice" in tensors:
         active, advice = bits("active", total, len(header["wishes"])), tensors["advice"]
         if advice.shape != (active.sum(), len(header["actions"])):
@@ -390,23 +391,31 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
             advice = advice.astype(np.float64)
     optional: dict[str, Any] = {name: tensors.get(name) for name in _OPTIONAL}
     trace = Trace(
-        header=header, finished=bits("finished", games), explored=bits("explored", total), reward=tensors["reward"],
-        x=x, active=active, advice=advice, action=_actions(header, tensors), **whole,
-        pictures=Pictures.decoded(tensors, total + games), **optional,
-    )  # fmt: skip
+        header=header,
+        terminated=bits("terminated", episodes),
+        explored=bits("explored", total),
+        reward=tensors["reward"],
+        x=x,
+        active=active,
+        advice=advice,
+        action=_actions(header, tensors),
+        **whole,
+        pictures=Pictures.decoded(tensors, total + episodes),
+        **optional,
+    )
     rows = None if advice is None else len(advice)
-    lengths = {"observed": total + games, "taken": total, "gain": total, "voice": rows, "goals": rows, "push": rows}
+    lengths = {"observed": total + episodes, "taken": total, "gain": total, "voice": rows, "goals": rows, "push": rows}
     for name, length in lengths.items():
         array = getattr(trace, name)
         if array is not None and (len(array) != length or array.ndim != (2 if name in ("observed", "taken") else 1)):
             raise ValueError(name)
-    rewards = trace.reward_turn.shape == trace.reward_advisor.shape == trace.reward.shape
-    if not (rewards and games > 0 and (trace.turns > 0).all() and len(trace.action) == total):
+    rewards = trace.reward_step.shape == trace.reward_advisor.shape == trace.reward.shape
+    if not (rewards and episodes > 0 and (trace.length > 0).all() and len(trace.action) == total):
         raise ValueError("lengths")
-    limits = ((trace.choice, len(header["actions"])), (trace.reward_turn, total), (trace.reward_advisor, n))
+    limits = ((trace.choice, len(header["actions"])), (trace.reward_step, total), (trace.reward_advisor, n))
     if any(array.size and (array.min() < 0 or array.max() >= limit) for array, limit in limits):
         raise ValueError("range")
-    if (np.diff(trace.reward_turn) < 0).any() or {"name", "options", "identity"} - set(header["task"]):
+    if (np.diff(trace.reward_step) < 0).any() or {"name", "options", "identity"} - set(header["task"]):
         raise ValueError("order")
     if {"draws", "seed", "version", "trained"} - set(header) or "seed" not in header["settings"]:
         raise ValueError("header")

@@ -1,4 +1,4 @@
-"""Training in epochs, each followed by greedy games; saved on the way, taken up where it stopped."""
+"""Training in epochs, each followed by greedy episodes; saved on the way, taken up where it stopped."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
+from multiadvisor.core.identity import same
+from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
+from multiadvisor.envs.builtin import checked_options, make
+from multiadvisor.envs.registry import USUAL
 from multiadvisor.errors import BadInput, Diverged, short, unknown
-from multiadvisor.identity import same
-from multiadvisor.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
-from multiadvisor.runs.noticing import allowance, is_look, look
+from multiadvisor.runs.stuck_monitor import allowance, is_look, look
 from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
-from multiadvisor.worlds.builtin import checked_options, make
-from multiadvisor.worlds.registry import USUAL
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
@@ -81,16 +81,16 @@ class Training:
     keep_last: bool = True
     """Whether the end is saved too: of no use to a job, whose result is the end."""
     reweighted: list[dict[str, Any]] = field(default_factory=list)
-    """When the weights were changed on the way, and to what: `turns`, and `weights` by advisor."""
+    """When the weights were changed on the way, and to what: `steps`, and `weights` by advisor."""
     keep_best: bool = False
     """Whether the epoch with the best score is kept too, in a folder of its own within the run's."""
     best: dict[str, Any] | None = None
     """That epoch's number and score: `epoch` and `score`."""
     notices: bool = False
-    """Whether it is looked for games that get stuck, now and then and at the end."""
+    """Whether it is looked for episodes that get stuck, now and then and at the end."""
     _seen: Evaluation | None = None  # of the last epoch
 
-    def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda turns, epoch: None) -> Training:
+    def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda steps, epoch: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
         # a network may diverge at any time: its first epoch is saved as soon as it is there
@@ -100,14 +100,14 @@ class Training:
             self.agent.prepare()  # outside the clock
             while len(self.epochs) < self.schedule.epochs:
                 number = len(self.epochs) + 1
-                # games that are played side by side go on together, past the end of an epoch or of several
-                while (due := number * self.schedule.transitions - self.agent.turns) > 0:
-                    start, turns = time.perf_counter(), self.agent.turns
+                # episodes that are played side by side go on together, past the end of an epoch or of several
+                while (due := number * self.schedule.transitions - self.agent.steps) > 0:
+                    start, steps = time.perf_counter(), self.agent.steps
                     try:
                         self.agent.learn(min(due, self.agent.piece), progress=False)
                     finally:
                         self.seconds += time.perf_counter() - start
-                        tell(self.agent.turns - turns, None)
+                        tell(self.agent.steps - steps, None)
                     if self.out is not None and clock.due():
                         clock.time(self.save)  # within an epoch: the bytes are the same however learning is cut
                 self.epochs.append(self._look(number))
@@ -126,10 +126,10 @@ class Training:
         return self
 
     def _look(self, number: int) -> dict[str, Any]:
-        head = {"epoch": number, "transitions": self.agent.turns}
-        if self.schedule.games == 0:
+        head = {"epoch": number, "transitions": self.agent.steps}
+        if self.schedule.episodes == 0:
             return {**head, **dict.fromkeys(MEASURES)}
-        seen = self._seen = self.agent.evaluate(self.schedule.games, seeds=(number,))
+        seen = self._seen = self.agent.evaluate(self.schedule.episodes, seeds=(number,))
         returns: dict[str, Any] = {"advisors": seen.advisors} if self.by_advisor else {}
         if self.agent.task.other_weights():
             returns["reward"] = seen.reward
@@ -137,8 +137,8 @@ class Training:
         return {**head, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
 
     def stuck_at_the_end(self) -> dict[str, Any] | None:
-        """The first game of the last epoch that did not end by itself, where it is stuck."""
-        if not self.notices or not self.epochs or "looked" in self.epochs[-1] or self._seen is None:
+        """The first episode of the last epoch that did not end by itself, where it is stuck."""
+        if not self.notices or not self.epochs or "steps_checked" in self.epochs[-1] or self._seen is None:
             return self.epochs[-1].get("stuck") if self.epochs else None
         found = look(self.agent, len(self.epochs), self._seen.played)
         return None if found is None else found.as_dict().get("stuck")
@@ -170,8 +170,8 @@ class Training:
         return {
             "task": self.agent.task.name,
             **dataclasses.asdict(settings),
-            "transitions": self.agent.turns,
-            "transitions_per_second": self.agent.turns / self.seconds if self.seconds else 0.0,
+            "transitions": self.agent.steps,
+            "transitions_per_second": self.agent.steps / self.seconds if self.seconds else 0.0,
             "epochs": self.epochs,
             **self._changes(),
         }
@@ -203,7 +203,7 @@ def _is_epoch(given: Any, number: int) -> bool:
     if given["epoch"] != number:
         return False
     returns = given.get("advisors", {})
-    beside = {"advisors", "looked", "stuck", "reward"}
+    beside = {"advisors", "steps_checked", "stuck", "reward"}
     measures = [value for name, value in given.items() if name not in beside]
     return (
         {*given} - beside == {"epoch", "transitions", *MEASURES}
@@ -219,8 +219,8 @@ def _is_change(given: Any, task: Task) -> bool:
     """Whether an entry of a record tells when the weights were changed, and to what."""
     return (
         isinstance(given, dict)
-        and {*given} == {"turns", "weights"}
-        and type(given["turns"]) is int
+        and {*given} == {"steps", "weights"}
+        and type(given["steps"]) is int
         and isinstance(given["weights"], dict)
         and {*given["weights"]} == {*task.names}
         and all(map(_is_number, given["weights"].values()))
@@ -247,8 +247,10 @@ def begin(
     With `reweight` it may have other weights, where it can go on with them: what was learned does not depend on them,
     or actions are continuous. With `keep_best` the best epoch is kept too; a run that has kept one goes on doing so.
     """
-    if keep_best and (out is None or schedule.games == 0):
-        raise BadInput("the best epoch is kept in the run's folder, by its games: give --out, and --games above 0")
+    if keep_best and (out is None or schedule.episodes == 0):
+        raise BadInput(
+            "the best epoch is kept in the run's folder, by its episodes: give --out, and --episodes above 0"
+        )
     by_advisor = room_for_advisors(task, schedule.epochs)
     if out is not None:
         check_writable(out)
@@ -274,7 +276,7 @@ def begin(
         or {*saved} != fields or type(saved["epochs"]) is not int or saved["epochs"] < len(epochs)
     ):  # fmt: skip
         raise BadInput(f"the run in {str(out)!r} has no record of its epochs: it cannot be resumed")
-    for name in ("transitions", "games"):
+    for name in ("transitions", "episodes"):
         if not same(saved.get(name), getattr(schedule, name)):
             raise BadInput(
                 f"the run in {str(out)!r} has another number of {name}: resume it with the flags it started with"
@@ -282,11 +284,11 @@ def begin(
     if len(epochs) > schedule.epochs:
         raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
     fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
-    ahead = max((part.envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
+    ahead = max((part.n_envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
     learned = [epoch["transitions"] for epoch in epochs] if all(fitting) else []
-    fitting += [number * schedule.transitions <= turns <= agent.turns for number, turns in enumerate(learned, 1)]
+    fitting += [number * schedule.transitions <= steps <= agent.steps for number, steps in enumerate(learned, 1)]
     fitting += [before <= after for before, after in pairwise(learned)]
-    if not all(fitting) or not 0 <= agent.turns - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
+    if not all(fitting) or not 0 <= agent.steps - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
@@ -296,7 +298,7 @@ def begin(
     if changed:
         changes = [
             *changes,
-            {"turns": agent.turns, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
+            {"steps": agent.steps, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
         ]
     best = _best_of(out)
     named = record.get("best", {"epoch": 1, "score": 0.0})  # killed in between, the folder is ahead of it
@@ -403,12 +405,12 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
         shutil.rmtree(folder)  # what is left of a crash and cannot be used: the run begins again
         training = begin(task, run.settings, run.schedule, folder, resume=True)
     training.by_advisor, training.keep_last = run.record == "every", False
-    training.run(lambda turns, epoch: tell(training.agent.turns / total))
-    agent, games = training.agent, run.schedule.games
-    seen = agent.evaluate(games, seeds=(run.schedule.epochs,)) if games else None
+    training.run(lambda steps, epoch: tell(training.agent.steps / total))
+    agent, episodes = training.agent, run.schedule.episodes
+    seen = agent.evaluate(episodes, seeds=(run.schedule.epochs,)) if episodes else None
     return {
         **run.as_config(),
-        "transitions": agent.turns,
+        "transitions": agent.steps,
         "epochs": training.epochs,
         "advisors": seen.advisors if seen else {},
         "sha256": table_digest(agent),

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from multiadvisor.core.plugins import import_own
 from multiadvisor.errors import BadInput
-from multiadvisor.own import import_own
 from multiadvisor.runs.jobs import perform
 
 BEAT_SECONDS = 0.2

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.experiments.systems import ensembles, shaping
-from multiadvisor.experiments.systems.system import fresh
-from multiadvisor.theory.enumerate import enumerate_task
-from multiadvisor.theory.solver import optimum, solve
-from multiadvisor.worlds import mountain_car
-from multiadvisor.worlds.dyna_maze import LEARNERS
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.theory.solver import optimum, solve
+from multiadvisor.envs.worlds import mountain_car
+from multiadvisor.envs.worlds.dyna_maze import LEARNERS
+from multiadvisor.studies.systems import ensembles, shaping
+from multiadvisor.studies.systems.system import fresh
 
 SEEDS = 3
 
@@ -20,13 +20,13 @@ def judged(system, results):
 
 
 def shaping_results(alone, together):
-    """Turns of each member and of each vote."""
+    """Steps of each member and of each vote."""
     results = {}
     for seed in fresh(SEEDS):
-        for name, turns in alone.items():
-            results[shaping.member(name, seed).id] = {"epochs": [{"turns": turns}] * 10}
-        for vote, turns in together.items():
-            results[shaping.ensemble(vote, seed).id] = {"epochs": [{"turns": turns}] * 10}
+        for name, steps in alone.items():
+            results[shaping.member(name, seed).id] = {"epochs": [{"length": steps}] * 10}
+        for vote, steps in together.items():
+            results[shaping.ensemble(vote, seed).id] = {"epochs": [{"length": steps}] * 10}
     return results
 
 
@@ -87,16 +87,16 @@ def test_empathic_learners_on_the_maze_agree_with_the_solver():
     goal = task.labels.index("(0, 8)")
     for name in LEARNERS:
         off = np.abs(agent.values(name) - best / len(LEARNERS))
-        assert np.delete(off, goal, axis=0).max() < 1e-6, "no game ever stands on the goal"
+        assert np.delete(off, goal, axis=0).max() < 1e-6, "no episode ever stands on the goal"
 
 
 # ---- the tasks -------------------------------------------------------------------------------------------------------
 def test_the_maze_is_suttons():
     task = mad.make("dyna-maze")
     assert len(task.labels) == 47
-    assert task.labels[int(task.deal()[0])] == "(2, 0)"
+    assert task.labels[int(task.initial_state()[0])] == "(2, 0)"
     shortest = mad.MultiAdvisor(mad.make("dyna-maze", slip=0.0), seed=0).learn(60_000, progress=False)
-    assert shortest.evaluate(games=1).turns == 14
+    assert shortest.evaluate(episodes=1).length == 14
 
 
 @pytest.mark.slow
@@ -104,12 +104,12 @@ def test_the_mountain_car_is_gymnasiums():
     task, env = mad.make("mountain-car"), gymnasium.make("MountainCar-v0").unwrapped
     world = task.world
     generator = np.random.default_rng(0)
-    for game in range(3):
-        env.reset(seed=game)
+    for episode in range(3):
+        env.reset(seed=episode)
         x, action = np.zeros(4, np.int64), 2
         mountain_car.put(x, float(env.state[0]), 0.0)
-        for turn in range(200):
-            if turn % 10 == 0:  # long pushes with the motion, so that all of the hill is seen
+        for step in range(200):
+            if step % 10 == 0:  # long pushes with the motion, so that all of the hill is seen
                 action = int(generator.integers(3)) if generator.random() < 0.3 else (2 if env.state[1] >= 0 else 0)
             _, reward, terminated, _, _ = env.step(action)
             paid, ended = np.zeros(4), np.zeros(4, np.int64)
@@ -119,14 +119,14 @@ def test_the_mountain_car_is_gymnasiums():
             assert (bool(over), paid[0]) == (terminated, reward)
             if over:
                 break
-    assert over, "the last game reached the flag"
+    assert over, "the last episode reached the flag"
 
 
 @pytest.mark.slow
-def test_potentials_add_up_to_nothing_around_a_game():
+def test_potentials_add_up_to_nothing_around_an_episode():
     task = mad.make("mountain-car", discount=1.0)
     agent = mad.MultiAdvisor(task, gamma=1.0, epsilon=1.0, seed=3)
-    played = agent.evaluate(games=3)  # from the valley at rest, cut off at 200
+    played = agent.evaluate(episodes=3)  # from the valley at rest, cut off at 200
     table = mountain_car.potentials(50.0)
     assert (table <= 0).all()
     assert table[1:].min() >= -50

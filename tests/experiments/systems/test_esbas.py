@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from multiadvisor.experiments.systems import esbas
-from multiadvisor.experiments.systems.system import fresh
 from multiadvisor.runs.jobs import perform
+from multiadvisor.studies.systems import esbas
+from multiadvisor.studies.systems.system import fresh
 
 ALL = tuple(esbas.MEMBERS)
 
@@ -38,7 +38,7 @@ def test_returns_that_refute_it():
 def test_a_dialogue_counts_once_however_long_its_epoch_is():
     curve = np.zeros((1, esbas.EPOCHS))
     curve[0, -1] = 1.0
-    assert esbas.a_game(curve)[0] == 2 ** (esbas.EPOCHS - 1) / (2**esbas.EPOCHS - 1)
+    assert esbas.an_episode(curve)[0] == 2 ** (esbas.EPOCHS - 1) / (2**esbas.EPOCHS - 1)
 
 
 def test_a_run():

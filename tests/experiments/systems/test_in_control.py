@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from multiadvisor.experiments.systems import arbi_q, w_learning
-from multiadvisor.experiments.systems.system import fresh
+from multiadvisor.studies.systems import arbi_q, w_learning
+from multiadvisor.studies.systems.system import fresh
 
 
 def regrets(found):
@@ -58,5 +58,5 @@ def test_scores_that_refute_it():
 def test_the_arbitrator_is_paid_as_the_task_pays_and_the_advisors_as_told():
     task = arbi_q.scaled(100.0, 1.0)
     step = type("Step", (), {"reward": np.array([1.0, -1.0])})
-    assert [focus.reward(step) for focus in task.foci] == [100.0, -1.0]
+    assert [advisor.reward(step) for advisor in task.advisors] == [100.0, -1.0]
     assert task.arbitrator.reward(step) == 0.0

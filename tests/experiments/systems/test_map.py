@@ -4,7 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
-from multiadvisor.experiments.systems.system import systems
+from multiadvisor.studies.systems.system import systems
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 SCRIPT = runpy.run_path(str(DOCS / "from_systems.py"))

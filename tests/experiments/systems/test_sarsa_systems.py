@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.experiments.systems import gm_sarsa, q_decomposition
-from multiadvisor.experiments.systems.system import FIRST, fresh
-from multiadvisor.theory.enumerate import enumerate_task
-from multiadvisor.theory.solver import solve
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.theory.solver import solve
+from multiadvisor.studies.systems import gm_sarsa, q_decomposition
+from multiadvisor.studies.systems.system import FIRST, fresh
 
 SEEDS = 3
 
 
 def epochs(score, count=10, **others):
-    return {"epochs": [{"score": score, "finished": score, **others}] * count}
+    return {"epochs": [{"score": score, "terminated": score, **others}] * count}
 
 
 def q_results(scores, fleets):
@@ -106,7 +106,7 @@ def test_alone_only_the_boat_that_decides_is_heard():
 
 # ---- the racetrack ---------------------------------------------------------------------------------------------------
 def driven(x, push):
-    from multiadvisor.worlds import racetrack
+    from multiadvisor.envs.worlds import racetrack
 
     world = mad.make("racetrack").world.constants
     after = np.array(x)
@@ -133,7 +133,7 @@ def test_the_numbers_of_the_racetrack_are_the_papers():
     task = mad.make("racetrack")
     world = task.world.constants
     assert (world.cell >= 0).sum() == 35 * 40 - 15 * 20
-    listed = list(task.world.outcomes(world, tuple(task.deal().tolist()), 1))
+    listed = list(task.world.outcomes(world, tuple(task.initial_state().tolist()), 1))
     assert [round(one.probability, 3) for one in listed] == [0.9, 0.03, 0.03, 0.01, 0.01, 0.02]
     assert len(task.actions) == 9
     arc = world.arc[world.cell[30, [20, 39]]], world.arc[world.cell[[5, 30], [20, 19]]]

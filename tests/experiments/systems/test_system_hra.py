@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from multiadvisor.experiments.systems import hra
-from multiadvisor.experiments.systems.system import fresh
-from multiadvisor.worlds.builtin import make
+from multiadvisor.envs.builtin import make
+from multiadvisor.studies.systems import hra
+from multiadvisor.studies.systems.system import fresh
 
 
 def made_up(reached, final=0.92):
@@ -15,8 +15,8 @@ def made_up(reached, final=0.92):
     runs = {}
     for name, place in reached.items():
         at = np.arange(len(hra.EPISODES)) >= (len(hra.EPISODES) if place is None else place)
-        turns = np.where(at, hra.optimum() / final, 300.0).tolist()
-        runs |= {hra.job(name, seed).id: {"turns": turns, "finished": [1.0] * len(turns)} for seed in fresh(2)}
+        steps = np.where(at, hra.optimum() / final, 300.0).tolist()
+        runs |= {hra.job(name, seed).id: {"length": steps, "terminated": [1.0] * len(steps)} for seed in fresh(2)}
     return runs
 
 
@@ -43,7 +43,7 @@ def test_the_optimum_is_the_shortest_tour():
     places = [cells[cell] for cell in task.grid.item_cells]
     assert places == [(0, 0), (0, 9), (1, 2), (3, 6), (4, 4), (5, 7), (6, 2), (7, 7), (8, 8), (9, 0)]
     for seed in range(40):
-        x = task.deal(seed)
+        x = task.initial_state(seed)
         fruits = [place for place, lies in zip(places, x[1:], strict=True) if lies]
         assert len(fruits) == 5
         tours = (

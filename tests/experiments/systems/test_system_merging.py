@@ -1,16 +1,16 @@
 """The verdict on merging follows from the runs."""
 
-from multiadvisor.experiments.systems import merging
-from multiadvisor.experiments.systems.system import fresh
+from multiadvisor.studies.systems import merging_system
+from multiadvisor.studies.systems.system import fresh
 
 
 def made_up(merged, same, components=10):
     run = {"merged": merged, "plain": 100, "components": components, "same": same, "inside": True}
-    return {merging.job(seed).id: run for seed in fresh(2)}
+    return {merging_system.job(seed).id: run for seed in fresh(2)}
 
 
 def holds(results):
-    return {one.name: one.holds for one in merging.statistics(results, 2)}
+    return {one.name: one.holds for one in merging_system.statistics(results, 2)}
 
 
 def test_runs_that_refute_it():
@@ -21,7 +21,7 @@ def test_runs_that_refute_it():
 
 
 def test_the_work():
-    found = merging.work({"components": 2, "states": 3, "own": 3, "busy": 1, "gamma": 0.8, "seed": 0})
+    found = merging_system.work({"components": 2, "states": 3, "own": 3, "busy": 1, "gamma": 0.8, "seed": 0})
     assert found["same"] == 1.0
     assert found["inside"]
     assert found["decided"][0][-1] == found["decided"][1][-1] == 1.0

@@ -5,18 +5,18 @@ import json
 import pytest
 
 from multiadvisor.cli import main
-from multiadvisor.experiments.systems import gm_sarsa
-from multiadvisor.experiments.systems.system import Found, System, judged, systems, verdict
-from multiadvisor.statistics import Estimate
+from multiadvisor.core.intervals import Estimate
+from multiadvisor.studies.systems import gm_sarsa
+from multiadvisor.studies.systems.system import Statistic, System, judged, systems, verdict
 
 ALL = systems()
-FOUND = [Found.above("a", "", Estimate(1.0, 0.5, 1.5))]
+FOUND = [Statistic.above("a", "", Estimate(1.0, 0.5, 1.5))]
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_system_is_whole(name):
     system = ALL[name]
-    row = (system.focus, system.view, system.planning, system.aggregator, system.guarantee)
+    row = (system.advisor, system.view, system.planning, system.aggregator, system.guarantee)
     for text in (system.title, system.source, system.behaviour, *row):
         assert text
         assert not set("|\n") & set(text), "it stands in a table"
@@ -30,22 +30,22 @@ def test_the_order_is_one():
 
 
 def test_a_bar_is_cleared_by_the_whole_interval_only():
-    assert Found.above("a", "", Estimate(1.0, 0.1, 2.0)).holds
-    assert not Found.above("a", "", Estimate(1.0, -0.1, 2.0)).holds
-    assert Found.below("a", "", Estimate(1.0, 0.1, 2.0), 2.1).holds
-    assert not Found.below("a", "", Estimate(1.0, 0.1, 2.0), 2.0).holds
-    assert Found.not_below("a", "", Estimate(-1.0, -2.0, 0.1)).holds
-    assert not Found.not_below("a", "", Estimate(-1.0, -2.0, -0.1)).holds
+    assert Statistic.above("a", "", Estimate(1.0, 0.1, 2.0)).holds
+    assert not Statistic.above("a", "", Estimate(1.0, -0.1, 2.0)).holds
+    assert Statistic.below("a", "", Estimate(1.0, 0.1, 2.0), 2.1).holds
+    assert not Statistic.below("a", "", Estimate(1.0, 0.1, 2.0), 2.0).holds
+    assert Statistic.not_below("a", "", Estimate(-1.0, -2.0, 0.1)).holds
+    assert not Statistic.not_below("a", "", Estimate(-1.0, -2.0, -0.1)).holds
 
 
 def test_verdicts():
-    yes, no = Found("a", "", 1.0, None, True), Found("b", "", 1.0, None, False)
+    yes, no = Statistic("a", "", 1.0, None, True), Statistic("b", "", 1.0, None, False)
     assert [verdict(found) for found in ([yes, yes], [yes, no], [no])] == ["reproduced", "partly", "not reproduced"]
 
 
 @pytest.mark.slow
 def test_the_command(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(gm_sarsa, "TURNS", 2_000)
+    monkeypatch.setattr(gm_sarsa, "STEPS", 2_000)
     monkeypatch.setattr(gm_sarsa, "SCHEDULES", dict.fromkeys(gm_sarsa.SCHEDULES, gm_sarsa.SCHEDULES["three-fruits"]))
     arguments = ["reproduce", "gm-sarsa", "--seeds", "2", "--out", str(tmp_path / "out"), "--workers", "0"]
     assert main(arguments) == 0

@@ -6,7 +6,7 @@ import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
 import { Player } from "./player.js";
 import { KEYS, listenToKeys } from "./keys.js";
-import { GameView } from "./gameview.js";
+import { EpisodeView } from "./episodeview.js";
 import { CompareView } from "./compareview.js";
 import { Gallery } from "./gallery.js";
 import { Curves } from "./curves.js";
@@ -37,11 +37,11 @@ class App {
     this.runPick = this.picker("run", "Run");
     this.firstPick = this.picker("run", "First run");
     this.otherPick = this.picker("other", "Second run");
-    [this.gamePick, this.pairGamePick] = [0, 1].map(() => {
-      const pick = el("select", { onchange: () => this.store.set({ game: Number(pick.value), turn: 0 }) });
+    [this.episodePick, this.pairEpisodePick] = [0, 1].map(() => {
+      const pick = el("select", { onchange: () => this.store.set({ episode: Number(pick.value), step: 0 }) });
       return pick;
     });
-    this.game = new GameView({
+    this.episode = new EpisodeView({
       store: this.store,
       source,
       player: this.player,
@@ -53,7 +53,7 @@ class App {
       store: this.store,
       player: this.player,
       selects: [this.firstPick, this.otherPick],
-      game: this.pairGamePick,
+      episode: this.pairEpisodePick,
     });
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
@@ -61,9 +61,9 @@ class App {
       "div",
       { class: "toolbar" },
       el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
-      el("label", { class: "field" }, el("span", {}, "Game"), this.gamePick),
+      el("label", { class: "field" }, el("span", {}, "Episode"), this.episodePick),
       this.extras.fresh,
-      this.game.facts,
+      this.episode.facts,
     );
     this.main = byId("view");
     this.message = byId("message");
@@ -72,7 +72,7 @@ class App {
     this.live = byId("live");
     this.buildHeader();
     this.store.listen((state, before) => {
-      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.forget();
+      if (["view", "run", "other", "episode"].some((name) => state[name] !== before[name])) this.forget();
       this.schedule();
     });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
@@ -94,7 +94,7 @@ class App {
       onchange: () =>
         this.store.set({
           [name]: Number(pick.value),
-          turn: 0,
+          step: 0,
           map: -1,
           cell: -1,
           against: -1,
@@ -118,14 +118,14 @@ class App {
     choose(this.runPick, state.run);
     choose(this.firstPick, state.run);
     choose(this.otherPick, state.other);
-    const games = runs[state.run]?.games || [];
-    if (this.gamesShown !== games) {
-      this.gamesShown = games;
-      for (const pick of [this.gamePick, this.pairGamePick])
-        pick.replaceChildren(...games.map((name, k) => option(k, `game ${k + 1} (${name})`)));
+    const episodes = runs[state.run]?.episodes || [];
+    if (this.episodesShown !== episodes) {
+      this.episodesShown = episodes;
+      for (const pick of [this.episodePick, this.pairEpisodePick])
+        pick.replaceChildren(...episodes.map((name, k) => option(k, `episode ${k + 1} (${name})`)));
     }
-    choose(this.gamePick, state.game);
-    choose(this.pairGamePick, state.game);
+    choose(this.episodePick, state.episode);
+    choose(this.pairEpisodePick, state.episode);
   }
 
   buildHeader() {
@@ -184,23 +184,23 @@ class App {
     const { state } = this.store;
     const palette = paletteOf(state.theme);
     const found = [];
-    const boards = (shown, views, turn) => {
+    const boards = (shown, views, step) => {
       const runs = shown.map((one) => one.run);
       const text = views.length > 1 ? "Boards as PNG" : "Board as PNG";
-      if (runs.every((run) => run.grid)) found.push([text, () => exportBoards(views, runs, turn, palette)]);
+      if (runs.every((run) => run.grid)) found.push([text, () => exportBoards(views, runs, step, palette)]);
     };
-    if (state.view === "game" && this.shown) {
-      boards([this.shown], [this.game.board], state.turn);
-      found.push(["Game as CSV", () => exportCsv(this.shown.game, weightsNow(this.shown.run, state))]);
+    if (state.view === "episode" && this.shown) {
+      boards([this.shown], [this.episode.board], state.step);
+      found.push(["Episode as CSV", () => exportCsv(this.shown.episode, weightsNow(this.shown.run, state))]);
     }
     if (state.view === "compare" && this.shown) {
-      boards(this.pair, this.compare.boards, state.turn);
-      found.push(["Games as CSV", () => exportPair(this.pair)]);
+      boards(this.pair, this.compare.boards, state.step);
+      found.push(["Episodes as CSV", () => exportPair(this.pair)]);
     }
     if (state.view === "gallery" && this.gallery.shown) {
       const { shown } = this.gallery;
-      boards([shown], [this.gallery.board], state.step);
-      found.push(["Game as CSV", () => exportCsv(shown.game, shown.run.weights)]);
+      boards([shown], [this.gallery.board], state.at);
+      found.push(["Episode as CSV", () => exportCsv(shown.episode, shown.run.weights)]);
     }
     if (state.view === "learning" && this.curves.drawn.length) {
       found.push(["Curves as PNG", () => exportCharts(this.curves.drawn, this.curves.measure, palette)]);
@@ -209,7 +209,7 @@ class App {
     const [one, two] = [this.listing.runs[state.run], this.listing.runs[state.other]];
     if (this.source.live && one && state.view !== "gallery") {
       const beside = two && two !== one && two.task === one.task;
-      found.push(["Page as HTML", () => exportHtml(this.source, beside ? [one, two] : [one], state.game)]);
+      found.push(["Page as HTML", () => exportHtml(this.source, beside ? [one, two] : [one], state.episode)]);
     }
     return found;
   }
@@ -217,10 +217,10 @@ class App {
   async retrain() {
     const { state } = this.store;
     const entry = this.listing.runs[state.run];
-    const { progress } = this.game.weights;
+    const { progress } = this.episode.weights;
     progress.hidden = false;
     progress.value = 0;
-    this.game.weights.problem = null;
+    this.episode.weights.problem = null;
     this.schedule();
     try {
       const weights = Array.from(weightsNow(this.shown.run, state));
@@ -230,17 +230,17 @@ class App {
       this.listing = await this.source.listing();
       const run = this.listing.runs.findIndex((one) => one.id === id);
       progress.hidden = true;
-      this.store.set({ run, other: state.run, weights: {}, muted: [], solo: [], turn: 0 });
+      this.store.set({ run, other: state.run, weights: {}, muted: [], solo: [], step: 0 });
     } catch (error) {
       progress.hidden = true;
-      this.game.weights.problem = { text: error.message, weights: state.weights };
+      this.episode.weights.problem = { text: error.message, weights: state.weights };
     }
     this.schedule();
   }
 
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.extras, this.gallery, this.curves, this.game.attractors]) part.forget();
+    for (const part of [this.loader, this.extras, this.gallery, this.curves, this.episode.attractors]) part.forget();
     this.schedule();
   }
 
@@ -280,9 +280,9 @@ class App {
     if (this.view !== state.view) {
       this.view = state.view;
       if (this.player.playing) this.player.pause();
-      this.player.field = state.view === "gallery" ? "step" : "turn";
+      this.player.field = state.view === "gallery" ? "at" : "step";
       const roots = {
-        game: [this.bar, this.game.root],
+        episode: [this.bar, this.episode.root],
         compare: [this.compare.root],
         gallery: [this.gallery.root],
         agents: [this.extras.agents.root],
@@ -292,7 +292,7 @@ class App {
     }
     this.fillPickers();
     const sentence = {
-      game: () => this.drawGame(state, palette),
+      episode: () => this.drawEpisode(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
       agents: () => this.extras.drawAgents(),
@@ -301,10 +301,10 @@ class App {
     if (!this.player.playing) setText(this.live, sentence);
     // what stands on the page now, for tests and for anyone who watches it
     const waiting =
-      (["game", "compare"].includes(state.view) && !this.shown) ||
+      (["episode", "compare"].includes(state.view) && !this.shown) ||
       (state.view === "gallery" && this.gallery.busy) ||
       (state.view === "learning" && !this.curves.curves);
-    document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.game} ${state.turn}`;
+    document.documentElement.dataset.drawn = waiting ? "" : `${state.view} ${state.run} ${state.episode} ${state.step}`;
     this.drawn = state;
   }
 
@@ -313,8 +313,8 @@ class App {
     if (this.player.root.parentNode !== box) box.append(this.player.root);
   }
 
-  drawGame(state, palette) {
-    this.adopt(this.game);
+  drawEpisode(state, palette) {
+    this.adopt(this.episode);
     if (!this.listing.runs.length) {
       this.main.hidden = true;
       this.say("No run was given: `multiadvisor explore RUN` shows one. The gallery is available without one.");
@@ -323,19 +323,19 @@ class App {
     const entry = this.listing.runs[state.run];
     const shown = this.extras.get(entry, state);
     const problem = entry
-      ? this.loader.problem(entry, state.game)
+      ? this.loader.problem(entry, state.episode)
       : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
     this.bar.hidden = false;
     this.main.hidden = false;
-    this.game.root.hidden = !shown;
+    this.episode.root.hidden = !shown;
     this.shown = shown;
     if (!shown) {
-      setText(this.game.facts, "");
+      setText(this.episode.facts, "");
       this.say(problem || "Loading \u2026", Boolean(problem && entry)); // read aloud by itself
       return "";
     }
     this.say("");
-    const sentence = this.game.render(shown, state, palette);
+    const sentence = this.episode.render(shown, state, palette);
     if (!this.first) this.first = performance.now();
     return sentence;
   }
@@ -352,10 +352,10 @@ class App {
       return this.compare.say(
         `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
       );
-    // the same game has another number where one of them has games of a trace before it
-    const name = one.games[state.game];
-    const numbers = [state.game, name === undefined ? state.game : two.games.indexOf(name)];
-    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another game.`, true);
+    // the same episode has another number where one of them has episodes of a trace before it
+    const name = one.episodes[state.episode];
+    const numbers = [state.episode, name === undefined ? state.episode : two.episodes.indexOf(name)];
+    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another episode.`, true);
     const pair = [one, two].map((entry, k) => this.loader.get(entry, numbers[k]));
     if (!pair[0] || !pair[1]) {
       const problem = [one, two].map((entry, k) => this.loader.problem(entry, numbers[k])).find(Boolean);

@@ -1,4 +1,4 @@
-// The attractor layer: the theory lab is asked about the board as it lies in this turn.
+// The attractor layer: the theory lab is asked about the board as it lies in this step.
 
 import { plural } from "./dom.js";
 
@@ -7,17 +7,17 @@ export class Attractors {
     Object.assign(this, { source, redraw, known: new Map(), wish: null, busy: false });
   }
 
-  // What is known of this turn, or null while the answer is awaited.
-  look(kind, { id, number, game, turn, weights, changed }) {
-    if (kind === "off" || !game.run.grid || !game.run.grid.items.length) return null;
-    if (!this.source.live) return this.source.layer(id, turn);
-    const mask = game.arrays.items.subarray(turn * game.bytes, (turn + 1) * game.bytes).join(".");
-    const others = kind === "learned" ? game.cells(turn).subarray(1).join(".") : "";
+  // What is known of this step, or null while the answer is awaited.
+  look(kind, { id, number, episode, step, weights, changed }) {
+    if (kind === "off" || !episode.run.grid || !episode.run.grid.items.length) return null;
+    if (!this.source.live) return this.source.layer(id, step);
+    const mask = episode.arrays.items.subarray(step * episode.bytes, (step + 1) * episode.bytes).join(".");
+    const others = kind === "learned" ? episode.cells(step).subarray(1).join(".") : "";
     const key = `${id} ${number} ${mask} ${others} ${kind} ${changed ? weights.join(" ") : ""}`;
     if (!this.known.has(key)) {
       this.wish = {
         key,
-        question: { do: "attractors", run: id, game: number, turn, weights: changed ? Array.from(weights) : null },
+        question: { do: "attractors", run: id, episode: number, step, weights: changed ? Array.from(weights) : null },
       };
       this.ask();
       return this.last && this.last.key.startsWith(`${id} `) ? { ...this.last.answer, late: true } : null;
@@ -60,9 +60,9 @@ export function ringsOf(kind, answer) {
 }
 
 // The layer in words, beginning with where the player stands.
-export function attractorText(kind, answer, game, turn) {
+export function attractorText(kind, answer, episode, step) {
   if (kind === "off") return "";
-  if (!game.run.grid || !game.run.grid.items.length) return "Attractors are computed for boards of fruit only.";
+  if (!episode.run.grid || !episode.run.grid.items.length) return "Attractors are computed for boards of fruit only.";
   if (!answer) return "";
   if (answer.error) return answer.error;
   if (kind === "learned" && answer.learned === null && answer.planning === "egocentric")
@@ -70,10 +70,10 @@ export function attractorText(kind, answer, game, turn) {
   if (kind === "learned" && answer.learned === null)
     return `Attractors are defined for egocentric values, and these are ${answer.planning}: choose "exact".`;
   const rings = ringsOf(kind, answer);
-  const name = (cell) => `(${game.run.grid.cells[cell].join(", ")})`;
+  const name = (cell) => `(${episode.run.grid.cells[cell].join(", ")})`;
   const stable = rings.filter((one) => one.stable).map((one) => name(one.cell));
-  const here = rings.find((one) => one.cell === game.cells(turn)[0]);
-  const heard = game.run.plain ? "" : `, aggregated by ${game.run.aggregation}`;
+  const here = rings.find((one) => one.cell === episode.cells(step)[0]);
+  const heard = episode.run.plain ? "" : `, aggregated by ${episode.run.aggregation}`;
   const from = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
   const values = `${from}${heard}`;
   const parts = [];

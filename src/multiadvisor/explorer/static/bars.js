@@ -33,8 +33,8 @@ export function actionWord(name) {
 // normalised. What does not, as a maximum, is one part; of an aggregation from elsewhere only the whole is known.
 function partsOf(run) {
   if (!run.known) return [{ label: run.aggregation, members: new Set(), voice: -1 }];
-  return run.voices.parts.flatMap(({ name, additive }, voice) => {
-    const heard = (j) => run.voices.of[j] === voice;
+  return run.aggregator.parts.flatMap(({ name, additive }, voice) => {
+    const heard = (j) => run.aggregator.of[j] === voice;
     if (!additive && name !== "normalised") {
       const named = run.groups.filter((group) => group.members.some(heard)).map((group) => group.name);
       const label = named.length > 3 ? name : `${name} of ${named.join(", ")}`;
@@ -51,13 +51,13 @@ function partsOf(run) {
 
 // What each part of the bars is worth [A][parts].
 function valuesOf(frame, shown) {
-  const { run, game, rows, advisors, parts, total } = frame;
+  const { run, episode, rows, advisors, parts, total } = frame;
   if (!run.known) return run.actions.map((_, a) => [total[a]]);
   const each = shown.map(({ members, voice }) => {
     const part = parts.find((one) => one.number === voice);
     const only = part ? part.at.map((_, k) => k).filter((k) => members.has(advisors[part.at[k]])) : [];
     if (!only.length) return new Float64Array(run.A);
-    return (part.name === "normalised" ? normalisedShare : hearPart)(game.table, run.A, part, rows, only);
+    return (part.name === "normalised" ? normalisedShare : hearPart)(episode.table, run.A, part, rows, only);
   });
   return run.actions.map((_, a) => each.map((own) => own[a]));
 }
@@ -65,8 +65,8 @@ function valuesOf(frame, shown) {
 // What a part is called in the bar of one action: under a maximum, whose wish it is.
 function labelOf(frame, { label, voice }, action) {
   const { run, lead, advice, advisors } = frame;
-  if (!lead || run.voices.parts[voice]?.name !== "max") return label;
-  const members = lead.members.filter((i) => run.voices.of[advisors[i]] === voice);
+  if (!lead || run.aggregator.parts[voice]?.name !== "max") return label;
+  const members = lead.members.filter((i) => run.aggregator.of[advisors[i]] === voice);
   if (!members.length) return label;
   return run.names[advisors[members.reduce((p, q) => (advice[q][action] > advice[p][action] ? q : p))]];
 }
@@ -75,7 +75,7 @@ function labelOf(frame, { label, voice }, action) {
 function wholeOf(run) {
   if (run.plain) return "the sum";
   if (!run.known) return `what ${run.aggregation} makes of them`;
-  const { parts, of } = run.voices;
+  const { parts, of } = run.aggregator;
   if (parts.length === 1) return `${parts[0].name} of all`;
   return parts
     .map(({ name }, voice) => {
@@ -230,25 +230,25 @@ export class Bars {
       else if (!wins && best.length && !(a === action && frame.explored)) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const middle = "Continuous actions cannot be listed: the middle of the range stands for all others. ";
+    const middle = "Continuous actions cannot be listed: the centre of the box stands for all others. ";
     const heard = run.continuous ? middle : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const whole = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${whole}${advisors.length} of ${run.n} advisors are active.` : "The game is over: no advisor is active.",
+      advisors.length ? `${heard}${whole}${advisors.length} of ${run.n} advisors are active.` : "The episode is over: no advisor is active.",
     );
-    const { entropy } = frame.game.arrays;
-    this.entropy.hidden = !entropy || frame.turn >= frame.game.turns;
+    const { entropy } = frame.episode.arrays;
+    this.entropy.hidden = !entropy || frame.step >= frame.episode.steps;
     if (!this.entropy.hidden) {
-      const [own, middle] = entropy.subarray(2 * frame.turn, 2 * frame.turn + 2);
-      const worth = `${signed(own)} for its action, ${signed(middle)} for the middle`;
+      const [own, middle] = entropy.subarray(2 * frame.step, 2 * frame.step + 2);
+      const worth = `${signed(own)} for the action taken, ${signed(middle)} for the centre of the box`;
       setText(this.entropy, `Beside the advisors, entropy: ${worth}. ${run.entropy}`);
     }
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);
   }
 
-  renderAll({ run, game, advisors, advice, rows }, most) {
-    const { push } = game.arrays;
+  renderAll({ run, episode, advisors, advice, rows }, most) {
+    const { push } = episode.arrays;
     if (!this.table) {
       const head = el(
         "tr",
@@ -298,7 +298,7 @@ export class ActionNumbers {
     this.run = null;
   }
 
-  render({ run, game, turn }) {
+  render({ run, episode, step }) {
     this.root.hidden = !run.continuous;
     if (!run.continuous) return;
     const { names, low, high } = run.numbers;
@@ -313,8 +313,8 @@ export class ActionNumbers {
       });
       this.root.replaceChildren(...this.rows.map((row) => row.root));
     }
-    const over = turn >= game.turns;
-    const numbers = over ? null : game.numbersOf(turn);
+    const over = step >= episode.steps;
+    const numbers = over ? null : episode.numbersOf(step);
     this.rows.forEach(({ dot, number }, k) => {
       dot.hidden = over;
       if (!over) dot.style.left = `${(100 * (numbers[k] - low[k])) / (high[k] - low[k])}%`;

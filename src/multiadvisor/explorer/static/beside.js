@@ -1,4 +1,4 @@
-// What stands beside the bars in the game's view: the picture, the rewards, the decisive moments and who drives.
+// What stands beside the bars in the episode's view: the picture, the rewards, the decisive moments and who drives.
 
 import { setText } from "./dom.js";
 import { Observed, PictureView } from "./picture.js";
@@ -17,15 +17,15 @@ export class Beside {
     this.observed.root.addEventListener("toggle", redraw);
   }
 
-  render(shown, turn, palette, title) {
-    const { run, game, id, number, version } = shown;
-    const drawn = this.picture.render(shown, turn);
-    this.observed.render(shown, turn, palette, !drawn);
+  render(shown, step, palette, title) {
+    const { run, episode, id, number, version } = shown;
+    const drawn = this.picture.render(shown, step);
+    this.observed.render(shown, step, palette, !drawn);
     if (!run.grid) setText(title, drawn ? "Picture" : "State");
     const answer = this.insights.of(id, version, this.moments.seen);
     this.moments.board = run.grid !== null;
     this.moments.render(answer, { id }, palette);
     this.drives.render(answer, this.moments.seen);
-    this.rewards.render(game, turn, palette, answer?.found ?? null, number);
+    this.rewards.render(episode, step, palette, answer?.found ?? null, number);
   }
 }

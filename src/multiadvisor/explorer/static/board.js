@@ -202,10 +202,10 @@ function angleOf(vector) {
   return vector && (vector[0] || vector[1]) ? Math.atan2(vector[0], vector[1]) : null;
 }
 
-// What is drawn: { run, game, turn, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned,
-// palette }. All of it that stays as it is during a turn; the scale of its colours.
+// What is drawn: { run, episode, step, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned,
+// palette }. All of it that stays as it is during a step; the scale of its colours.
 export function drawStill(context, size, what) {
-  const { run, game, turn, palette } = what;
+  const { run, episode, step, palette } = what;
   const { grid, A } = run;
   context.fillStyle = palette.page;
   context.fillRect(0, 0, grid.columns * size, grid.rows * size);
@@ -249,7 +249,7 @@ export function drawStill(context, size, what) {
     drawChevrons(context, strong, size, palette, true);
     drawChevrons(context, tied, size, palette, false);
   }
-  const there = grid.items.filter((_, k) => game.hasItem(turn, k));
+  const there = grid.items.filter((_, k) => episode.hasItem(step, k));
   drawFruits(
     context,
     there.map((item) => centre(item.cell)),
@@ -267,18 +267,18 @@ function centreOf(grid, size) {
 
 // What moves, and the cell that is looked at.
 export function drawMoving(context, size, what) {
-  const { run, game, turn, palette } = what;
+  const { run, episode, step, palette } = what;
   const { grid } = run;
   const centre = centreOf(grid, size);
-  const cells = game.cells(turn);
-  const next = what.fraction > 0 && turn < game.turns ? game.cells(turn + 1) : null;
+  const cells = episode.cells(step);
+  const next = what.fraction > 0 && step < episode.steps ? episode.cells(step + 1) : null;
   const between = (k) => {
     const [x, y] = centre(cells[k]);
     if (!next) return [x, y];
     const [toX, toY] = centre(next[k]);
     return [x + (toX - x) * what.fraction, y + (toY - y) * what.fraction];
   };
-  const last = turn < game.turns ? game.action[turn] : game.action[turn - 1];
+  const last = step < episode.steps ? episode.action[step] : episode.action[step - 1];
   const seen = Math.max(size, 12); // on a large board what moves must still be found
   drawPlayer(context, ...between(0), seen, palette, angleOf(grid.vectors[last]));
   for (let k = 1; k < cells.length; k += 1) drawGhost(context, ...between(k), seen, palette, k, cells[k] === cells[0]);

@@ -120,16 +120,16 @@ export class BoardView {
 
   relabel() {
     const node = this.focused >= 0 ? this.at(this.focused) : null;
-    const { run, game, turn, landscape } = this.what;
+    const { run, episode, step, landscape } = this.what;
     const cell = run.cellAt[this.focused];
     if (!node || cell === undefined || cell < 0) return;
     const own = landscape.subarray(cell * run.A, (cell + 1) * run.A);
     const best = bestActions(own);
     const things = [];
     run.grid.items.forEach((item, k) => {
-      if (item.cell === cell && game.hasItem(turn, k)) things.push(item.kind);
+      if (item.cell === cell && episode.hasItem(step, k)) things.push(item.kind);
     });
-    game.cells(turn).forEach((where, k) => {
+    episode.cells(step).forEach((where, k) => {
       if (where === cell) things.push(k === 0 ? "player" : `${run.grid.sprites[k].kind} ${k}`);
     });
     const [row, column] = run.grid.cells[cell];
@@ -142,10 +142,10 @@ export class BoardView {
     );
   }
 
-  // What does not move is kept as a picture from the second frame of a turn on: a large board takes long.
+  // What does not move is kept as a picture from the second frame of a step on: a large board takes long.
   drawnStill(context, what, size) {
     const { rows, columns } = what.run.grid;
-    const parts = ["run", "game", "turn", "landscape", "heights", "heat", "arrows", "ways", "palette"];
+    const parts = ["run", "episode", "step", "landscape", "heights", "heat", "arrows", "ways", "palette"];
     const key = [size, window.devicePixelRatio, ...parts.map((name) => what[name])];
     key.push(JSON.stringify([what.attractors || [], what.led || []]));
     if (!this.still || key.some((part, k) => part !== this.still.key[k])) {
@@ -165,7 +165,7 @@ export class BoardView {
     this.what = what;
     const { rows, columns } = what.run.grid;
     const size = Math.max(3, Math.floor(Math.min(box.width / columns, box.height / rows)));
-    this.build(what.run, what.game.cells(what.turn)[0]);
+    this.build(what.run, what.episode.cells(what.step)[0]);
     const context = fitCanvas(this.canvas, columns * size, rows * size);
     this.root.style.width = `${columns * size}px`;
     this.root.style.height = `${rows * size}px`;

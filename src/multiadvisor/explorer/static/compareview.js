@@ -1,4 +1,4 @@
-// Two agents in the same game, their clocks locked: where do they part?
+// Two agents in the same episode, their clocks locked: where do they part?
 
 import { el, scoreText, setText, settle, widthOf } from "./dom.js";
 import { heights } from "./data.js";
@@ -8,17 +8,17 @@ import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
 
-function sameDone(one, two, turn) {
-  if (!one.run.continuous) return one.action[turn] === two.action[turn];
-  const other = two.numbersOf(turn);
-  return one.numbersOf(turn).every((value, k) => value === other[k]);
+function sameDone(one, two, step) {
+  if (!one.run.continuous) return one.action[step] === two.action[step];
+  const other = two.numbersOf(step);
+  return one.numbersOf(step).every((value, k) => value === other[k]);
 }
 
-// The first turn in which the two do not do the same; -1 where they never part.
+// The first step in which the two do not do the same; -1 where they never part.
 export function firstDivergence(one, two) {
-  const turns = Math.min(one.turns, two.turns);
-  for (let turn = 0; turn < turns; turn += 1) if (!sameDone(one, two, turn)) return turn;
-  return one.turns === two.turns ? -1 : turns;
+  const steps = Math.min(one.steps, two.steps);
+  for (let step = 0; step < steps; step += 1) if (!sameDone(one, two, step)) return step;
+  return one.steps === two.steps ? -1 : steps;
 }
 
 class Side {
@@ -41,14 +41,14 @@ class Side {
     this.memo = null;
   }
 
-  render({ run, game }, turn, state, palette, { between: fraction, playing }) {
-    const now = Math.min(turn, game.turns);
-    if (!this.memo || this.memo.game !== game || this.memo.turn !== now) {
-      const landscape = run.grid ? game.landscape(now, run.weights) : null;
+  render({ run, episode }, step, state, palette, { between: fraction, playing }) {
+    const now = Math.min(step, episode.steps);
+    if (!this.memo || this.memo.episode !== episode || this.memo.step !== now) {
+      const landscape = run.grid ? episode.landscape(now, run.weights) : null;
       this.memo = {
-        game,
-        turn: now,
-        frame: frameOf(run, game, now, run.weights),
+        episode,
+        step: now,
+        frame: frameOf(run, episode, now, run.weights),
         landscape,
         tops: landscape && heights(landscape, run.A),
       };
@@ -61,9 +61,9 @@ class Side {
       this.board.render(
         {
           run,
-          game,
-          turn: now,
-          fraction: now < game.turns ? fraction : 0,
+          episode,
+          step: now,
+          fraction: now < episode.steps ? fraction : 0,
           landscape,
           heights: tops,
           heat: state.heat,
@@ -82,7 +82,7 @@ class Side {
 }
 
 export class CompareView {
-  constructor({ store, player, selects, game }) {
+  constructor({ store, player, selects, episode }) {
     Object.assign(this, { player, second: selects[1] });
     this.timeline = new Timeline(store);
     this.sides = [new Side("Board of the first run", selects[0]), new Side("Board of the second run", selects[1])];
@@ -95,8 +95,8 @@ export class CompareView {
     this.choice = el(
       "div",
       { class: "toolbar" },
-      el("label", { class: "field" }, el("span", {}, "Game"), game),
-      el("p", { class: "facts" }, "Both runs play the same game, by one clock."),
+      el("label", { class: "field" }, el("span", {}, "Episode"), episode),
+      el("p", { class: "facts" }, "Both runs play the same episode, by one clock."),
     );
     this.body = el(
       "div",
@@ -118,7 +118,7 @@ export class CompareView {
     return runs[found];
   }
 
-  // A sentence instead of the view; the game can be chosen where that may help.
+  // A sentence instead of the view; the episode can be chosen where that may help.
   say(text, choose = false) {
     this.choice.hidden = Boolean(text) && !choose;
     this.empty.hidden = !text;
@@ -129,43 +129,43 @@ export class CompareView {
 
   render(pair, state, palette) {
     const [one, two] = pair;
-    if (!this.memo || this.memo.one !== one.game || this.memo.two !== two.game) {
+    if (!this.memo || this.memo.one !== one.episode || this.memo.two !== two.episode) {
       settle(this.sides.map((side) => side.sentence));
       this.memo = {
-        one: one.game,
-        two: two.game,
-        series: pair.map(({ run, game }) => seriesOf(game, run.weights, game.measured)),
-        fork: firstDivergence(one.game, two.game),
+        one: one.episode,
+        two: two.episode,
+        series: pair.map(({ run, episode }) => seriesOf(episode, run.weights, episode.measured)),
+        fork: firstDivergence(one.episode, two.episode),
       };
     }
     const { series, fork } = this.memo;
-    const longest = Math.max(one.game.turns, two.game.turns);
+    const longest = Math.max(one.episode.steps, two.episode.steps);
     this.player.render(longest);
-    const turn = Math.min(state.turn, longest);
-    const frames = this.sides.map((side, k) => side.render(pair[k], turn, state, palette, this.player));
-    this.timeline.render(series, turn, palette, widthOf(this.timeline.plot, 240), fork);
+    const step = Math.min(state.step, longest);
+    const frames = this.sides.map((side, k) => side.render(pair[k], step, state, palette, this.player));
+    this.timeline.render(series, step, palette, widthOf(this.timeline.plot, 240), fork);
     const alike = one.run.label === two.run.label;
-    const scores = pair.map(({ run, game }, k) => {
-      const score = scoreText(series[k].score[game.turns]);
-      return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${game.turns} turns`;
+    const scores = pair.map(({ run, episode }, k) => {
+      const score = scoreText(series[k].score[episode.steps]);
+      return `${alike ? `${run.name}, ` : ""}${run.label}: ${score} in ${episode.steps} steps`;
     });
     let text = "They never diverge.";
     if (fork >= 0) {
-      const acts = pair.map(({ run, game }) =>
-        fork < game.turns ? actionPhrase(game.did(fork)) : "is done",
+      const acts = pair.map(({ run, episode }) =>
+        fork < episode.steps ? actionPhrase(episode.did(fork)) : "is done",
       );
-      text = `They diverge in turn ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
+      text = `They diverge in step ${fork}: the first ${acts[0]}, the second ${acts[1]}.`;
     }
     const how = pair.some(({ run }) => run.yardstick) ? " Scores are by the task's own weights." : "";
     setText(this.summary, `${text} ${scores.join("; ")}.${how}`);
-    this.renderNumbers(pair, series, turn);
-    return `Turn ${turn}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
+    this.renderNumbers(pair, series, step);
+    return `Step ${step}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
   }
 
   // What there is to say of both in numbers, side by side.
-  renderNumbers(pair, series, turn) {
+  renderNumbers(pair, series, step) {
     pair.forEach(({ run }, k) => setText(this.names[k], `${k + 1} ${run.name}`));
-    const lines = numbersOfPair(series, turn);
+    const lines = numbersOfPair(series, step);
     while (this.numbers.children.length < lines.length)
       this.numbers.append(el("tr", {}, el("th", { scope: "row" }), el("td"), el("td")));
     while (this.numbers.children.length > lines.length) this.numbers.lastChild.remove();
@@ -173,25 +173,25 @@ export class CompareView {
   }
 }
 
-function numbersOfPair(series, turn) {
+function numbersOfPair(series, step) {
   const line = (name, tell) => [name, ...series.map(tell)];
-  const now = (one) => Math.min(turn, one.turns);
+  const now = (one) => Math.min(step, one.steps);
   const closest = (one) => {
     if (one.closest < 0) return "none";
     const margin = one.margins[one.closest];
-    return `turn ${one.closest}, ${margin === 0 ? "a tie" : margin.toPrecision(2)}`;
+    return `step ${one.closest}, ${margin === 0 ? "a tie" : margin.toPrecision(2)}`;
   };
-  const lost = (one) => one.touches.filter((at) => at < turn).length;
+  const lost = (one) => one.touches.filter((at) => at < step).length;
   return [
     line("score until now", (one) => scoreText(one.score[now(one)])),
-    line("score at the end", (one) => scoreText(one.score[one.turns])),
-    ...(series.some(({ game }) => game.run.yardstick)
-      ? [line("own score at the end", ({ game }) => scoreText(game.earned.reduce((sum, value) => sum + value, 0)))]
+    line("score at the end", (one) => scoreText(one.score[one.steps])),
+    ...(series.some(({ episode }) => episode.run.yardstick)
+      ? [line("own score at the end", ({ episode }) => scoreText(episode.earned.reduce((sum, value) => sum + value, 0)))]
       : []),
-    line("turns", (one) => String(one.turns)),
-    line(series[0].items ? "fruit left" : "speaking", (one) => String(one.speak[now(one)])),
-    line(series[0].ghosts ? "touches until now" : "losses until now", (one) => String(lost(one))),
+    line("steps", (one) => String(one.steps)),
+    line(series[0].items ? "fruit left" : "active", (one) => String(one.speak[now(one)])),
+    line(series[0].ghosts ? "touches until now" : "penalties until now", (one) => String(lost(one))),
     line("closest call", closest),
-    line("turns in which it is stuck", ({ game }) => (game.stuck.length ? String(game.stuck[0].turns) : "none")),
+    line("steps in which it is stuck", ({ episode }) => (episode.stuck.length ? String(episode.stuck[0].steps) : "none")),
   ];
 }

@@ -5,7 +5,7 @@ import { el, option, setText, widthOf } from "./dom.js";
 import { curveStyle } from "./hues.js";
 import { drawLines } from "./lines.js";
 
-const MEASURES = { score: "Score", turns: "Turns", finished: "Finished games", touches: "Touches" };
+const MEASURES = { score: "Score", length: "Length", terminated: "Terminated", touches: "Touches" };
 const MOST_CURVES = 12;
 
 // Where the points of a curve lie from left to right: by transitions where all curves know them, else by epoch.

@@ -1,4 +1,4 @@
-// Packs from the server as runs and games: who speaks in which turn, from which rows of the table.
+// Packs from the server as runs and episodes: who speaks in which step, from which rows of the table.
 
 import { signed } from "./dom.js";
 import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice, largest } from "./maths.js";
@@ -7,16 +7,16 @@ const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
 // A header and its arrays out of one message.
 export function unpack(buffer, start = 0) {
-  if (buffer.byteLength < start + 8) throw new Error("This game is damaged: reload the page.");
+  if (buffer.byteLength < start + 8) throw new Error("This episode is damaged: reload the page.");
   const length = new DataView(buffer, start).getUint32(0, true);
-  if (start + 8 + length > buffer.byteLength) throw new Error("This game is damaged: reload the page.");
+  if (start + 8 + length > buffer.byteLength) throw new Error("This episode is damaged: reload the page.");
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start + 8, length)));
   const arrays = {};
   for (const { name, type, shape, offset } of header.arrays) {
     const count = shape.reduce((product, size) => product * size, 1);
     const bytes = count * ARRAYS[type].BYTES_PER_ELEMENT;
     if (start + 8 + length + offset + bytes > buffer.byteLength)
-      throw new Error("This game is damaged: reload the page.");
+      throw new Error("This episode is damaged: reload the page.");
     arrays[name] = new ARRAYS[type](buffer, start + 8 + length + offset, count);
   }
   return { header, arrays };
@@ -34,8 +34,8 @@ export class Run {
     this.weights = Float64Array.from(header.advisors, (advisor) => advisor.weight);
     this.groups = groupsOf(header.advisors);
     this.plain = header.aggregation === "sum";
-    // of an aggregation from elsewhere only what the server computed is known, turn by turn
-    this.known = header.voices.parts.every((part) => Object.hasOwn(AGGREGATIONS, part.name));
+    // of an aggregation from elsewhere only what the server computed is known, step by step
+    this.known = header.aggregator.parts.every((part) => Object.hasOwn(AGGREGATIONS, part.name));
     if (!this.grid) return;
     if (this.table) {
       this.offset = arrays.layout.subarray(0, this.n);
@@ -72,13 +72,13 @@ function groupsOf(advisors) {
   return [...groups.values()];
 }
 
-const FEW = 100; // so many advisors are summed anew in every turn
+const FEW = 100; // so many advisors are summed anew in every step
 const BLOCK = 32;
 
-export class Game {
+export class Episode {
   constructor(run, buffer, start = 0) {
     const { header, arrays } = unpack(buffer, start);
-    Object.assign(this, { run, turns: header.turns, finished: header.finished, seed: header.seed, arrays });
+    Object.assign(this, { run, steps: header.steps, terminated: header.terminated, seed: header.seed, arrays });
     this.precision = header.precision;
     this.reasons = header.reasons || null; // the library's own sentences, where the page does not know enough
     this.action = arrays.action;
@@ -86,13 +86,13 @@ export class Game {
     this.table = run.table || arrays.table || new Float64Array(0);
     this.movers = run.grid ? run.grid.sprites.length : 0;
     this.bytes = run.grid ? Math.ceil(run.grid.items.length / 8) : 0;
-    this.earned = new Float64Array(this.turns);
-    this.paid = Array.from({ length: this.turns }, () => []);
+    this.earned = new Float64Array(this.steps);
+    this.paid = Array.from({ length: this.steps }, () => []);
     for (let k = 0; k < arrays.reward.length; k += 1) {
-      const turn = arrays.reward_turn[k];
+      const step = arrays.reward_step[k];
       const j = arrays.reward_advisor[k];
-      this.paid[turn].push({ advisor: j, value: arrays.reward[k] });
-      this.earned[turn] += run.prices[j] * arrays.reward[k];
+      this.paid[step].push({ advisor: j, value: arrays.reward[k] });
+      this.earned[step] += run.prices[j] * arrays.reward[k];
     }
     if (arrays.earned) this.earned = arrays.earned; // the environment's own score, which no weights add up to
     this.measured = this.earned; // by the task's own weights, where runs with different ones are compared
@@ -100,79 +100,79 @@ export class Game {
       this.measured = Float64Array.from(this.paid, (paid) =>
         paid.reduce((sum, { advisor, value }) => sum + run.yardstick[advisor] * value, 0),
       );
-    this.stuck = []; // where the library finds it stuck: [{ since, turns, sentence }]
+    this.stuck = []; // where the library finds it stuck: [{ since, steps, sentence }]
     this.spoken = new Map();
   }
 
-  // What is done in a turn, for people.
-  did(turn) {
-    if (!this.run.continuous) return this.run.actions[this.action[turn]];
-    return `(${Array.from(this.numbersOf(turn), (value) => signed(value)).join(", ")})`;
+  // What is done in a step, for people.
+  did(step) {
+    if (!this.run.continuous) return this.run.actions[this.action[step]];
+    return `(${Array.from(this.numbersOf(step), (value) => signed(value)).join(", ")})`;
   }
 
   // The numbers of an action that consists of such.
-  numbersOf(turn) {
+  numbersOf(step) {
     const size = this.run.numbers.names.length;
-    return this.arrays.numbers.subarray(turn * size, (turn + 1) * size);
+    return this.arrays.numbers.subarray(step * size, (step + 1) * size);
   }
 
-  // Weights [n] as they are heard in a turn: whoever points at something speaks louder or softer from turn to turn.
-  heard(turn, weights) {
+  // Weights [n] as they are heard in a step: whoever points at something speaks louder or softer from step to step.
+  heard(step, weights) {
     if (!this.arrays.voice) return weights;
     const found = Float64Array.from(weights);
-    const { advisors, rows } = this.speaking(turn);
+    const { advisors, rows } = this.speaking(step);
     advisors.forEach((j, i) => (found[j] *= this.arrays.voice[rows[i]]));
     return found;
   }
 
-  // How much each advisor has to say [n]: its largest weighted value, on average over some turns of the game.
+  // How much each advisor has to say [n]: its largest weighted value, on average over some steps of the episode.
   get strengths() {
     if (this.strong) return this.strong;
     this.strong = new Float64Array(this.run.n);
-    for (let turn = 0; turn < this.turns; turn += Math.ceil(this.turns / 50)) {
-      const { advisors, advice } = this.advice(turn, this.run.weights);
+    for (let step = 0; step < this.steps; step += Math.ceil(this.steps / 50)) {
+      const { advisors, advice } = this.advice(step, this.run.weights);
       advisors.forEach((j, i) => (this.strong[j] += Math.max(...advice[i].map(Math.abs))));
     }
     return this.strong;
   }
 
   // The cells of everything that moves.
-  cells(turn) {
-    return this.arrays.cells.subarray(turn * this.movers, (turn + 1) * this.movers);
+  cells(step) {
+    return this.arrays.cells.subarray(step * this.movers, (step + 1) * this.movers);
   }
 
-  hasItem(turn, k) {
-    return ((this.arrays.items[turn * this.bytes + (k >> 3)] >> (k & 7)) & 1) === 1;
+  hasItem(step, k) {
+    return ((this.arrays.items[step * this.bytes + (k >> 3)] >> (k & 7)) & 1) === 1;
   }
 
   // Whether the action would leave everything as it is.
-  intoWall(turn, action) {
-    return Boolean(this.arrays.walls) && this.arrays.walls[turn * this.run.A + action] === 1;
+  intoWall(step, action) {
+    return Boolean(this.arrays.walls) && this.arrays.walls[step * this.run.A + action] === 1;
   }
 
-  // Where the game is in this turn: a cell, or the number of a state; -1 where nobody knows.
-  place(turn) {
-    if (this.run.grid) return this.arrays.cells[turn * this.movers];
-    if (this.arrays.state && turn < this.turns) return this.arrays.state[turn];
+  // Where the episode is in this step: a cell, or the number of a state; -1 where nobody knows.
+  place(step) {
+    if (this.run.grid) return this.arrays.cells[step * this.movers];
+    if (this.arrays.state && step < this.steps) return this.arrays.state[step];
     return -1;
   }
 
-  // Who speaks in this turn, and from which rows.
-  speaking(turn) {
-    const known = this.spoken.get(turn);
+  // Who speaks in this step, and from which rows.
+  speaking(step) {
+    const known = this.spoken.get(step);
     if (known) return known;
     const advisors = [];
     const rows = [];
     if (this.run.table) {
-      const cells = this.cells(turn);
+      const cells = this.cells(step);
       for (let j = 0; j < this.run.n; j += 1) {
-        if (this.run.itemOf[j] >= 0 && !this.hasItem(turn, this.run.itemOf[j])) continue;
+        if (this.run.itemOf[j] >= 0 && !this.hasItem(step, this.run.itemOf[j])) continue;
         advisors.push(j);
         rows.push(this.run.rowOf(j, cells, cells[0]));
       }
-    } else if (turn < this.turns) {
+    } else if (step < this.steps) {
       for (let j = 0; j < this.run.n; j += 1) {
-        const row = this.arrays.rows[turn * this.run.n + j];
+        const row = this.arrays.rows[step * this.run.n + j];
         if (row >= 0) {
           advisors.push(j);
           rows.push(row);
@@ -180,52 +180,52 @@ export class Game {
       }
     }
     const found = { advisors, rows };
-    this.spoken.set(turn, found);
+    this.spoken.set(step, found);
     return found;
   }
 
   // The rows of everyone who speaks, where the player stands or would stand on another cell.
-  rowsAt(turn, cell = null) {
-    const { advisors, rows } = this.speaking(turn);
+  rowsAt(step, cell = null) {
+    const { advisors, rows } = this.speaking(step);
     if (cell === null || !this.run.table) return rows;
-    const cells = this.cells(turn);
+    const cells = this.cells(step);
     return advisors.map((j) => this.run.rowOf(j, cells, cell));
   }
 
-  // What the aggregator makes of the advice in this turn, or where the player would stand on another cell.
-  preferences(turn, weights, cell = null) {
-    const { A, known, voices } = this.run;
-    const { advisors } = this.speaking(turn);
-    if (!known && turn >= this.turns) return new Float64Array(A);
-    if (!known) return this.arrays.preferences.slice(turn * A, (turn + 1) * A);
-    const parts = heardParts(voices, advisors, this.heard(turn, weights));
-    return preferencesOf(this.table, A, parts, this.rowsAt(turn, cell));
+  // What the aggregator makes of the advice in this step, or where the player would stand on another cell.
+  preferences(step, weights, cell = null) {
+    const { A, known, aggregator } = this.run;
+    const { advisors } = this.speaking(step);
+    if (!known && step >= this.steps) return new Float64Array(A);
+    if (!known) return this.arrays.preferences.slice(step * A, (step + 1) * A);
+    const parts = heardParts(aggregator, advisors, this.heard(step, weights));
+    return preferencesOf(this.table, A, parts, this.rowsAt(step, cell));
   }
 
   // The weighted advice of everyone who speaks.
-  advice(turn, weights, cell = null) {
-    const { advisors } = this.speaking(turn);
-    const rows = this.rowsAt(turn, cell);
-    const heard = this.heard(turn, weights);
+  advice(step, weights, cell = null) {
+    const { advisors } = this.speaking(step);
+    const rows = this.rowsAt(step, cell);
+    const heard = this.heard(step, weights);
     return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, heard) };
   }
 
   // The preferences of every cell [cells * A], NaN where nobody knows them; with `only`, one advisor's own values.
-  landscape(turn, weights, only = null) {
+  landscape(step, weights, only = null) {
     const { run } = this;
     const count = run.grid.cells.length;
     const { A } = run;
     const out = new Float64Array(count * A);
-    const cells = this.cells(turn);
+    const cells = this.cells(step);
     if (!run.table || (only === null && !run.known)) {
       // then only what was said where the player stood is known
       out.fill(NaN);
-      out.set(this.preferences(turn, weights), cells[0] * A);
+      out.set(this.preferences(step, weights), cells[0] * A);
       return out;
     }
-    const advisors = only === null ? this.speaking(turn).advisors : [only];
+    const advisors = only === null ? this.speaking(step).advisors : [only];
     if (only === null && !run.plain) {
-      const parts = heardParts(run.voices, advisors, weights);
+      const parts = heardParts(run.aggregator, advisors, weights);
       for (let c = 0; c < count; c += 1)
         out.set(
           preferencesOf(
@@ -268,7 +268,7 @@ export class Game {
       for (let a = 0; a < A; a += 1) out[i + a] += weight * table[at + a];
   }
 
-  // Of many advisors the sums of blocks are kept: from one turn to the next only a few of them change.
+  // Of many advisors the sums of blocks are kept: from one step to the next only a few of them change.
   summedInBlocks(out, cells, advisors, weights) {
     if (this.kept?.weights !== weights) this.kept = { weights, blocks: new Map() };
     const { blocks } = this.kept;

@@ -136,7 +136,7 @@ export function onWidth(listener) {
   changed = listener;
 }
 
-// Boxes whose text changes from turn to turn keep the most room they have needed, so that nothing below them jumps.
+// Boxes whose text changes from step to step keep the most room they have needed, so that nothing below them jumps.
 const needed = new WeakMap();
 const steady = new ResizeObserver((entries) => {
   for (const { target, contentRect, borderBoxSize } of entries) {

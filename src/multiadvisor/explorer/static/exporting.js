@@ -1,4 +1,4 @@
-// Taking something away: boards and charts as PNG, games and curves as CSV, everything as one HTML file.
+// Taking something away: boards and charts as PNG, episodes and curves as CSV, everything as one HTML file.
 
 import { el } from "./dom.js";
 import { termsOf } from "./hues.js";
@@ -57,10 +57,10 @@ function savePng(canvas, name) {
   });
 }
 
-// The boards of one or two runs in a turn.
-export function exportBoards(boards, runs, turn, palette) {
+// The boards of one or two runs in a step.
+export function exportBoards(boards, runs, step, palette) {
   const canvases = boards.map((board) => board.canvas);
-  const name = fileName([runs[0].task, ...runs.map((run) => run.label), "turn", turn], "png");
+  const name = fileName([runs[0].task, ...runs.map((run) => run.label), "step", step], "png");
   if (canvases.length === 1) return savePng(canvases[0], name);
   const titles = runs.map((run) => `${run.name} (${run.label})`);
   return savePng(onePicture(canvases, titles, palette, false), name);
@@ -88,36 +88,36 @@ function headOf(run) {
   const worth = run.actions.map((name) => `Q ${name}${heard}`);
   const done = run.continuous ? run.numbers.names : ["action"];
   const paid = termsOf(run).map(({ name }) => `paid ${name}`);
-  return ["turn", "place", ...done, "explored", "earned", "speaking", ...worth, ...paid];
+  return ["step", "place", ...done, "explored", "earned", "active", ...worth, ...paid];
 }
 
-function linesOf(game, weights, earned = game.earned) {
-  const { run } = game;
-  const { rewards } = rewardsOf(game, Infinity);
-  return Array.from({ length: game.turns }, (_, turn) => [
-    turn,
-    run.grid ? `(${run.grid.cells[game.place(turn)].join(", ")})` : game.place(turn),
-    ...(run.continuous ? game.numbersOf(turn) : [run.actions[game.action[turn]]]),
-    game.explored[turn],
-    earned[turn],
-    game.speaking(turn).advisors.length,
-    ...game.preferences(turn, weights),
-    ...rewards.map((own) => own[turn]),
+function linesOf(episode, weights, earned = episode.earned) {
+  const { run } = episode;
+  const { rewards } = rewardsOf(episode, Infinity);
+  return Array.from({ length: episode.steps }, (_, step) => [
+    step,
+    run.grid ? `(${run.grid.cells[episode.place(step)].join(", ")})` : episode.place(step),
+    ...(run.continuous ? episode.numbersOf(step) : [run.actions[episode.action[step]]]),
+    episode.explored[step],
+    earned[step],
+    episode.speaking(step).advisors.length,
+    ...episode.preferences(step, weights),
+    ...rewards.map((own) => own[step]),
   ]);
 }
 
-export function csvOf(game, weights) {
-  return csvText([headOf(game.run), ...linesOf(game, weights)]);
+export function csvOf(episode, weights) {
+  return csvText([headOf(episode.run), ...linesOf(episode, weights)]);
 }
 
-export function exportCsv(game, weights) {
-  download(fileName([game.run.task, game.run.label], "csv"), csvOf(game, weights), "text/csv");
+export function exportCsv(episode, weights) {
+  download(fileName([episode.run.task, episode.run.label], "csv"), csvOf(episode, weights), "text/csv");
 }
 
-// Two games in one table: the first column says whose turn it is.
+// Two episodes in one table: the first column says whose turn it is.
 export function exportPair(pair) {
-  const lines = pair.flatMap(({ run, game }, k) =>
-    linesOf(game, run.weights, game.measured).map((line) => [`${k + 1} ${run.name}`, ...line]),
+  const lines = pair.flatMap(({ run, episode }, k) =>
+    linesOf(episode, run.weights, episode.measured).map((line) => [`${k + 1} ${run.name}`, ...line]),
   );
   const [{ run }] = pair;
   download(
@@ -149,9 +149,9 @@ export function exportCurves(curves, measure) {
   download(fileName(["learning", measure], "csv"), curvesCsv(curves, measure), "text/csv");
 }
 
-export async function exportHtml(source, runs, game) {
+export async function exportHtml(source, runs, episode) {
   const ids = runs.map((run) => run.id).join(",");
-  const text = await source.text(`export?runs=${ids}&game=${game}`);
+  const text = await source.text(`export?runs=${ids}&episode=${episode}`);
   download(fileName([runs[0].task, runs[0].label], "html"), text, "text/html");
 }
 

@@ -1,4 +1,4 @@
-// What was added to the page around the game: runs that are followed, what many games tell, and the table of agents.
+// What was added to the page around the episode: runs that are followed, what many episodes tell, and the table of agents.
 
 import { el, tips } from "./dom.js";
 import { Insights } from "./insight.js";
@@ -15,25 +15,25 @@ export class Extras {
     this.insights = new Insights(source, redraw);
     this.agents = new Agents(store, this.insights, redraw);
     this.training = new Live(store, this.watch, redraw, () => this.latest());
-    this.given = { loader, insights: this.insights }; // to the game's view
+    this.given = { loader, insights: this.insights }; // to the episode's view
     const text = "A newer checkpoint is available: show it";
     this.fresh = el("button", { type: "button", hidden: true, onclick: () => this.latest() }, text);
     store.listen((state, before) => {
-      if (["view", "run", "other", "game"].some((name) => state[name] !== before[name])) this.watch.adopt();
+      if (["view", "run", "other", "episode"].some((name) => state[name] !== before[name])) this.watch.adopt();
     });
   }
 
-  // The first game of the newest checkpoint.
+  // The first episode of the newest checkpoint.
   latest() {
     this.watch.adopt();
-    this.app.store.set({ view: "game", game: 0, turn: 0 });
+    this.app.store.set({ view: "episode", episode: 0, step: 0 });
   }
 
-  // A run and a game; a newer checkpoint is taken up by itself only where nobody is in the middle of a game.
+  // A run and an episode; a newer checkpoint is taken up by itself only where nobody is in the middle of an episode.
   get(entry, state) {
-    if (state.turn === 0 && !this.app.player.playing) this.watch.adopt();
+    if (state.step === 0 && !this.app.player.playing) this.watch.adopt();
     this.fresh.hidden = !entry || !this.watch.stale(entry.id);
-    return this.app.loader.get(entry, state.game);
+    return this.app.loader.get(entry, state.episode);
   }
 
   drawAgents() {

@@ -1,19 +1,19 @@
-// All that is shown of one turn, computed once.
+// All that is shown of one step, computed once.
 
 import { contributionsOf, heardParts, largest, leadOf, roundingOf } from "./maths.js";
 
-export function frameOf(run, game, turn, weights) {
-  const { advisors, rows, advice } = game.advice(turn, weights);
-  const total = game.preferences(turn, weights);
-  const action = turn < game.turns ? game.action[turn] : -1;
-  const parts = run.known ? heardParts(run.voices, advisors, game.heard(turn, weights)) : [];
+export function frameOf(run, episode, step, weights) {
+  const { advisors, rows, advice } = episode.advice(step, weights);
+  const total = episode.preferences(step, weights);
+  const action = step < episode.steps ? episode.action[step] : -1;
+  const parts = run.known ? heardParts(run.aggregator, advisors, episode.heard(step, weights)) : [];
   const tolerance = run.known
-    ? roundingOf(game.table, run.A, parts, rows, game.precision)
-    : 8 * (advisors.length + 1) * game.precision * largest(total.map(Math.abs));
+    ? roundingOf(episode.table, run.A, parts, rows, episode.precision)
+    : 8 * (advisors.length + 1) * episode.precision * largest(total.map(Math.abs));
   return {
     run,
-    game,
-    turn,
+    episode,
+    step,
     weights,
     advisors,
     rows,
@@ -23,13 +23,13 @@ export function frameOf(run, game, turn, weights) {
     tolerance,
     lead: run.known ? leadOf(parts, advice, tolerance) : null,
     action,
-    explored: turn < game.turns && game.explored[turn] === 1,
+    explored: step < episode.steps && episode.explored[step] === 1,
   };
 }
 
 // What everyone contributes to one action over another; nothing is known of an aggregation from elsewhere.
-export function contributions({ run, game, rows, parts }, action, other) {
-  return run.known ? contributionsOf(game.table, run.A, parts, rows, action, other) : new Float64Array(rows.length);
+export function contributions({ run, episode, rows, parts }, action, other) {
+  return run.known ? contributionsOf(episode.table, run.A, parts, rows, action, other) : new Float64Array(rows.length);
 }
 
 // The items of the strongest wish and of the next that wants something else: [cell, whether it leads].

@@ -1,7 +1,7 @@
 // The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
 
 import { el, listed, option, scoreText, setText, signed, widthOf } from "./dom.js";
-import { Game, Run, heights, unpack } from "./data.js";
+import { Episode, Run, heights, unpack } from "./data.js";
 import { Bars, actionPhrase, actionWord } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { bestActions } from "./maths.js";
@@ -24,7 +24,7 @@ export class Gallery {
             type: "button",
             title: "Look at this world",
             "data-id": one.id,
-            onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, step: 0 }),
+            onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, at: 0 }),
           },
           one.title,
         ),
@@ -37,7 +37,7 @@ export class Gallery {
       max: 0.99,
       step: 0.01,
       id: "gamma",
-      oninput: () => store.set({ gamma: Number(this.gamma.value), step: 0 }),
+      oninput: () => store.set({ gamma: Number(this.gamma.value), at: 0 }),
     });
     this.gammaText = el("input", {
       type: "number",
@@ -46,11 +46,11 @@ export class Gallery {
       step: 0.0001,
       "aria-label": "Gamma, exactly",
       class: "number small",
-      onchange: () => store.set({ gamma: Number(this.gammaText.value), step: 0 }),
+      onchange: () => store.set({ gamma: Number(this.gammaText.value), at: 0 }),
     });
     this.planning = el(
       "select",
-      { id: "planning", onchange: () => store.set({ planning: this.planning.value, step: 0 }) },
+      { id: "planning", onchange: () => store.set({ planning: this.planning.value, at: 0 }) },
       plannings.map((name) => option(name, name)),
     );
     this.noise = el("input", {
@@ -59,7 +59,7 @@ export class Gallery {
       max: 1,
       step: 0.05,
       id: "noise",
-      oninput: () => store.set({ noise: Number(this.noise.value), step: 0 }),
+      oninput: () => store.set({ noise: Number(this.noise.value), at: 0 }),
     });
     this.noiseText = el("output", { class: "number" });
     this.noiseField = el("div", { class: "field" }, el("label", { for: "noise" }, "noise"), this.noise, this.noiseText);
@@ -129,7 +129,7 @@ export class Gallery {
         const { header, arrays } = unpack(buffer);
         const copy = (bytes) => bytes.slice().buffer;
         const run = new Run(copy(arrays.run));
-        this.shown = { header, run, game: new Game(run, copy(arrays.game)) };
+        this.shown = { header, run, episode: new Episode(run, copy(arrays.episode)) };
         this.problem = "";
       } catch (error) {
         this.shown = null;
@@ -163,20 +163,20 @@ export class Gallery {
       setText(this.verdict, this.problem || "Solving \u2026");
       return this.problem || "";
     }
-    const { header, run, game } = this.shown;
-    const turn = Math.min(state.step, game.turns);
-    this.player.render(game.turns);
-    const first = frameOf(run, game, 0, run.weights);
-    const frame = frameOf(run, game, turn, run.weights);
-    const landscape = game.landscape(turn, run.weights);
-    const untouched = run.grid.items.every((_, k) => game.hasItem(turn, k) === game.hasItem(0, k));
+    const { header, run, episode } = this.shown;
+    const step = Math.min(state.at, episode.steps);
+    this.player.render(episode.steps);
+    const first = frameOf(run, episode, 0, run.weights);
+    const frame = frameOf(run, episode, step, run.weights);
+    const landscape = episode.landscape(step, run.weights);
+    const untouched = run.grid.items.every((_, k) => episode.hasItem(step, k) === episode.hasItem(0, k));
     const attractors =
-      header.attractor && untouched ? [{ cell: game.cells(0)[0], stable: header.attractor.stable }] : [];
+      header.attractor && untouched ? [{ cell: episode.cells(0)[0], stable: header.attractor.stable }] : [];
     this.board.render(
       {
         run,
-        game,
-        turn,
+        episode,
+        step,
         fraction: this.player.between,
         landscape,
         heights: heights(landscape, run.A),
@@ -187,15 +187,15 @@ export class Gallery {
       },
       { width: Math.min(widthOf(this.box, 160), 460), height: 360 },
     );
-    this.bars.render(turn === 0 ? { ...frame, action: -1 } : frame);
-    setText(this.now, turn === 0 ? "What the actions are worth there" : `In turn ${turn}`);
+    this.bars.render(step === 0 ? { ...frame, action: -1 } : frame);
+    setText(this.now, step === 0 ? "What the actions are worth there" : `In step ${step}`);
     setText(this.verdict, verdictText(header, run, first));
     this.verdict.dataset.best = bestActions(first.total)
       .map((a) => run.actions[a])
       .join(" ");
     this.verdict.dataset.gamma = String(header.gamma);
     this.verdict.dataset.exhibit = header.id;
-    return `Turn ${turn}. ${turn === 0 ? this.verdict.textContent : reasonText(frame)}`;
+    return `Step ${step}. ${step === 0 ? this.verdict.textContent : reasonText(frame)}`;
   }
 }
 
@@ -217,9 +217,9 @@ function verdictText(header, run, frame) {
   if (header.agreement !== null)
     parts.push(`In ${Math.round(100 * header.agreement)}% of the cells the greedy action is one of the exact ones.`);
   parts.push(
-    header.finished
-      ? `The greedy game ends after ${header.turns} turns with a score of ${scoreText(header.score)}.`
-      : `The greedy game never ends: it was truncated after ${header.turns} turns with a score of ${scoreText(header.score)}.`,
+    header.terminated
+      ? `The greedy episode ends after ${header.steps} steps with a score of ${scoreText(header.score)}.`
+      : `The greedy episode never ends: it was truncated after ${header.steps} steps with a score of ${scoreText(header.score)}.`,
   );
   if (!header.converged) parts.push("The values did not converge: nothing follows from them.");
   return parts.join(" ");

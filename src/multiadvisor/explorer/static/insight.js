@@ -1,4 +1,4 @@
-// What many games tell of a run, asked for when somebody looks.
+// What many episodes tell of a run, asked for when somebody looks.
 
 export class Insights {
   constructor(source, redraw) {
@@ -53,9 +53,9 @@ export function isPushed(found) {
 }
 
 // How often, and by how much; or which share of the push.
-export function changesText({ changed, by, push }) {
+export function changesText({ changed, margin, push }) {
   if (push !== undefined) return push === null ? "" : `${(100 * push).toFixed(push < 0.0995 ? 1 : 0)}%`;
   if (!changed) return "never";
-  const size = by > 0 && by < 0.0005 ? "less than 0.001" : String(Number(by.toPrecision(3)));
+  const size = margin > 0 && margin < 0.0005 ? "less than 0.001" : String(Number(margin.toPrecision(3)));
   return `${(100 * changed).toFixed(changed < 0.0995 ? 1 : 0)}%, by ${size}`;
 }

@@ -31,7 +31,7 @@ export class Inspector {
   }
 
   render(frame, cell, pinned) {
-    const { run, game, turn, weights } = frame;
+    const { run, episode, step, weights } = frame;
     if (run !== this.run) {
       this.run = run;
       this.table.tHead.rows[0].replaceChildren(
@@ -52,15 +52,15 @@ export class Inspector {
     this.cell = cell;
     this.pinned = pinned;
     const place = run.grid ? run.grid.cells[cell] : null;
-    const own = run.grid && cell === game.cells(turn)[0];
+    const own = run.grid && cell === episode.cells(step)[0];
     setText(this.title, place ? `Cell (${place[0]}, ${place[1]})${own ? ", here" : ""}` : "This state");
     this.pin.hidden = !place;
     this.pin.setAttribute("aria-pressed", String(pinned));
     setText(this.pin, pinned ? "Unpin" : "Pin");
     this.table.dataset.cell = String(cell);
-    this.table.dataset.turn = String(turn);
-    const total = game.preferences(turn, weights, place ? cell : null);
-    const { advisors, advice } = game.advice(turn, weights, place ? cell : null);
+    this.table.dataset.step = String(step);
+    const total = episode.preferences(step, weights, place ? cell : null);
+    const { advisors, advice } = episode.advice(step, weights, place ? cell : null);
     const best = advisors.length ? bestActions(total) : [];
     const size = advice.map((values) => Math.max(...values.map(Math.abs)));
     const order = advisors

@@ -6,10 +6,10 @@ const NUMBERED = Object.keys(VIEWS);
 
 export const KEYS = [
   ["Space", "play or pause"],
-  ["\u2190 \u2192", "one turn back or forward"],
-  [", .", "one turn back or forward, on the board as well"],
+  ["\u2190 \u2192", "one step back or forward"],
+  [", .", "one step back or forward, on the board as well"],
   ["\u2191 \u2193", "faster or slower"],
-  ["Home End", "first or last turn"],
+  ["Home End", "first or last step"],
   ["Tab, arrows, Enter", "on the board: go from cell to cell, pin one"],
   [NUMBERED.map((_, k) => k + 1).join(" "), NUMBERED.map((view) => VIEWS[view].toLowerCase()).join(", ")],
   ["?", "this list"],
@@ -32,14 +32,14 @@ export function listenToKeys({ player, view, help, dialog }) {
     const wanted = NUMBERED[Number(event.key) - 1];
     const actions = {
       " ": () => player.switch(),
-      ArrowLeft: () => player.step(-1),
-      ArrowRight: () => player.step(1),
-      ",": () => player.step(-1),
-      ".": () => player.step(1),
+      ArrowLeft: () => player.move(-1),
+      ArrowRight: () => player.move(1),
+      ",": () => player.move(-1),
+      ".": () => player.move(1),
       ArrowUp: () => player.faster(1),
       ArrowDown: () => player.faster(-1),
       Home: () => player.go(0),
-      End: () => player.go(player.turns),
+      End: () => player.go(player.steps),
       "?": help,
     };
     if (wanted) view(wanted);

@@ -14,10 +14,10 @@ export class Watch {
     this.versions = {}; // what the page shows of each run, and ...
     this.newest = {}; // ... what there is
     this.training = {};
-    if (source.live) this.turn();
+    if (source.live) this.step();
   }
 
-  async turn() {
+  async step() {
     let wait = EVERY;
     try {
       const { runs, followed } = await this.source.more("live");
@@ -38,7 +38,7 @@ export class Watch {
       this.problem = error.message;
       wait = RETRY;
     }
-    window.setTimeout(() => this.turn(), wait);
+    window.setTimeout(() => this.step(), wait);
   }
 
   // How many checkpoints came since the page was opened, and whether more may come.
@@ -68,7 +68,7 @@ export class Watch {
   async read(id) {
     const known = this.logs[id] ?? { lines: [], head: null, influence: [] };
     const seen = await this.source.more(`live/${id}/${known.lines.length}`);
-    const begun = seen.count < known.lines.length || (known.head && seen.head && known.head.turns !== seen.head.turns);
+    const begun = seen.count < known.lines.length || (known.head && seen.head && known.head.steps !== seen.head.steps);
     if (begun) {
       this.logs[id] = { lines: [], head: null, influence: [] };
       return this.read(id);
@@ -92,15 +92,15 @@ export class Watch {
   }
 }
 
-const SHOWN = { score: "Score of greedy games", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", rate: "Transitions a second" };
+const SHOWN = { score: "Score of greedy episodes", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", rate: "Transitions a second" };
 
 const HINT =
-  "The score is the mean of the greedy games after an epoch, without exploration. The curves below end with the last epoch that was saved, and the other views play games of their own: their scores may differ.";
+  "The score is the mean of the greedy episodes after an epoch, without exploration. The curves below end with the last epoch that was saved, and the other views play episodes of their own: their scores may differ.";
 
 function seriesFrom(kind, log) {
   const pick = (lines, field) => {
     const kept = lines.filter((line) => line[field] !== undefined);
-    return { xs: kept.map((line) => line.turns), kept: kept.map((line) => line[field]) };
+    return { xs: kept.map((line) => line.steps), kept: kept.map((line) => line[field]) };
   };
   if (["score", "epsilon", "rate"].includes(kind)) {
     const { xs, kept } = pick(log.lines, kind);
@@ -111,11 +111,11 @@ function seriesFrom(kind, log) {
   return names.map((name) => ({ name, xs, ys: kept.map((one) => one[name] ?? NaN) }));
 }
 
-// What the last look found: the page's own, at a game of the newest checkpoint, or the training's, after an epoch.
+// What the last look found: the page's own, at an episode of the newest checkpoint, or the training's, after an epoch.
 function troubleOf(log) {
   const seen = [...log.influence, ...log.lines].filter(({ stuck }) => stuck !== undefined);
-  const last = seen.reduce((one, other) => (one && one.turns >= other.turns ? one : other), null);
-  return last?.stuck ? `Stuck after ${last.turns.toLocaleString("en")} transitions: ${last.stuck}.` : "";
+  const last = seen.reduce((one, other) => (one && one.steps >= other.steps ? one : other), null);
+  return last?.stuck ? `Stuck after ${last.steps.toLocaleString("en")} transitions: ${last.stuck}.` : "";
 }
 
 export class Live {
@@ -131,11 +131,11 @@ export class Live {
     this.trouble = el("p", { class: "prose trouble", role: "status", hidden: true });
     this.facts = el("dl", { class: "facts-now" });
     this.hint = el("p", { class: "hint" }, HINT);
-    this.game = el("button", { type: "button", onclick: see }, "Latest game");
+    this.episode = el("button", { type: "button", onclick: see }, "Latest episode");
     this.root = el(
       "section",
       { class: "card wide", id: "training", hidden: true },
-      el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Curve"), this.kind), this.game),
+      el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Curve"), this.kind), this.episode),
       this.state,
       this.trouble,
       this.facts,
@@ -150,17 +150,17 @@ export class Live {
     const log = entry ? this.watch.log(entry.id) : null;
     this.root.hidden = !log || !log.head;
     if (this.root.hidden) return;
-    const last = log.lines.at(-1) ?? { turns: log.head.turns };
+    const last = log.lines.at(-1) ?? { steps: log.head.steps };
     const total = log.head.epochs * log.head.transitions;
     const caveat = (this.kind.value === "influence" && log.influence.at(-1)?.caveat) || "";
     const busy = this.watch.training[entry.id] ?? true; // nobody has told yet
-    const interrupted = !busy && last.turns < total;
+    const interrupted = !busy && last.steps < total;
     const state = interrupted ? "Interrupted" : busy ? "Training" : "Trained";
     setText(this.title, `${state}: ${entry.name}`);
     const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
       this.state,
-      `${last.turns.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.turns) / Math.max(1, total))}%).${interrupted ? " Go on with --resume." : ""}${broken}${caveat && ` Influence: ${caveat}.`}`,
+      `${last.steps.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.steps) / Math.max(1, total))}%).${interrupted ? " Go on with --resume." : ""}${broken}${caveat && ` Influence: ${caveat}.`}`,
     );
     const trouble = troubleOf(log);
     this.trouble.hidden = !trouble;
@@ -185,14 +185,14 @@ export class Live {
       width: widthOf(this.plot, 220),
       height: 240,
       palette,
-      xs: [0, Math.max(1, last.turns)],
-      xName: "turns",
+      xs: [0, Math.max(1, last.steps)],
+      xName: "steps",
       yName: SHOWN[this.kind.value],
       zero: !["score"].includes(this.kind.value),
     });
     this.canvas.setAttribute(
       "aria-label",
-      `${SHOWN[this.kind.value]} after ${last.turns} transitions: ${series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`).join("; ") || "nothing yet"}`,
+      `${SHOWN[this.kind.value]} after ${last.steps} transitions: ${series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`).join("; ") || "nothing yet"}`,
     );
   }
 

@@ -94,10 +94,10 @@ export const AGGREGATIONS = {
 };
 
 // Who is heard together and how: `at` are places among the advisors that speak.
-export function heardParts(voices, advisors, weights) {
-  return voices.parts
+export function heardParts(aggregator, advisors, weights) {
+  return aggregator.parts
     .map((part, k) => {
-      const at = advisors.map((_, i) => i).filter((i) => voices.of[advisors[i]] === k);
+      const at = advisors.map((_, i) => i).filter((i) => aggregator.of[advisors[i]] === k);
       return { ...part, number: k, at, weights: at.map((i) => weights[advisors[i]]) };
     })
     .filter((part) => part.at.length);

@@ -1,4 +1,4 @@
-// The turns in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
+// The steps in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
 
 import { el, fitCanvas, plural, scoreText, setText, signed } from "./dom.js";
 import { actionText } from "./bars.js";
@@ -8,15 +8,15 @@ import { changesText, isPushed, whenSeen } from "./insight.js";
 const THUMB = 168; // pixels
 const DRIVERS = 8; // advisors in the table before the rest is folded away
 
-function boardThumb(canvas, { run, game }, turn, palette) {
+function boardThumb(canvas, { run, episode }, step, palette) {
   const { rows, columns, cells } = run.grid;
   const size = Math.max(3, Math.floor(Math.min(THUMB / columns, 130 / rows)));
   const nothing = new Float64Array(cells.length * run.A);
   const context = fitCanvas(canvas, columns * size, rows * size);
   const what = {
     run,
-    game,
-    turn: Math.min(turn, game.turns),
+    episode,
+    step: Math.min(step, episode.steps),
     fraction: 0,
     landscape: nothing,
     heights: new Float64Array(cells.length),
@@ -46,7 +46,7 @@ export class Moments {
   }
 
   render(answer, entry, palette) {
-    setText(this.hint, answer ? answer.problem || answer.found.chosen : this.seen ? "Playing all games \u2026" : "");
+    setText(this.hint, answer ? answer.problem || answer.found.chosen : this.seen ? "Playing all episodes \u2026" : "");
     const moments = answer?.found?.moments ?? [];
     this.strip.hidden = !moments.length;
     if (this.shown !== moments || this.palette !== palette) {
@@ -55,11 +55,11 @@ export class Moments {
       this.pending = new Map();
       this.strip.replaceChildren(...moments.map((one) => this.item(one)));
     }
-    // boards are drawn when their games are there
+    // boards are drawn when their episodes are there
     for (const [one, canvas] of this.pending) {
-      const loaded = this.loader.get(entry, one.game);
+      const loaded = this.loader.get(entry, one.episode);
       if (!loaded) continue;
-      boardThumb(canvas, loaded, one.turn, palette);
+      boardThumb(canvas, loaded, one.step, palette);
       this.pending.delete(one);
     }
   }
@@ -79,14 +79,14 @@ export class Moments {
         "button",
         { type: "button", class: "moment", title: "Go to this step", onclick: () => this.go(one) },
         el("span", { class: "thumb" }, view),
-        el("strong", {}, `Game ${one.game + 1}, turn ${one.turn}: ${actionText(one.action)}`),
+        el("strong", {}, `Episode ${one.episode + 1}, step ${one.step}: ${actionText(one.action)}`),
         el("span", { class: "reason" }, `${sentenceStart(one.reason)}.`),
       ),
     );
   }
 
-  go({ game, turn }) {
-    this.store.set({ game, turn });
+  go({ episode, step }) {
+    this.store.set({ episode, step });
     window.scrollTo({ top: 0 });
   }
 }
@@ -95,7 +95,7 @@ function sentenceStart(text) {
   return text ? text[0].toUpperCase() + text.slice(1) : "";
 }
 
-// Each advisor's return, influence and calibration in the games on the page, and the games that are stuck.
+// Each advisor's return, influence and calibration in the episodes on the page, and the episodes that are stuck.
 export class Drives {
   constructor(store) {
     this.store = store;
@@ -125,7 +125,7 @@ export class Drives {
       this.hint,
       this.table,
       this.more,
-      el("h3", {}, "Stuck games"),
+      el("h3", {}, "Stuck episodes"),
       this.calm,
       this.stuck,
     );
@@ -138,7 +138,7 @@ export class Drives {
 
   render(answer, waiting) {
     const found = answer?.found;
-    setText(this.hint, found ? found.meaning : answer?.problem || (waiting ? "Playing all games \u2026" : ""));
+    setText(this.hint, found ? found.meaning : answer?.problem || (waiting ? "Playing all episodes \u2026" : ""));
     for (const part of [...this.root.children].slice(2)) part.hidden = !found;
     if (!found) return;
     this.more.hidden = Object.keys(found.advisors).length <= DRIVERS;
@@ -149,7 +149,7 @@ export class Drives {
     setText(this.head.children[2], pushed ? "share of the push" : "without it another action");
     const strength = ({ influence }) => (pushed ? (influence.push ?? -1) : influence.changed);
     const rows = Object.entries(found.advisors)
-      .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.by ?? 0) - (p.influence.by ?? 0))
+      .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.margin ?? 0) - (p.influence.margin ?? 0))
       .map(([name, one]) => driverRow(name, one));
     const groups = Object.entries(found.groups).map(([name, one]) =>
       driverRow(`${name} (all)`, one, "sum"),
@@ -159,7 +159,7 @@ export class Drives {
     this.rest.hidden = true;
     this.moreText = `${plural(rows.length - DRIVERS, "more advisor")}`;
     setText(this.more, this.moreText);
-    setText(this.calm, `None of the ${plural(found.games.length, "game")} is stuck.`);
+    setText(this.calm, `None of the ${plural(found.episodes.length, "episode")} is stuck.`);
     this.stuck.replaceChildren(
       ...found.stuck.map((one) =>
         el(
@@ -172,11 +172,11 @@ export class Drives {
               class: "mark",
               title: "Go to the step since which it is stuck",
               onclick: () => {
-                this.store.set({ game: one.game, turn: one.since });
+                this.store.set({ episode: one.episode, step: one.since });
                 window.scrollTo({ top: 0 });
               },
             },
-            `\u25a6 Game ${one.game + 1}, turn ${one.since}`,
+            `\u25a6 Episode ${one.episode + 1}, step ${one.since}`,
           ),
           el("p", {}, `${sentenceStart(one.sentence)}.`),
         ),

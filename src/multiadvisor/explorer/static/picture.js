@@ -1,27 +1,27 @@
-// What an environment looks like: its own picture of every turn, its own text, or else its observation over time.
+// What an environment looks like: its own picture of every step, its own text, or else its observation over time.
 
 import { el, fitCanvas, plural, setText, widthOf } from "./dom.js";
 import { unpack } from "./data.js";
 import { axisText } from "./lines.js";
 
-const HELD = 4; // games whose pictures are kept
+const HELD = 4; // episodes whose pictures are kept
 const READY = 40; // decoded pictures that are kept
 
-// The pictures of games, asked for piece by piece from the first turn on.
+// The pictures of episodes, asked for piece by piece from the first step on.
 export class Album {
   constructor(source, redraw) {
-    Object.assign(this, { source, redraw, games: new Map() });
+    Object.assign(this, { source, redraw, episodes: new Map() });
   }
 
   of(id, number, version) {
     const key = `${id} ${number} ${version}`;
-    let album = this.games.get(key);
+    let album = this.episodes.get(key);
     if (!album) {
       album = { blobs: [], of: [], facts: null, done: false, reason: "", ready: new Map() };
-      this.games.set(key, album);
-      for (const old of [...this.games.keys()].slice(0, -HELD)) {
-        this.games.get(old).left = true;
-        this.games.delete(old);
+      this.episodes.set(key, album);
+      for (const old of [...this.episodes.keys()].slice(0, -HELD)) {
+        this.episodes.get(old).left = true;
+        this.episodes.delete(old);
       }
       this.load(album, `${id}/${number}`);
     }
@@ -53,10 +53,10 @@ export class Album {
     }
   }
 
-  // The picture of a turn if it is decoded, and some of the next ones are made ready.
-  picture(album, turn) {
+  // The picture of a step if it is decoded, and some of the next ones are made ready.
+  picture(album, step) {
     for (let ahead = 0; ahead < 10; ahead += 1) {
-      const k = album.of[turn + ahead];
+      const k = album.of[step + ahead];
       if (k === undefined || album.ready.has(k) || typeof album.blobs[k] === "string") continue;
       album.ready.set(k, null);
       window.createImageBitmap(album.blobs[k]).then((bitmap) => {
@@ -68,7 +68,7 @@ export class Album {
         this.redraw();
       });
     }
-    return album.ready.get(album.of[turn]) ?? null;
+    return album.ready.get(album.of[step]) ?? null;
   }
 }
 
@@ -88,7 +88,7 @@ function sizeText(facts) {
   if (!facts || facts.kind !== "picture" || !facts.largest) return "";
   const [width, height] = facts.largest;
   const small = facts.smallest[0] < width ? `, later ${facts.smallest.join(" \u00d7 ")}` : "";
-  const kept = facts.repeated ? `; ${plural(facts.repeated, "turn")} without a picture` : "";
+  const kept = facts.repeated ? `; ${plural(facts.repeated, "step")} without a picture` : "";
   const limit = small || kept ? ` to stay below ${facts.limit / 1e6} MB` : "";
   return `Pictures of ${width} \u00d7 ${height}${small}${kept}${limit}.`;
 }
@@ -105,14 +105,14 @@ export class PictureView {
   }
 
   // Whether there is, or will be, a picture.
-  render({ run, game, id, number, version = 0 }, turn) {
+  render({ run, episode, id, number, version = 0 }, step) {
     if (run.grid || run.compiled) {
       this.root.hidden = true;
       return run.grid !== null;
     }
     this.root.hidden = false;
     const album = this.album.of(id, number, version);
-    const what = album.blobs[album.of[turn]];
+    const what = album.blobs[album.of[step]];
     const none = album.done && !album.blobs.length;
     this.box.hidden = none;
     this.text.hidden = typeof what !== "string";
@@ -120,7 +120,7 @@ export class PictureView {
     if (typeof what === "string" && this.shown !== what) {
       this.shown = what;
       terminalText(this.text, what);
-    } else if (what) this.draw(album, turn, run, game);
+    } else if (what) this.draw(album, step, run, episode);
     else if (!album.done) {
       // the place is kept, so that nothing moves when the picture comes
       const [wide, high] = album.facts?.largest ?? [600, 400];
@@ -136,16 +136,16 @@ export class PictureView {
     return { context: fitCanvas(this.canvas, Math.round(width), height), width: Math.round(width), height };
   }
 
-  draw(album, turn, run, game) {
-    const bitmap = this.album.picture(album, turn);
+  draw(album, step, run, episode) {
+    const bitmap = this.album.picture(album, step);
     if (!bitmap) return;
     const { context, width, height } = this.size(bitmap.width, bitmap.height);
     context.imageSmoothingEnabled = width < 1.5 * bitmap.width; // large points stay points
     context.imageSmoothingQuality = "high";
     context.drawImage(bitmap, 0, 0, width, height);
-    this.canvas.dataset.turn = turn;
-    const act = turn < game.turns ? `, before ${game.did(turn)}` : ", the end";
-    const label = `${run.task} in turn ${turn}${act}`;
+    this.canvas.dataset.step = step;
+    const act = step < episode.steps ? `, before ${episode.did(step)}` : ", the end";
+    const label = `${run.task} in step ${step}${act}`;
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
   }
 }
@@ -160,33 +160,33 @@ export class Observed {
     this.title = el("summary", {}, "Observation");
     this.root = el("details", { class: "more" }, this.title, this.plot);
     const go = (event) => {
-      if (event.buttons !== 1 || !this.game) return;
+      if (event.buttons !== 1 || !this.episode) return;
       const box = this.canvas.getBoundingClientRect();
       const share = (event.clientX - box.left - this.gutter) / (box.width - this.gutter - 64);
-      store.set({ turn: Math.round(Math.max(0, Math.min(1, share)) * this.game.turns) });
+      store.set({ step: Math.round(Math.max(0, Math.min(1, share)) * this.episode.steps) });
     };
     this.canvas.addEventListener("pointerdown", go);
     this.canvas.addEventListener("pointermove", go);
   }
 
-  // `alone`: nothing else shows where the game is, so that it stands open.
-  render({ run, game }, turn, palette, alone) {
-    const seen = game.arrays.observed;
+  // `alone`: nothing else shows where the episode is, so that it stands open.
+  render({ run, episode }, step, palette, alone) {
+    const seen = episode.arrays.observed;
     this.root.hidden = !seen || run.grid !== null;
     if (this.root.hidden) return;
-    if (this.game !== game || this.alone !== alone) {
+    if (this.episode !== episode || this.alone !== alone) {
       this.root.open = alone || this.root.open;
-      Object.assign(this, { game, alone });
+      Object.assign(this, { episode, alone });
     }
     if (!this.root.open) return;
-    const size = seen.length / (game.turns + 1);
+    const size = seen.length / (episode.steps + 1);
     const single = run.compiled ? "state" : "observation";
     const names =
       run.observation.length >= size
         ? run.observation
         : Array.from({ length: size }, (_, k) => (size === 1 ? single : `${single}[${k}]`));
     const width = widthOf(this.plot, 220);
-    const key = [width, palette, turn, game];
+    const key = [width, palette, step, episode];
     if (this.drawn && key.every((part, k) => part === this.drawn[k])) return;
     this.drawn = key;
     const context = fitCanvas(this.canvas, width, size * STRIP + 4);
@@ -194,11 +194,11 @@ export class Observed {
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     this.gutter = Math.min(width * 0.36, 12 + Math.max(...names.slice(0, size).map((name) => context.measureText(name).width)));
-    const x = (at) => this.gutter + ((width - this.gutter - 64) * at) / Math.max(1, game.turns);
+    const x = (at) => this.gutter + ((width - this.gutter - 64) * at) / Math.max(1, episode.steps);
     const told = [];
     for (let k = 0; k < size; k += 1) {
       let [low, high] = [Infinity, -Infinity];
-      for (let at = 0; at <= game.turns; at += 1) {
+      for (let at = 0; at <= episode.steps; at += 1) {
         low = Math.min(low, seen[at * size + k]);
         high = Math.max(high, seen[at * size + k]);
       }
@@ -216,19 +216,19 @@ export class Observed {
       context.strokeStyle = palette.series[1];
       context.lineWidth = 1.5;
       context.beginPath();
-      for (let at = 0; at <= game.turns; at += 1) context.lineTo(x(at), y(seen[at * size + k]));
+      for (let at = 0; at <= episode.steps; at += 1) context.lineTo(x(at), y(seen[at * size + k]));
       context.stroke();
       context.fillStyle = palette.ink;
       context.textAlign = "right";
-      context.fillText(axisText(seen[turn * size + k]), width - 2, top + STRIP / 2);
-      told.push(`${names[k]} ${axisText(seen[turn * size + k])}`);
+      context.fillText(axisText(seen[step * size + k]), width - 2, top + STRIP / 2);
+      told.push(`${names[k]} ${axisText(seen[step * size + k])}`);
     }
     context.strokeStyle = palette.accent;
     context.lineWidth = 2;
     context.beginPath();
-    context.moveTo(x(turn), 0);
-    context.lineTo(x(turn), size * STRIP + 4);
+    context.moveTo(x(step), 0);
+    context.lineTo(x(step), size * STRIP + 4);
     context.stroke();
-    this.canvas.setAttribute("aria-label", `Observation in turn ${turn}: ${told.join(", ")}`);
+    this.canvas.setAttribute("aria-label", `Observation in step ${step}: ${told.join(", ")}`);
   }
 }

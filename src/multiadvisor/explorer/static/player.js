@@ -3,17 +3,17 @@
 import { el, icon, option, setText } from "./dom.js";
 import { SPEEDS } from "./state.js";
 
-const TURNS_A_SECOND = 4; // at speed 1
+const STEPS_A_SECOND = 4; // at speed 1
 
 export class Player {
   constructor(store, frame) {
     this.store = store;
     this.frame = frame;
-    this.field = "turn"; // which part of the state the clock moves
+    this.field = "step"; // which part of the state the clock moves
     this.playing = false;
     this.fraction = 0;
     this.last = 0;
-    this.turns = 0;
+    this.steps = 0;
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
     const button = (label, text, onclick) =>
       el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, text);
@@ -25,22 +25,22 @@ export class Player {
       { "aria-label": "Speed", onchange: () => store.set({ speed: Number(this.speed.value) }) },
       SPEEDS.map((speed) => option(speed, `${speed}\u00d7`)),
     );
-    this.label = el("span", { class: "number turn" });
+    this.label = el("span", { class: "number step" });
     this.root = el(
       "div",
       { class: "player", role: "group", "aria-label": "Player" },
-      button("First turn", icon("first"), () => this.go(0)),
-      button("One turn back", icon("back"), () => this.step(-1)),
+      button("First step", icon("first"), () => this.go(0)),
+      button("One step back", icon("back"), () => this.move(-1)),
       this.toggle,
-      button("One turn forward", icon("on"), () => this.step(1)),
-      button("Last turn", icon("last"), () => this.go(this.turns)),
+      button("One step forward", icon("on"), () => this.move(1)),
+      button("Last step", icon("last"), () => this.go(this.steps)),
       this.loop,
       this.speed,
       this.label,
     );
   }
 
-  get turn() {
+  get step() {
     return this.store.state[this.field];
   }
 
@@ -50,8 +50,8 @@ export class Player {
   }
 
   play() {
-    if (this.turns === 0) return;
-    if (this.turn >= this.turns) this.store.set({ [this.field]: 0 });
+    if (this.steps === 0) return;
+    if (this.step >= this.steps) this.store.set({ [this.field]: 0 });
     this.playing = true;
     this.last = performance.now();
     this.fraction = 0;
@@ -68,38 +68,38 @@ export class Player {
   tick(now) {
     if (!this.playing) return;
     const { state } = this.store;
-    this.fraction += (Math.min(now - this.last, 250) / 1000) * TURNS_A_SECOND * state.speed;
+    this.fraction += (Math.min(now - this.last, 250) / 1000) * STEPS_A_SECOND * state.speed;
     this.last = now;
     const whole = Math.floor(this.fraction);
     if (whole > 0) {
       this.fraction -= whole;
-      let turn = this.turn + whole;
-      if (turn >= this.turns) {
-        if (state.loop) turn = 0;
+      let step = this.step + whole;
+      if (step >= this.steps) {
+        if (state.loop) step = 0;
         else {
-          turn = this.turns;
+          step = this.steps;
           this.playing = false;
           this.fraction = 0;
         }
       }
-      this.store.set({ [this.field]: turn });
+      this.store.set({ [this.field]: step });
     } else if (!this.calm.matches) this.frame();
     if (this.playing) window.requestAnimationFrame((then) => this.tick(then));
   }
 
-  // How far what moves is on its way to the next turn.
+  // How far what moves is on its way to the next step.
   get between() {
     return this.playing && !this.calm.matches && this.store.state.speed <= 4 ? Math.min(1, this.fraction) : 0;
   }
 
-  step(by) {
-    this.go(Math.min(this.turn, this.turns) + by);
+  move(by) {
+    this.go(Math.min(this.step, this.steps) + by);
   }
 
-  go(turn) {
+  go(step) {
     this.playing = false;
     this.fraction = 0;
-    this.store.set({ [this.field]: Math.max(0, Math.min(this.turns, turn)) });
+    this.store.set({ [this.field]: Math.max(0, Math.min(this.steps, step)) });
   }
 
   faster(by) {
@@ -107,8 +107,8 @@ export class Player {
     if (at >= 0 && at < SPEEDS.length) this.store.set({ speed: SPEEDS[at] });
   }
 
-  render(turns) {
-    this.turns = turns;
+  render(steps) {
+    this.steps = steps;
     const { state } = this.store;
     const label = this.playing ? "Pause" : "Play";
     if (this.toggle.title !== label) {
@@ -118,6 +118,6 @@ export class Player {
     }
     this.loop.setAttribute("aria-pressed", String(state.loop));
     this.speed.value = String(state.speed);
-    setText(this.label, `Turn ${Math.min(this.turn, turns)} of ${turns}`);
+    setText(this.label, `Step ${Math.min(this.step, steps)} of ${steps}`);
   }
 }

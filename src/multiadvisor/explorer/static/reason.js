@@ -21,10 +21,10 @@ export function rival(total, action, against) {
   return other;
 }
 
-// One plain sentence: who decided, against whom. Where the game went another way than these weights would, it says so.
+// One plain sentence: who decided, against whom. Where the episode went another way than these weights would, it says so.
 export function reasonText(frame, against = -1) {
-  const { run, game, turn, total, action } = frame;
-  if (turn >= game.turns) return "The game is over.";
+  const { run, episode, step, total, action } = frame;
+  if (step >= episode.steps) return "The episode is over.";
   if (frame.explored) return `${sentenceCase(actionPhrase(run.actions[action]))} to explore, at random.`;
   const best = bestActions(total);
   const changed = run.weights.some((weight, j) => weight !== frame.weights[j]);
@@ -34,7 +34,7 @@ export function reasonText(frame, against = -1) {
     return `${did}; by these values and weights ${now} is best.`;
   }
   const asked = isPicked(total, action, against);
-  if (game.reasons && !asked && !(changed && run.continuous)) return `${sentenceCase(game.reasons[turn])}.`;
+  if (episode.reasons && !asked && !(changed && run.continuous)) return `${sentenceCase(episode.reasons[step])}.`;
   return `${sentenceCase(librarySentence(frame, action, rival(total, action, against), asked))}.`;
 }
 
@@ -43,8 +43,8 @@ function sentenceCase(text) {
 }
 
 // The strongest wish, and the next that wants something else.
-function leading({ run, advisors, lead, turn, game }) {
-  if (!lead || turn >= game.turns) return { plus: [], minus: [] };
+function leading({ run, advisors, lead, step, episode }) {
+  if (!lead || step >= episode.steps) return { plus: [], minus: [] };
   const chip = (i, action, value) => ({ advisor: advisors[i], action: actionText(run.actions[action]), value });
   return {
     plus: [chip(lead.at, lead.action, lead.value)],

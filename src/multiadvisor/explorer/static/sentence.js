@@ -153,13 +153,13 @@ function led({ frame, all, start, side, does, word, moves, action, other, asked 
 
 // How many votes, and whose.
 function voted({ frame, start, side, does, word, action, other }) {
-  const { total, run, game, parts, rows, advisors } = frame;
+  const { total, run, episode, parts, rows, advisors } = frame;
   const [mine, its] = [votes(total[action]), votes(total[other])];
   const of = votes(parts[0].weights.reduce((all, weight) => all + weight, 0));
   if (side === 0) return `${start}: ${mine} of ${of} votes each`;
   if (side < 0) return `${start}: ${mine} of ${of} votes against ${its}`;
   const voters = advisors
-    .map((j, i) => ({ ...run.advisors[j], value: hearPart(game.table, run.A, parts[0], rows, [i])[action] }))
+    .map((j, i) => ({ ...run.advisors[j], value: hearPart(episode.table, run.A, parts[0], rows, [i])[action] }))
     .filter((one) => one.value > 0)
     .sort((p, q) => q.value - p.value);
   return `${does}: ${mine} of ${of} votes (${crowd(voters)}); ${word(other)} has ${its}`;
@@ -185,10 +185,10 @@ function heardOtherwise({ frame, all, start, side, word, action, other }) {
 
 // `asked`: whether the other action was asked about; else it is the next best.
 export function librarySentence(frame, action, other, asked = false) {
-  const { run, game, turn, total, advisors, advice, tolerance } = frame;
+  const { run, episode, step, total, advisors, advice, tolerance } = frame;
   const moves = run.actions.join() === Object.keys(POINTS).join();
   const word = (a) => (moves ? POINTS[run.actions[a]] : run.actions[a]);
-  const wall = moves && game.intoWall(turn, action) ? ", into the wall" : "";
+  const wall = moves && episode.intoWall(step, action) ? ", into the wall" : "";
   const does = `${moves ? "goes" : "chooses"} ${word(action)}${wall}`;
   if (other < 0) return `${does}: there is no other action`;
   if (!advisors.length) return `${does}: no advisor has a say, so all actions tie`;
@@ -199,7 +199,7 @@ export function librarySentence(frame, action, other, asked = false) {
     0: `tie between ${word(action)} and ${word(other)}`,
     1: `${does}${wall ? "," : ""} rather than ${word(other)}`,
   }[side];
-  const kinds = run.voices.parts.map((part) => part.name);
+  const kinds = run.aggregator.parts.map((part) => part.name);
   const others = kinds.filter((kind) => kind !== "sum").join();
   const own = !others || (others === "max" && !frame.lead) ? null : contributions(frame, action, other);
   // of a sum from the weighted advice, as the page shows it

@@ -39,14 +39,14 @@ class EmbeddedSource {
   }
 
   async pack(path) {
-    if (!this.data.packs[path]) throw new Error("This game is not in the file.");
+    if (!this.data.packs[path]) throw new Error("This episode is not in the file.");
     return bytesOf(this.data.packs[path]);
   }
 
-  // The attractors of the board that lay there in this turn.
-  layer(id, turn) {
-    const turns = Object.keys(this.data.layers[id]).map(Number);
-    const last = Math.max(...turns.filter((at) => at <= turn));
+  // The attractors of the board that lay there in this step.
+  layer(id, step) {
+    const steps = Object.keys(this.data.layers[id]).map(Number);
+    const last = Math.max(...steps.filter((at) => at <= step));
     return this.data.layers[id][last] ?? null;
   }
 }
@@ -84,7 +84,7 @@ class ServerSource {
     return (await this.fetch(path)).arrayBuffer();
   }
 
-  // What stands beside the games, as JSON.
+  // What stands beside the episodes, as JSON.
   async more(path) {
     return (await this.fetch(`more/${path}`)).json();
   }

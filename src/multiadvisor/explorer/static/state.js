@@ -1,11 +1,11 @@
 // All that the page shows, in the URL's fragment: a link to exactly this view. The secret of the server never is in it.
 
 const DEFAULTS = {
-  view: "game",
+  view: "episode",
   run: 0,
   other: 1,
-  game: 0,
-  turn: 0,
+  episode: 0,
+  step: 0,
   speed: 1,
   loop: false,
   heat: true,
@@ -22,17 +22,17 @@ const DEFAULTS = {
   planning: "",
   gamma: -1,
   noise: -1,
-  step: 0,
+  at: 0,
   measure: "score",
   theme: "auto",
 };
 // The views and what they are called, in the order in which they stand at the top and on the number keys.
-export const VIEWS = { game: "Game", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
+export const VIEWS = { episode: "Episode", compare: "Compare", agents: "Agents", gallery: "Gallery", learning: "Learning" };
 const CHOICES = {
   view: Object.keys(VIEWS),
   attractors: ["off", "exact", "learned"],
   theme: ["auto", "light", "dark"],
-  measure: ["score", "turns", "finished", "touches"],
+  measure: ["score", "length", "terminated", "touches"],
 };
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 
@@ -117,7 +117,7 @@ export function decodeState(fragment) {
       if (text !== "" && Number.isFinite(number)) state[name] = number;
     } else if (!CHOICES[name] || CHOICES[name].includes(text)) state[name] = text.slice(0, 40);
   }
-  for (const name of ["run", "other", "game", "turn", "step"]) state[name] = Math.max(0, Math.floor(state[name]));
+  for (const name of ["run", "other", "episode", "step", "at"]) state[name] = Math.max(0, Math.floor(state[name]));
   if (!SPEEDS.includes(state.speed)) state.speed = 1;
   return state;
 }

@@ -8,8 +8,8 @@ const WIDE = 8; // terms with columns of their own
 const PLAIN = [
   ["score", "score", (value) => scoreText(value) || "0"],
   ["own score", "own", (value) => scoreText(value) || "0"],
-  ["turns", "length", (value) => value.toFixed(1)],
-  ["finished", "finished", (value) => `${Math.round(100 * value)}%`],
+  ["steps", "length", (value) => value.toFixed(1)],
+  ["terminated", "terminated", (value) => `${Math.round(100 * value)}%`],
   ["stuck", "stuck", (value) => `${Math.round(100 * value)}%`],
 ];
 const OF_TERM = [
@@ -20,14 +20,14 @@ const OF_TERM = [
 const CSV_OF_TERM = [
   ["return", (one) => one.return],
   ["changed", (one) => one.influence.changed],
-  ["by", (one) => one.influence.by],
+  ["margin", (one) => one.influence.margin],
   ["push", (one) => one.influence.push],
   ["predicted", (one) => one.calibration?.predicted],
   ["bias", (one) => one.calibration?.bias],
   ["correlation", (one) => one.calibration?.correlation],
 ];
 
-// What a run's games tell, term by term: its advisors or, of many, what is known of their groups.
+// What a run's episodes tell, term by term: its advisors or, of many, what is known of their groups.
 function byTerm(found) {
   const few = Object.keys(found.advisors).length <= WIDE || !Object.keys(found.groups).length;
   return few ? found.advisors : found.groups;
@@ -43,7 +43,7 @@ function strongest(entries) {
 }
 
 function figuresOf(found) {
-  return { ...found, stuck: found.stuck.length / found.games.length, weighted: found.own !== null, own: found.own ?? found.score };
+  return { ...found, stuck: found.stuck.length / found.episodes.length, weighted: found.own !== null, own: found.own ?? found.score };
 }
 
 // The runs of one task: only they have the same terms.
@@ -164,14 +164,14 @@ export class Agents {
       if (!answer) waiting = true;
       return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
     });
-    const games = this.rows.find(({ found }) => found)?.found.games.length;
+    const episodes = this.rows.find(({ found }) => found)?.found.episodes.length;
     const caveat = this.rows.find(({ found }) => found?.caveat)?.found.caveat;
     const by = this.rows.some(({ found }) => found?.weighted) ? "Scores are by the task's own weights, each run's own beside it. " : "";
-    const same = games ? `The same ${plural(games, "game")} for each. ${by}` : "";
+    const same = episodes ? `The same ${plural(episodes, "episode")} for each. ${by}` : "";
     setText(
       this.hint,
       runs.length
-        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many turns another action would be taken without it${
+        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many steps another action would be taken without it${
             this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of the push on a continuous action" : ""
           }. bias: what it expects minus what it gets. Click a heading to sort.${caveat ? ` Of networks: ${caveat}.` : ""}`
         : "No run was given: `multiadvisor explore RUN RUN` shows several.",
@@ -188,7 +188,7 @@ export class Agents {
   csvText() {
     const rows = this.rows.filter(({ found }) => found);
     const names = [...new Set(rows.flatMap(({ found }) => Object.keys(found.advisors)))];
-    const head = ["run", "task", "setting", "games", "score", "own score", "turns", "finished", "stuck", "caveat"];
+    const head = ["run", "task", "setting", "episodes", "score", "own score", "steps", "terminated", "stuck", "caveat"];
     const pushed = rows.some(({ found }) => isPushed(found));
     const columns = CSV_OF_TERM.filter(([what]) => what !== "push" || pushed);
     const lines = [[...head, ...names.flatMap((name) => columns.map(([what]) => `${what}/${name}`))]];
@@ -197,11 +197,11 @@ export class Agents {
         run.name,
         run.task,
         run.label,
-        found.games.length,
+        found.episodes.length,
         found.score,
         found.own,
         found.length,
-        found.finished,
+        found.terminated,
         found.stuck,
         found.caveat,
         ...names.flatMap((name) => columns.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),

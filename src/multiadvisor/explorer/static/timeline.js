@@ -3,39 +3,39 @@
 import { el, fitCanvas, scoreText, setText, signed } from "./dom.js";
 import { disagreementOf, marginOf } from "./maths.js";
 
-// All series of a game under these weights; its score is what it earned, or what that is by the task's own weights.
-export function seriesOf(game, weights, earned = game.earned) {
-  const turns = game.turns;
-  const score = new Float64Array(turns + 1);
-  const speak = new Float64Array(turns + 1);
-  const disagreement = new Float64Array(turns + 1);
-  const margins = new Float64Array(turns).fill(Infinity);
+// All series of an episode under these weights; its score is what it earned, or what that is by the task's own weights.
+export function seriesOf(episode, weights, earned = episode.earned) {
+  const steps = episode.steps;
+  const score = new Float64Array(steps + 1);
+  const speak = new Float64Array(steps + 1);
+  const disagreement = new Float64Array(steps + 1);
+  const margins = new Float64Array(steps).fill(Infinity);
   const touches = [];
-  for (let turn = 0; turn <= turns; turn += 1) {
-    const { advisors } = game.speaking(turn);
-    speak[turn] = game.run.grid && game.run.grid.items.length ? countItems(game, turn) : advisors.length;
-    if (turn === turns) break;
-    score[turn + 1] = score[turn] + earned[turn];
-    for (const { advisor, value } of game.paid[turn]) if (game.run.prices[advisor] * value < 0) touches.push(turn);
+  for (let step = 0; step <= steps; step += 1) {
+    const { advisors } = episode.speaking(step);
+    speak[step] = episode.run.grid && episode.run.grid.items.length ? countItems(episode, step) : advisors.length;
+    if (step === steps) break;
+    score[step + 1] = score[step] + earned[step];
+    for (const { advisor, value } of episode.paid[step]) if (episode.run.prices[advisor] * value < 0) touches.push(step);
     if (!advisors.length) continue;
-    const total = game.preferences(turn, weights);
-    margins[turn] = game.run.continuous ? total[0] - total[1] : marginOf(total);
-    if (game.run.plain) disagreement[turn] = disagreementOf(game.advice(turn, weights).advice, total);
+    const total = episode.preferences(step, weights);
+    margins[step] = episode.run.continuous ? total[0] - total[1] : marginOf(total);
+    if (episode.run.plain) disagreement[step] = disagreementOf(episode.advice(step, weights).advice, total);
   }
-  const margin = Float64Array.from({ length: turns + 1 }, (_, turn) => margins[Math.min(turn, turns - 1)]);
-  for (let turn = 0; turn <= turns; turn += 1) if (!Number.isFinite(margin[turn])) margin[turn] = 0;
-  if (turns > 0) disagreement[turns] = disagreement[turns - 1];
+  const margin = Float64Array.from({ length: steps + 1 }, (_, step) => margins[Math.min(step, steps - 1)]);
+  for (let step = 0; step <= steps; step += 1) if (!Number.isFinite(margin[step])) margin[step] = 0;
+  if (steps > 0) disagreement[steps] = disagreement[steps - 1];
   let closest = -1;
-  for (let turn = 0; turn < turns && !game.run.continuous; turn += 1)
-    if (Number.isFinite(margins[turn]) && (closest < 0 || margins[turn] < margins[closest])) closest = turn;
-  const { grid } = game.run;
+  for (let step = 0; step < steps && !episode.run.continuous; step += 1)
+    if (Number.isFinite(margins[step]) && (closest < 0 || margins[step] < margins[closest])) closest = step;
+  const { grid } = episode.run;
   const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
   return {
-    plain: game.run.plain && !game.run.continuous,
-    continuous: game.run.continuous,
+    plain: episode.run.plain && !episode.run.continuous,
+    continuous: episode.run.continuous,
     ghosts,
     items: grid !== null && grid.items.length > 0,
-    turns,
+    steps,
     score,
     speak,
     disagreement,
@@ -43,13 +43,13 @@ export function seriesOf(game, weights, earned = game.earned) {
     margins,
     touches: [...new Set(touches)],
     closest,
-    game,
+    episode,
   };
 }
 
-function countItems(game, turn) {
+function countItems(episode, step) {
   let count = 0;
-  for (let k = 0; k < game.run.grid.items.length; k += 1) if (game.hasItem(turn, k)) count += 1;
+  for (let k = 0; k < episode.run.grid.items.length; k += 1) if (episode.hasItem(step, k)) count += 1;
   return count;
 }
 
@@ -63,14 +63,14 @@ export class Timeline {
       step: 1,
       value: 0,
       class: "scrub",
-      "aria-label": "Turn",
-      oninput: () => store.set({ turn: Number(this.slider.value) }),
+      "aria-label": "Step",
+      oninput: () => store.set({ step: Number(this.slider.value) }),
     });
     this.stuck = el("button", { type: "button", class: "mark", hidden: true });
     this.close = el("button", { type: "button", class: "mark", hidden: true, title: "Where the two best actions are nearest" });
     this.fork = el("button", { type: "button", class: "mark", hidden: true, title: "Where the two runs part" });
     for (const button of [this.stuck, this.close, this.fork])
-      button.addEventListener("click", () => store.set({ turn: Number(button.dataset.turn) }));
+      button.addEventListener("click", () => store.set({ step: Number(button.dataset.step) }));
     this.plot = el("div", { class: "plot" }, this.canvas, this.slider);
     this.root = el(
       "div",
@@ -82,7 +82,7 @@ export class Timeline {
       if (event.buttons !== 1 || !this.shown) return;
       const box = this.canvas.getBoundingClientRect();
       const share = (event.clientX - box.left - GUTTER) / (box.width - GUTTER - PAD);
-      store.set({ turn: Math.round(Math.max(0, Math.min(1, share)) * this.longest) });
+      store.set({ step: Math.round(Math.max(0, Math.min(1, share)) * this.longest) });
     };
     this.canvas.addEventListener("pointerdown", move);
     this.canvas.addEventListener("pointermove", move);
@@ -90,16 +90,16 @@ export class Timeline {
     this.picture = null;
   }
 
-  // `all` has the series of one game, or of two that are compared.
-  render(all, turn, palette, width, divergence = -1) {
+  // `all` has the series of one episode, or of two that are compared.
+  render(all, step, palette, width, divergence = -1) {
     this.shown = all;
-    const longest = Math.max(...all.map((series) => series.turns));
+    const longest = Math.max(...all.map((series) => series.steps));
     this.longest = longest;
     if (Number(this.slider.max) !== longest) this.slider.max = longest;
-    if (Number(this.slider.value) !== turn) this.slider.value = turn;
-    this.slider.setAttribute("aria-valuetext", `turn ${turn} of ${longest}`);
+    if (Number(this.slider.value) !== step) this.slider.value = step;
+    this.slider.setAttribute("aria-valuetext", `step ${step} of ${longest}`);
     const height = 4 * LANE + 8;
-    const key = [width, palette, divergence, ...all, ...all.map(({ game }) => game.stuck)];
+    const key = [width, palette, divergence, ...all, ...all.map(({ episode }) => episode.stuck)];
     if (
       !this.picture ||
       key.some((part, k) => part !== this.picture.key[k]) ||
@@ -113,7 +113,7 @@ export class Timeline {
     const context = fitCanvas(this.canvas, width, height);
     context.clearRect(0, 0, width, height);
     context.drawImage(this.picture.still, 0, 0, width, height);
-    const x = along(turn, longest, width);
+    const x = along(step, longest, width);
     context.strokeStyle = palette.accent;
     context.lineWidth = 2;
     context.beginPath();
@@ -125,11 +125,11 @@ export class Timeline {
     context.textAlign = "right";
     all.forEach((series, k) => {
       context.fillStyle = all.length > 1 ? palette.series[k] : palette.ink;
-      const [now, down] = [Math.min(turn, series.turns), all.length > 1 ? 9 + 13 * k : 16];
+      const [now, down] = [Math.min(step, series.steps), all.length > 1 ? 9 + 13 * k : 16];
       [
         scoreText(series.score[now]),
         String(series.speak[now]),
-        String(series.touches.filter((at) => at < turn).length),
+        String(series.touches.filter((at) => at < step).length),
         signed(series[lastLane(all)][now]),
       ].forEach((text, lane) => context.fillText(text, width - 4, down + lane * LANE));
     });
@@ -137,27 +137,27 @@ export class Timeline {
 
   marks(all, divergence) {
     const [first] = all;
-    const [stuck] = first.game.stuck;
+    const [stuck] = first.episode.stuck;
     this.stuck.hidden = !stuck;
     if (stuck) {
-      this.stuck.dataset.turn = stuck.since;
+      this.stuck.dataset.step = stuck.since;
       this.stuck.title = stuck.sentence;
-      const until = stuck.since + stuck.turns >= first.turns ? "the end" : stuck.since + stuck.turns;
+      const until = stuck.since + stuck.steps >= first.steps ? "the end" : stuck.since + stuck.steps;
       const whose = all.length > 1 ? "The first is stuck" : "Stuck";
-      setText(this.stuck, `\u25a6 ${whose} in turns ${stuck.since} to ${until}`);
+      setText(this.stuck, `\u25a6 ${whose} in steps ${stuck.since} to ${until}`);
     }
     this.close.hidden = first.closest < 0;
     if (first.closest >= 0) {
-      this.close.dataset.turn = first.closest;
+      this.close.dataset.step = first.closest;
       const margin = first.margins[first.closest];
       const whose = all.length > 1 ? "Its closest call" : "Closest call";
       const how = margin === 0 ? "a tie" : `margin ${margin.toPrecision(2)}`;
-      setText(this.close, `\u25c6 ${whose}: turn ${first.closest}, ${how}`);
+      setText(this.close, `\u25c6 ${whose}: step ${first.closest}, ${how}`);
     }
     this.fork.hidden = divergence < 0;
     if (divergence >= 0) {
-      this.fork.dataset.turn = divergence;
-      setText(this.fork, `\u2387 First divergence: turn ${divergence}`);
+      this.fork.dataset.step = divergence;
+      setText(this.fork, `\u2387 First divergence: step ${divergence}`);
     }
   }
 }
@@ -166,8 +166,8 @@ const PAD = 58; // on the right, for the numbers
 const GUTTER = 92; // on the left, for the names
 const LANE = 34;
 
-function along(turn, turns, width) {
-  return GUTTER + ((width - GUTTER - PAD) * turn) / Math.max(1, turns);
+function along(step, steps, width) {
+  return GUTTER + ((width - GUTTER - PAD) * step) / Math.max(1, steps);
 }
 
 // Disagreement is that of a sum; elsewhere the margin between the two best actions stands in its place, or how far an
@@ -180,15 +180,15 @@ function drawLanes(context, all, longest, palette, width, divergence) {
   const { ghosts, items } = all[0];
   const lanes = [
     ["score", "score"],
-    [items ? "fruit left" : "speaking", "speak"],
-    [ghosts ? "touches" : "losses", null],
-    [all[0].continuous ? "over middle" : lastLane(all), lastLane(all)],
+    [items ? "fruit left" : "active", "speak"],
+    [ghosts ? "touches" : "penalties", null],
+    [all[0].continuous ? "over centre" : lastLane(all), lastLane(all)],
   ];
   const height = lanes.length * LANE + 8;
-  for (const { since, turns } of all[0].game.stuck) {
+  for (const { since, steps } of all[0].episode.stuck) {
     context.fillStyle = palette.stuck;
     const x = along(since, longest, width);
-    const end = along(since + turns, longest, width);
+    const end = along(since + steps, longest, width);
     context.fillRect(x, 0, end - x, height);
     context.strokeStyle = palette.soft;
     context.globalAlpha = 0.35;
@@ -228,19 +228,19 @@ function drawLanes(context, all, longest, palette, width, divergence) {
       context.lineWidth = 1.75;
       context.setLineDash(k ? [4, 3] : []);
       if (!name) {
-        for (const turn of series.touches) {
+        for (const step of series.touches) {
           context.beginPath();
-          context.moveTo(along(turn, longest, width), top + 10 + 9 * k);
-          context.lineTo(along(turn, longest, width), top + 18 + 9 * k);
+          context.moveTo(along(step, longest, width), top + 10 + 9 * k);
+          context.lineTo(along(step, longest, width), top + 18 + 9 * k);
           context.stroke();
         }
         return;
       }
       context.beginPath();
-      series[name].forEach((value, turn) => {
-        const x = along(turn, longest, width);
+      series[name].forEach((value, step) => {
+        const x = along(step, longest, width);
         const y = top + LANE - 5 - ((LANE - 11) * (value - low)) / (high - low || 1);
-        if (turn === 0) context.moveTo(x, y);
+        if (step === 0) context.moveTo(x, y);
         else context.lineTo(x, y);
       });
       context.stroke();
@@ -252,13 +252,13 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     context.textAlign = "left";
     context.fillText(label, 2, top + 12);
   });
-  const mark = (turn, text) => {
-    if (turn < 0) return;
+  const mark = (step, text) => {
+    if (step < 0) return;
     context.fillStyle = palette.ink;
     context.textAlign = "center";
     context.textBaseline = "bottom";
     context.font = "12px system-ui, sans-serif";
-    context.fillText(text, along(turn, longest, width), height);
+    context.fillText(text, along(step, longest, width), height);
   };
   mark(all[0].closest, "\u25c6");
   mark(divergence, "\u2387");

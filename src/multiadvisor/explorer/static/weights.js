@@ -79,7 +79,7 @@ export class Weights {
     this.problem = null; // why the last training failed, until the weights are others
   }
 
-  // Of many groups those that have most to say in this game have a slider at once.
+  // Of many groups those that have most to say in this episode have a slider at once.
   build(run, { strengths }) {
     Object.assign(this, { run, strengths, controls: [] });
     const size = ({ members }) => members.reduce((sum, j) => sum + strengths[j], 0);
@@ -202,8 +202,8 @@ export class Weights {
     }
   }
 
-  render(run, state, live, game) {
-    if (run !== this.run) this.build(run, game);
+  render(run, state, live, episode) {
+    if (run !== this.run) this.build(run, episode);
     const changed = weightsChanged(run, state);
     this.badge.hidden = !changed;
     this.reset.hidden = !changed;
@@ -211,7 +211,7 @@ export class Weights {
     const learned = trainingText(run);
     const silent = weightsNow(run, state).every((weight) => weight === 0);
     if (this.problem && this.problem.weights !== state.weights) this.problem = null;
-    const parts = [learned, "The game itself was played with the old weights."];
+    const parts = [learned, "The episode itself was played with the old weights."];
     if (!live) parts.push("This file cannot retrain.");
     else if (silent) parts.push("Nobody has a say now: raise a weight to train again.");
     else if (this.problem) parts.push(this.problem.text);

@@ -1,4 +1,4 @@
-// What if: another action in this turn, twenty continuations each, with common random numbers.
+// What if: another action in this step, twenty continuations each, with common random numbers.
 
 import { el, option, plural, setText, signed } from "./dom.js";
 import { actionText, actionWord } from "./bars.js";
@@ -31,7 +31,7 @@ export class WhatIf {
   }
 
   render(frame, context) {
-    const { run, game, turn } = frame;
+    const { run, episode, step } = frame;
     this.context = { ...context, frame };
     if (run !== this.run) {
       this.run = run;
@@ -40,13 +40,13 @@ export class WhatIf {
       this.pick.value = String(run.A > 1 ? 1 : 0);
     }
     this.line.hidden = run.continuous;
-    const over = turn >= game.turns;
+    const over = step >= episode.steps;
     const possible = this.source.live && run.compiled && !over;
     this.button.disabled = !possible || Boolean(this.busy);
     if (run.continuous)
       setText(
         this.note,
-        "Its actions are real numbers: `multiadvisor explain RUN --turn INT --against NUMBER,NUMBER,...` compares one with any other.",
+        "Its actions are real numbers: `multiadvisor explain RUN --step INT --against NUMBER,NUMBER,...` compares one with any other.",
       );
     else if (!this.source.live)
       setText(
@@ -55,9 +55,9 @@ export class WhatIf {
       );
     else if (!run.compiled)
       setText(this.note, "This task is a Python environment: it cannot be put back into an earlier state.");
-    else if (over) setText(this.note, "The game is over.");
+    else if (over) setText(this.note, "The episode is over.");
     else if (!this.busy) setText(this.note, "Twenty continuations of both actions, with the same random numbers.");
-    if (this.answer && (this.answer.turn !== turn || this.answer.game !== game)) this.forget();
+    if (this.answer && (this.answer.step !== step || this.answer.episode !== episode)) this.forget();
   }
 
   forget() {
@@ -69,8 +69,8 @@ export class WhatIf {
 
   async ask() {
     const { frame, id, number, weights } = this.context;
-    const { turn, game, run } = frame;
-    const done = game.action[turn];
+    const { step, episode, run } = frame;
+    const done = episode.action[step];
     const other = Number(this.pick.value);
     this.busy = true;
     setText(this.note, "Playing on \u2026");
@@ -78,8 +78,8 @@ export class WhatIf {
     const question = {
       do: "what-if",
       run: id,
-      game: number,
-      turn,
+      episode: number,
+      step,
       actions: done === other ? [done] : [done, other],
       weights: weights && Array.from(weights),
     };
@@ -87,7 +87,7 @@ export class WhatIf {
       const answer = await this.source.ask(question, (share) => {
         if (this.busy) setText(this.note, `Continuing \u2026 ${Math.round(100 * share)}%`);
       });
-      this.answer = { ...answer, game };
+      this.answer = { ...answer, episode };
       this.clear.hidden = false;
       this.show(run, answer, done);
     } catch (error) {
@@ -109,11 +109,11 @@ export class WhatIf {
           dot.style.top = `${20 + (60 * ((k * 7) % answer.count)) / answer.count}%`;
           return dot;
         });
-        const ended = one.finished.filter(Boolean).length;
-        const turns = one.turns.reduce((sum, count) => sum + count, 0) / answer.count;
+        const ended = one.terminated.filter(Boolean).length;
+        const steps = one.length.reduce((sum, count) => sum + count, 0) / answer.count;
         const ends = one.interval.map((end) => signed(end)).join(", ");
-        const games = `${ended} of ${plural(answer.count, "game")} finished`;
-        const text = `score from here ${signed(one.mean)} [${ends}], ${turns.toFixed(1)} turns, ${games}`;
+        const episodes = `${ended} of ${plural(answer.count, "episode")} finished`;
+        const text = `score from here ${signed(one.mean)} [${ends}], ${steps.toFixed(1)} steps, ${episodes}`;
         return el(
           "div",
           { class: "outcome" },
@@ -129,7 +129,7 @@ export class WhatIf {
       const worse = would.score.reduce((count, score, k) => count + (score < was.score[k] ? 1 : 0), 0);
       const word = actionWord(run.actions[would.action]);
       const counts = `${word} would have been better in ${better} of ${answer.count}, worse in ${worse}.`;
-      this.results.append(el("p", { class: "hint" }, `${counts} The lines on the board show its first thirty turns.`));
+      this.results.append(el("p", { class: "hint" }, `${counts} The lines on the board show its first thirty steps.`));
     }
   }
 

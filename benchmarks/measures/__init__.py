@@ -1,0 +1,1 @@
+"""Speed, measured in steps beside peers and a native reference; `multiadvisor benchmark`."""

@@ -1,0 +1,193 @@
+"""Does it get what it expects? Each advisor's value of the action taken, against the return that followed.
+
+The return is discounted with the advisor's own gamma and goes on as long as it has a part. What a value means depends
+on the planning: who plans empathically or by Sarsa expects what is really done, and a bias is an error of learning; who
+plans egocentrically expects to have its way, and its bias is what it hopes for and does not get. The episodes of a
+report are played without exploration and without an actor's noise; `calibrate` plays with the noise, as critics expect
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.analysis.episodes import parts_of
+from multiadvisor.core.rng import EVALUATION, stream_key
+from multiadvisor.envs.rollout import episodes_of, rollout
+from multiadvisor.errors import BadInput
+
+if TYPE_CHECKING:
+    from multiadvisor.learners.sac.sac_learner import ContinuousLearner
+
+_WITHOUT = "these episodes were played without it"
+MEANINGS = {
+    "egocentric": "that its own best actions follow",
+    "tempered": "that its own nearly best actions follow",
+    "agnostic": "that any action follows, at random",
+    "empathic": "what the aggregator does",
+    "estimate": "what it has seen the aggregator do",
+    "sarsa": f"what is really done, exploration included ({_WITHOUT})",
+    "expected_sarsa": f"what is really done, exploration included ({_WITHOUT})",
+}
+"""What an advisor with this planning expects."""
+ACTOR = f"what the actor does, its noise included ({_WITHOUT})"
+ACTOR_SUM = "the rewards and the actor's entropy together, which no critic tells apart"
+"""And where actions are real numbers."""
+LEFT = 0.01
+"""A step counts only where what was cut off with the episode has at most this weight in its return; where there is no
+such step, the advisor's own value at the cut stands for what was cut off."""
+
+
+class Calibration(NamedTuple):
+    """Of one advisor, over the steps that count."""
+
+    steps: int
+    completed: bool  # whether its own value stands for what was cut off with the episodes
+    predicted: float | None  # the mean of its values of the actions taken, and ...
+    followed: float | None  # ... of the returns that followed; None where no step counts
+    bias: float | None  # their difference: above 0 where it expects too much
+    error: float | None  # the standard error of the bias, from episode to episode; None where there is one episode
+    correlation: float | None  # None where one of them never varies
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return self._asdict()
+
+
+def returns(paid: np.ndarray, ended: np.ndarray, gamma: float) -> np.ndarray:
+    """[T] discounted sums of the rewards [T] of one episode that follow each step, up to the end of the advisor's part.
+
+    ended [T] bool are the steps that ended it; where the advisor has a part again later, that is another one.
+
+    >>> returns(np.array([0.0, 0.0, 1.0, 1.0]), np.array([False, False, True, False]), 0.5)
+    array([0.25, 0.5 , 1.  , 1.  ])
+    """
+    found, later = np.zeros(len(paid)), 0.0
+    for step in range(len(paid) - 1, -1, -1):
+        later = paid[step] + (0.0 if ended[step] else gamma * later)
+        found[step] = later
+    return found
+
+
+def counts(asked: np.ndarray, ended: np.ndarray, gamma: float, finished: bool) -> np.ndarray:
+    """[T] bool: the steps of one episode whose returns are known, as little or nothing of them was cut off with it."""
+    if finished or gamma == 0.0:
+        return asked.copy()
+    left = np.arange(len(asked), 0, -1.0)  # steps until the cut, this one included
+    over = np.logical_or.accumulate(ended[::-1])[::-1]  # its part ended before the cut
+    return asked & (over | (left * math.log(gamma) <= math.log(LEFT)))
+
+
+def compared(
+    predicted: np.ndarray, paid: np.ndarray, asked: np.ndarray, ended: np.ndarray, first: np.ndarray,
+    finished: np.ndarray, gamma: float,
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], bool]:  # fmt: skip
+    """Of each episode in which steps count, the values and the returns that followed; and whether they were
+    completed."""
+    pairs, completed = [], False
+    for completed in (False, True):
+        for episode, ends in enumerate(finished.tolist()):
+            span = slice(int(first[episode]), int(first[episode + 1]))
+            here, came, over = asked[span], paid[span], ended[span]
+            known = counts(here, over, gamma, ends)
+            if completed and here.any():  # the last value that it gave stands for all that follows
+                last = int(np.flatnonzero(here)[-1])
+                known, came, over = here.copy(), came.copy(), over.copy()
+                known[last], came[last], over[last] = False, predicted[span][last], True
+            if known.any():
+                pairs.append((predicted[span][known], returns(came, over, gamma)[known]))
+        if pairs:
+            break
+    return pairs, completed
+
+
+def calibration(
+    predicted: np.ndarray, paid: np.ndarray, asked: np.ndarray, ended: np.ndarray, first: np.ndarray,
+    finished: np.ndarray, gamma: float,
+) -> Calibration:  # fmt: skip
+    """Of one advisor: its values of the actions taken [T], its rewards [T], where it was asked and its part ended [T].
+
+    first [G + 1] is the first step of each episode and, last, the number of steps; finished [G] which ended by
+    themselves. Where it has a part and is not asked, as it is silent, there is no value, and the return goes on.
+    """
+    pairs, completed = compared(predicted, paid, asked, ended, first, finished, gamma)
+    if not pairs:
+        return Calibration(0, False, None, None, None, None, None)
+    guessed = [guess for guess, _ in pairs]
+    biases = [float((guess - came).sum()) for guess, came in pairs]
+    guess, came = np.concatenate(guessed), np.concatenate([came for _, came in pairs])
+    bias = float((guess - came).mean())
+    sizes, episodes = np.array([len(part) for part in guessed]), len(guessed)
+    spread = np.array(biases) - bias * sizes  # of a ratio, as episodes differ in length
+    error = math.sqrt(episodes / (episodes - 1) * float((spread**2).sum())) / len(guess) if episodes > 1 else None
+    varies = guess.std() > 1e-12 * max(1.0, np.abs(guess).max()) and came.std() > 1e-12 * max(1.0, np.abs(came).max())
+    correlation = float(np.corrcoef(guess, came)[0, 1]) if varies else None
+    return Calibration(len(guess), completed, float(guess.mean()), float(came.mean()), bias, error, correlation)
+
+
+# ---- with the noise of an actor --------------------------------------------------------------------------------------
+class Fit(NamedTuple):
+    """How well one advisor's values fit the discounted returns that followed."""
+
+    predicted: float  # the mean value
+    followed: float  # the mean return
+    correlation: float  # of the two
+    bias: float  # predicted less followed, in standard deviations of the returns
+    share: float  # the size of what followed, of all advisors' sizes together
+
+
+_EPISODES = 511  # episodes of this evaluation and of those behind it, which nobody else plays
+
+
+def calibrate(learner: ContinuousLearner, episodes: int, seed: int = 0, run: int = 0) -> dict[str, Fit]:
+    """Of each advisor, in episodes with the noise of learning: that is the policy which the critics value.
+
+    The last steps of an episode that was cut off are left out, as nobody knows what would have followed.
+    """
+    from multiadvisor.learners.sac.actor_critic import explored  # lazily: tables need no JAX
+
+    task, adapter = learner.task, learner.task.adapter
+    assert adapter is not None
+    if learner.advisors != task.advisors:
+        raise BadInput(f"the advisors of task {task.name!r} have no values of their own: choose other critics")
+    actor = tuple((weight[run], bias[run]) for weight, bias in learner.actor)
+    noise = np.random.default_rng(int(stream_key(learner.seeds[run], EVALUATION, (1 << 40) + seed)))
+    place = {name: j for j, name in enumerate(task.names)}
+    said: list[np.ndarray] = []  # [n] each, NaN of who was not asked
+
+    def act(state: Any, draw: int) -> np.ndarray:
+        drawn = noise.standard_normal((1, learner.actions.size)).astype(np.float32)
+        action = explored(actor, learner._row(state)[None], drawn)
+        told = learner.judge(state, action, run)
+        said.append(np.full(task.n, np.nan))
+        said[-1][[place[name] for name in told.names]] = told.values[:, 0]
+        return action[0]
+
+    with adapter.stage:
+        source = episodes_of(task, learner.seeds[run], _EPISODES + seed)
+        each = [list(rollout(source, episode, act)) for episode in range(episodes)]
+    parts, values = parts_of(task, each), np.array(said)
+    first = np.concatenate([[0], np.cumsum([len(one) for one in each])])
+    finished = np.array([one[-1].terminated for one in each], bool)
+    pairs = []
+    for j, gamma in enumerate(task.gammas(learner.settings.gamma).tolist()):
+        mine = values[:, j], parts.paid[:, j], ~np.isnan(values[:, j]), parts.ended[:, j]
+        found, completed = compared(*mine, first, finished, gamma)
+        pairs.append(np.concatenate([np.stack(pair) for pair in found], axis=1) if found else np.zeros((2, 0)))
+        if completed or pairs[-1].shape[1] < 2:
+            raise BadInput("the episodes are too short to look ahead: play more of them, or with a lower gamma")
+    sizes = np.array([np.abs(came).mean() for _, came in pairs])
+    shares = sizes / max(sizes.sum(), 1e-30)
+    return {name: _fit(pair, float(share)) for name, pair, share in zip(task.names, pairs, shares, strict=True)}
+
+
+def _fit(pair: np.ndarray, share: float) -> Fit:
+    """From values and returns [2, T]."""
+    guess, came = pair
+    spread = float(came.std())
+    correlation = float(np.corrcoef(guess, came)[0, 1]) if spread > 0 and guess.std() > 0 else 0.0
+    bias = float((guess - came).mean()) / spread if spread > 0 else 0.0
+    return Fit(float(guess.mean()), float(came.mean()), correlation, bias, share)

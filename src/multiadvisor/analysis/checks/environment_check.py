@@ -1,0 +1,377 @@
+"""The part of `check_task` for Gymnasium environments and advisors written in Python."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.analysis.checks.task_check import (
+    NOTHING,
+    Broken,
+    Findings,
+    Subject,
+    as_flag,
+    as_number,
+    attempt,
+    scalar,
+    shown,
+    snapshot,
+)
+from multiadvisor.core import rng
+from multiadvisor.envs.adapter import View, _encode
+from multiadvisor.envs.info_terms import reward_function
+from multiadvisor.envs.stepping import copied
+from multiadvisor.errors import told
+from multiadvisor.task import REMAINDER, Task, Transition
+
+_TOLERANCE = 1e-6  # of the weighted sum of rewards, relative to the largest number in it
+
+
+class _Kind(NamedTuple):
+    """What an advisor' function answers, and the names of its defects."""
+
+    what: str
+    raises: str
+    changes: str
+    mutates: str
+
+
+_STATE = _Kind("the local state", "state-raises", "local-state-not-repeatable", "mutated-observation")
+_ACTIVE = _Kind("whether it is active", "activity-raises", "activity-not-repeatable", "mutated-observation")
+_REWARD = _Kind("its reward", "reward-raises", "reward-not-repeatable", "mutated-transition")
+_ENDED = _Kind("whether its part has ended", "end-raises", "end-not-repeatable", "mutated-transition")
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """One function of an advisor."""
+
+    kind: _Kind
+    index: int  # of the view for a local state, else of the advisor
+    advisor: str
+    function: Callable[[Any], Any]
+
+
+def _contents(argument: Any) -> Any:
+    """A print of what a function may not change: an observation, or a transition without its info."""
+    return snapshot(argument._replace(info={}) if isinstance(argument, Transition) else argument)
+
+
+class EnvironmentSubject(Subject):
+    """Plays the environment itself, and asks the advisors beside it: the adapter and its counted states are not
+    touched."""
+
+    unseeded_resets = True
+
+    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
+        super().__init__(task, findings, seed)
+        assert task.adapter is not None
+        self.adapter, self.env = task.adapter, task.adapter.env
+        self.adapter.stage.user = self  # so that an agent in the middle of an episode finds back to it
+        advisors = list(enumerate(task.advisors))
+        views = enumerate(self.adapter.views)
+        self._looking = [_Question(_STATE, k, view.owner, view.phi) for k, view in views]
+        self._looking += [_Question(_ACTIVE, j, f.name, f.active) for j, f in advisors if f.active is not None]
+        self._judging = [_Question(_REWARD, j, f.name, r) for j, f in advisors if (r := reward_function(f)) is not None]
+        self._judging += [_Question(_ENDED, j, f.name, f.ended) for j, f in advisors if f.ended is not None]
+        self._careless: set[_Question] = set()  # those that change what they are given
+        self._observation: Any = None
+        self._kept: Any = None  # a copy of the observation as it was handed out,
+        self._print: Any = None  # and its print
+        self._active: set[int] = set()
+        self._ended: set[int] = set()  # whose part has ended in this episode, until they are active anew
+        self.must_end = getattr(self.env.spec, "max_episode_steps", None) is None
+
+    def where(self) -> str:
+        """The episode, its seed and the step."""
+        return f"in episode {self.episode} (seed {self._episode_seed()}), step {self.steps}"
+
+    def _episode_seed(self) -> int:
+        return rng.environment_seed(self.seed, rng.ENVIRONMENT, self.episode)
+
+    def leave(self) -> None:
+        """Leave the environment at the start of an episode."""
+        with contextlib.suppress(Exception):
+            self.env.reset(seed=self.seed % (1 << 31))
+
+    # ---- playing -----------------------------------------------------------------------------------------------------
+    def _demand(self, defect: str, call: Callable[[], Any]) -> Any:
+        def failed(error: Exception) -> None:
+            self.findings.add(defect, f"{told(error)} {self.where()}: correct the environment")
+            raise Broken from error
+
+        return attempt(call, failed)
+
+    def _insist(self, defect: str, met: bool, message: str) -> None:
+        if not met:
+            self.findings.add(defect, message)
+            raise Broken
+
+    def deal(self, episode: int, *, seeded: bool = True) -> Any:
+        """Reset, with the episode's seed or without one."""
+        self.episode, self.steps = episode, 0
+        seed = self._episode_seed()
+        result = self._demand("reset-raises", lambda: self.env.reset(seed=seed) if seeded else self.env.reset())
+        good = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+        self._insist("reset-protocol", good, f"reset gave {_form(result)}: return (observation, a dict of info)")
+        self._ended.clear()
+        self._arrive(result[0])
+        if self.checking:
+            self._active = self._look()
+        return snapshot(result[0])
+
+    def step(self, action: Any) -> tuple[bool, Any]:
+        """One step, and what every advisor makes of it."""
+        self.steps += 1
+        played = self.adapter.played(action)
+        result = self._demand("step-raises", lambda: self.env.step(copied(played)))
+        good = isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)
+        wanted = "return (observation, reward, terminated, truncated, a dict of info)"
+        self._insist("step-protocol", good, f"step gave {_form(result)}: {wanted}")
+        observation, reward, terminated, truncated, info = result
+        over = self._flag("terminated", terminated) | self._flag("truncated", truncated)
+        if self.checking:
+            if snapshot(self._observation) != self._print:
+                self.findings.add(
+                    "reused-observation",
+                    f"the observation before step {self.steps} of episode {self.episode} has changed with the step: "
+                    f"return a "
+                    "new array, or a copy, each time",
+                )
+            before = self._kept
+            self._arrive(observation)
+            transition = Transition(before, played, copied(reward), self._kept, terminated, truncated, info)
+            self._judge(transition)
+        return over, snapshot((observation, reward, terminated, truncated))
+
+    def _flag(self, name: str, value: Any) -> bool:
+        if as_flag(value) is None:
+            self.findings.add("flag-not-boolean", f"{name} is {shown(value)} {self.where()}: return True or False")
+        return attempt(lambda: bool(value), lambda _: None) is True
+
+    def _arrive(self, observation: Any) -> None:
+        self._observation, self._kept, self._print = observation, copied(observation), snapshot(observation)
+        if self.checking and not self._inside(observation):
+            self.findings.add(
+                "observation-outside-space",
+                f"the observation {self.where()} is {shown(observation)}, which {self.env.observation_space!r:.120} "
+                "does not contain: correct the space or the observation, its type included",
+            )
+
+    def _inside(self, observation: Any) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a space may warn about what it casts; the answer is all that counts here
+            return attempt(lambda: self.env.observation_space.contains(observation), lambda _: None) is True
+
+    # ---- asking the advisors -----------------------------------------------------------------------------------------
+    def _ask(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
+        """Every function's answer; each is asked twice, and none may change what the others see."""
+        first, second = self._answers(questions, argument), self._answers(questions, argument)
+        for question, answer in first.items():
+            again = second[question]
+            if answer is not NOTHING and again is not NOTHING and not self._alike(question, answer, again):
+                self.findings.add(
+                    question.kind.changes,
+                    f"asked twice for {question.kind.what} {self.where()}, it said {shown(answer)} and {shown(again)}: "
+                    "make it a function of its argument alone",
+                    question.advisor,
+                )
+        return first
+
+    def _alike(self, question: _Question, answer: Any, again: Any) -> bool:
+        counted = question.kind is _STATE and self.adapter.views[question.index].states is None
+        if counted and isinstance(answer, Hashable) and isinstance(again, Hashable):
+            # counted in a dictionary, so that its notion of being the same decides
+            return attempt(lambda: again in {answer}, lambda _: None) is not False
+        return snapshot(answer) == snapshot(again)
+
+    def _answers(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
+        whole, shared = _contents(argument), copied(argument)
+        answers = {q: self._answer(q, copied(argument) if q in self._careless else shared) for q in questions}
+        if _contents(shared) == whole:
+            return answers
+        for question in questions:  # one of them is to blame; what the others answered may be wrong
+            own = copied(argument)
+            self._answer(question, own)
+            if question not in self._careless and _contents(own) != whole:
+                self._careless.add(question)
+                self.findings.add(
+                    question.kind.mutates,
+                    f"the function for {question.kind.what} changed what it was given {self.where()}: let it work on "
+                    "a copy",
+                    question.advisor,
+                )
+        return {q: self._answer(q, copied(argument)) for q in questions}
+
+    def _answer(self, question: _Question, argument: Any) -> Any:
+        def failed(error: Exception) -> None:
+            message = f"the function for {question.kind.what} raised {told(error)} {self.where()}: correct it"
+            self.findings.add(question.kind.raises, message, question.advisor)
+
+        return attempt(lambda: question.function(argument), failed)
+
+    def _truth(self, defect: str, question: _Question, answer: Any, otherwise: bool) -> bool:
+        if answer is NOTHING:
+            return otherwise
+        if as_flag(answer) is None:
+            message = f"asked {question.kind.what} {self.where()}, it said {shown(answer)}: return True or False"
+            self.findings.add(defect, message, question.advisor)
+        return attempt(lambda: bool(answer), lambda _: None) is True
+
+    # ---- judging what they say ---------------------------------------------------------------------------------------
+    def _look(self) -> set[int]:
+        """Who is active in the state arrived in; local states are judged on the way."""
+        active = set(range(self.task.n))
+        for question, answer in self._ask(self._looking, self._kept).items():
+            if question.kind is _ACTIVE:
+                if not self._truth("activity-not-boolean", question, answer, True):
+                    active.discard(question.index)
+            elif answer is not NOTHING:
+                self._judge_state(self.adapter.views[question.index], answer)
+        self.present(active)
+        return active
+
+    def _judge_state(self, view: View, state: Any) -> None:
+        said = f"the local state {self.where()} is {shown(state)}"
+        if view.states is None:
+            self._judge_counted(view, state, said)
+            return
+        number = attempt(lambda: index(state), lambda _: None)
+        if number is NOTHING:
+            self.findings.add("local-state-not-whole", f"{said}: return an integer", view.owner)
+        elif not 0 <= number < view.states:
+            self.findings.add(
+                "local-state-out-of-range",
+                f"{said}, but there are {view.states} (0 to {view.states - 1}): correct its function or `states`",
+                view.owner,
+            )
+
+    def _judge_counted(self, view: View, state: Any, said: str) -> None:
+        try:
+            hash(state)
+        except Exception:
+            self.findings.add(
+                "local-state-not-hashable", f"{said}: return a number, a string or a tuple of them", view.owner
+            )
+            return
+        try:
+            _encode(state)
+        except Exception:
+            message = f"{said}, a {type(state).__name__}: return a number, a string or a tuple of them"
+            self.findings.add("local-state-not-saveable", message, view.owner)
+
+    def _judge(self, transition: Transition) -> None:
+        answers = self._ask(self._judging, transition)
+        before, after = self._active, self._look()
+        rewards = self._rewards(transition.reward, answers)
+        self._judge_payments(rewards, before)
+        active = sorted(before)
+        self.judge_rewards(active, [rewards[j] for j in active])
+        if self.adapter.components:
+            there = [reward if j in before else 0.0 for j, reward in enumerate(rewards)]
+            self.terms.compare(there, scalar(transition.info.get("original_reward")))
+        for question, answer in answers.items():
+            if question.kind is _ENDED and self._truth("end-not-boolean", question, answer, False):
+                self._judge_end(question, before, after, as_flag(transition.terminated) is True)
+        self._ended -= after - before
+        self._active = after
+
+    def _judge_end(self, question: _Question, before: set[int], after: set[int], terminated: bool) -> None:
+        if question.index not in before or terminated:
+            return
+        self._ended.add(question.index)
+        if question.index in after:
+            self.findings.add(
+                "ended-advisor-stays-active",
+                f"its part ended {self.where()}, but it is active in the state arrived in: let `active` be false there",
+                question.advisor,
+            )
+
+    def _judge_payments(self, rewards: list[float | None], before: set[int]) -> None:
+        for j, reward in enumerate(rewards):
+            if reward and j not in before:
+                ended = j in self._ended
+                self.findings.add(
+                    "ended-advisor-paid" if ended else "inactive-advisor-paid",
+                    f"it gets {reward:g} {self.where()}, "
+                    + ("after its own part has ended" if ended else "where it is inactive")
+                    + ": pay nothing there, or let it be active",
+                    self.task.names[j],
+                )
+
+    def _rewards(self, paid: Any, answers: dict[_Question, Any]) -> list[float | None]:
+        """r_j [n], None where it is not a finite number; the environment's own reward and their sum are judged too."""
+        own = self._own_rewards(paid)
+        said = {q.index: (q, answer) for q, answer in answers.items() if q.kind is _REWARD}
+        rewards: list[float | None] = []
+        for j, advisor in enumerate(self.task.advisors):
+            if j in said:
+                rewards.append(self._reward(said[j][1], advisor.name, "the reward"))
+                continue
+            value = own[advisor.reward if isinstance(advisor.reward, int) else 0] if own else None
+            vector = self.adapter.components > 0
+            whole = value is None or not vector or self.judge_number(value, advisor.name, "the reward")
+            rewards.append(value if whole else None)
+        for j, advisor in enumerate(self.task.advisors):
+            if advisor.reward == REMAINDER:
+                others = [reward for k, reward in enumerate(rewards) if k != j and reward is not None]
+                rewards[j] = own[0] - sum(others) if own and len(others) == len(rewards) - 1 else None
+        if own and not self.adapter.components:
+            self._judge_sum(own[0], rewards)
+        return rewards
+
+    def _reward(self, value: Any, advisor: str | None, whose: str) -> float | None:
+        if value is NOTHING:
+            return None
+        number = as_number(value)
+        if number is None:
+            message = f"{whose} {self.where()} is {shown(value)}: return a single number"
+            self.findings.add("reward-not-a-number", message, advisor)
+            return None
+        return number if self.judge_number(number, advisor, whose) else None
+
+    def _own_rewards(self, paid: Any) -> list[float] | None:
+        """The environment's reward as numbers, or None where it cannot be read."""
+        components = self.adapter.components
+        shape = attempt(lambda: np.shape(paid), lambda _: None)
+        if not components and shape in ((), NOTHING):
+            number = self._reward(paid, None, "the environment's reward")
+            return None if number is None else [number]
+        if shape != (components,):
+            self.findings.add(
+                "vector-reward-shape",
+                f"the environment pays {shown(paid)} {self.where()}, but its reward space says "
+                + (f"a vector of {components}" if components else "nothing of a vector: declare reward_space"),
+            )
+            return None
+        numbers = [as_number(part) for part in paid]
+        if None in numbers:
+            message = f"the environment pays {shown(paid)} {self.where()}: pay numbers"
+            self.findings.add("reward-not-a-number", message)
+            return None
+        return [number for number in numbers if number is not None]
+
+    def _judge_sum(self, paid: float, rewards: list[float | None]) -> None:
+        if None in rewards:
+            return
+        parts = [self.task.advisors[j].weight * (rewards[j] or 0.0) for j in self._active]
+        total = sum(parts)
+        if abs(total - paid) > _TOLERANCE * max(1.0, abs(paid), *map(abs, parts)):
+            self.findings.add(
+                "rewards-do-not-sum",
+                f"the active advisors' weighted rewards add up to {total:g} {self.where()}, but the environment pays "
+                f"{paid:g}: correct the rewards or weights, or add an advisor for the rest",
+            )
+
+
+def _form(result: Any) -> str:
+    """What was returned, by its types."""
+    if isinstance(result, tuple):
+        return f"({', '.join(type(part).__name__ for part in result)})"
+    return type(result).__name__

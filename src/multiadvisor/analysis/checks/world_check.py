@@ -1,0 +1,243 @@
+"""The part of `check_task` for compiled worlds.
+
+The world's functions are compiled anew with checks of every index, so that one which reaches beyond an array is named
+and does not take the process down. They work on a copy of the world's constants.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.errors import NumbaError
+
+from multiadvisor.analysis.checks.task_check import Broken, Findings, Subject, as_flag, attempt, snapshot
+from multiadvisor.core import rng
+from multiadvisor.errors import told
+from multiadvisor.task import Task
+
+_RAISES = {
+    "reset": "reset-raises", "begin": "activity-raises", "local_states": "state-raises", "step": "step-raises",
+}  # fmt: skip
+_UNWRITTEN = np.iinfo(np.int64).min
+
+
+@functools.lru_cache(maxsize=64)
+def _bounds_checked(function: Any) -> Any:
+    # without the runtime, as in the compiled loop, so that what cannot be compiled there is not compiled here either
+    options: dict[str, Any] = {"boundscheck": True, "error_model": "numpy", "_nrt": False}
+    return numba.njit(getattr(function, "py_func", function), **options)
+
+
+class WorldSubject(Subject):
+    """Plays a compiled world by calling its four functions, as the compiled loop would."""
+
+    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
+        super().__init__(task, findings, seed)
+        assert task.world is not None
+        self.world = task.world
+        self.constants = copy.deepcopy(self.world.constants)
+        self.x = np.zeros(self.world.size, np.int64)  # one for all episodes, as in the compiled loop
+        self.advisors = np.zeros(0, np.int64)
+        self.must_end = task.limit is None and not task.endless
+        for name in _RAISES:
+            if not hasattr(getattr(self.world, name), "py_func"):
+                findings.add("not-compiled", f"{name} is a plain function: decorate it with multiadvisor.compiled")
+        for advisor in task.advisors:
+            if advisor.states is None:
+                message = "the compiled loop needs its number of local states: give `states`"
+                findings.add("states-not-given", message, advisor.name)
+
+    def where(self) -> str:
+        """The episode and the step."""
+        return f"in episode {self.episode}, step {self.steps} (seed {self.seed})"
+
+    def leave(self) -> None:
+        """Nothing of the task was touched."""
+
+    def spoilt(self) -> bool:
+        """Whether the world has changed its constants."""
+        if snapshot(self.constants) == snapshot(self.world.constants):
+            return False
+        message = f"the constants differ after {self.episode + 1} episodes: keep what changes in the state x"
+        self.findings.add("mutated-constants", message)
+        return True
+
+    # ---- playing -----------------------------------------------------------------------------------------------------
+    def _call(self, name: str, *arguments: Any) -> Any:
+        def failed(error: Exception) -> None:
+            if isinstance(error, NumbaError):
+                message = (
+                    f"{name} cannot be compiled ({told(error)}): use numbers and the given arrays, and make no new ones"
+                )
+                self.findings.add("not-compiled", message)
+            else:
+                defect = "index-out-of-bounds" if isinstance(error, IndexError) else _RAISES[name]
+                self.findings.add(defect, f"{name} raised {told(error)} {self.where()}: correct it")
+            raise Broken from error
+
+        function = _bounds_checked(getattr(self.world, name))
+        return attempt(lambda: function(self.constants, self.x, *arguments), failed)
+
+    def _key(self) -> np.uint64:
+        return rng.stream_key(self.seed, rng.ENVIRONMENT, (self.episode << 32) + self.steps)
+
+    def deal(self, episode: int, *, seeded: bool = True) -> Any:
+        """Reset with the episode's key."""
+        self.episode, self.steps = episode, 0
+        self._call("reset", self._key())
+        first = self.x.tobytes()
+        self.advisors = self._look()
+        return first
+
+    def step(self, action: int) -> tuple[bool, Any]:
+        """One step, as the compiled loop makes it."""
+        self.steps += 1
+        before = tuple(self.x.tolist())
+        m, n = len(self.advisors), self.task.n
+        slots = np.zeros(n, np.int64)
+        slots[:m] = self.advisors
+        reward, ended = np.zeros(n), np.zeros(n, np.int64)
+        terminated = self._call("step", action, self._key(), slots, m, reward, ended)
+        over = bool(terminated)
+        if self.checking:
+            self._judge(m, slots, reward, ended, terminated)
+            self._judge_answers(before, action, reward, over)
+        happened = (self.x.tobytes(), reward.tobytes(), ended.tobytes(), over)
+        if over:
+            self._local_states(self.advisors[:0])  # the compiled loop asks even when nobody is left
+        else:
+            arrived = self._look()
+            self._judge_activity(self.advisors, ended[:m] != 0, arrived)
+            self.advisors = arrived
+        return over or self.steps == self.task.limit, happened
+
+    # ---- judging what it wrote ---------------------------------------------------------------------------------------
+    def _judge(self, m: int, slots: np.ndarray, reward: np.ndarray, ended: np.ndarray, terminated: Any) -> None:
+        add, where = self.findings.add, self.where()
+        if as_flag(terminated) is None:
+            add("flag-not-boolean", f"step returned {terminated!r} {where}: return whether the episode has terminated")
+        if terminated and self.task.endless:
+            add("endless-task-ends", f"an episode terminated {where}: build the task with endless=False")
+        self._judge_slots("step", slots[:m], self.advisors)
+        if reward[m:].any() or ended[m:].any():
+            slot = m + int(np.flatnonzero((reward[m:] != 0) | (ended[m:] != 0))[0])
+            add("writes-past-active", f"step wrote into slot {slot} of {m} active advisors {where}: write below m only")
+        self.judge_rewards(self.advisors.tolist(), reward[:m].tolist())
+        for i, j in enumerate(self.advisors):
+            if reward[i] != 0.0:
+                self.judge_number(reward[i], self.task.names[j], "the reward")
+            if ended[i] not in (0, 1):
+                add("end-not-boolean", f"step wrote {ended[i]} into ended {where}: write 1 or 0", self.task.names[j])
+
+    def _judge_answers(self, before: tuple[int, ...], action: int, reward: np.ndarray, over: bool) -> None:
+        """Whether what happened is within the bounds that the world gives, and among its outcomes."""
+        add, world = self.findings.add, self.world
+        paid = {int(j): float(reward[i]) for i, j in enumerate(self.advisors) if reward[i] != 0.0}
+        for j, value in paid.items():
+            low, high = (-math.inf, math.inf) if world.bounds is None else world.bounds[j]
+            if math.isfinite(value) and not low <= value <= high:
+                shown = f"the reward {self.where()} is {value:g} and not {low:g} to {high:g}"
+                add("reward-out-of-bounds", f"{shown}: correct step or `bounds`", self.task.names[j])
+        if (outcomes := world.outcomes) is None:
+            return
+
+        def failed(error: Exception) -> None:
+            add("outcome-not-listed", f"outcomes raised {told(error)} {self.where()}: correct it")
+            raise Broken from error
+
+        listed = attempt(lambda: list(outcomes(self.constants, before, action)), failed)
+        happened = (None if over else tuple(self.x.tolist()), paid, over)
+        for chance, x, pay, end in listed:
+            seen = (None if end else tuple(x), {j: value for j, value in pay.items() if value != 0.0}, bool(end))
+            if chance > 0 and seen == happened:
+                break
+        else:
+            message = f"{self.where()} step did what outcomes does not list for {list(before)} and action {action}"
+            add("outcome-not-listed", f"{message}: correct one of them")
+        if not abs(math.fsum(outcome.probability for outcome in listed) - 1.0) < 1e-9:
+            add("outcome-not-listed", f"the probabilities of the outcomes do not sum to 1 {self.where()}: correct them")
+
+    def _judge_slots(self, name: str, slots: np.ndarray, advisors: np.ndarray) -> None:
+        if not np.array_equal(slots, advisors):
+            message = f"{name} changed the list of active advisors {self.where()}: leave that to begin"
+            self.findings.add("mutated-advisors", message)
+
+    def _judge_activity(self, before: np.ndarray, ended: np.ndarray, after: np.ndarray) -> None:
+        names = self.task.names
+        over, stay, now = set(before[ended]), set(before[~ended]), set(after)
+        joins = self.world.joins
+        for j in sorted(set() if joins else over & now):
+            self.findings.add(
+                "ended-advisor-stays-active",
+                f"its part ended {self.where()}, but begin lists it in the state arrived in: leave it out there",
+                names[j],
+            )
+        for j in sorted(stay - now if joins else (stay ^ now) - over):
+            self.findings.add(
+                "activity-changes-silently",
+                f"begin {'adds' if j in now else 'drops'} it {self.where()}, but a list of active advisors changes in "
+                "mid-episode only by those that step says have ended: set ended, or let it be active throughout",
+                names[j],
+            )
+
+    # ---- looking around ----------------------------------------------------------------------------------------------
+    def _unchanged(self, name: str, before: np.ndarray) -> None:
+        if not np.array_equal(self.x, before):
+            self.findings.add("mutated-state", f"{name} changed the state x {self.where()}: only reset and step may")
+            self.x[:] = before
+
+    def _look(self) -> np.ndarray:
+        """The active advisors; their local states are judged on the way."""
+        advisors = self._begin()
+        if self.checking:
+            if not np.array_equal(advisors, self._begin()):
+                message = f"begin gave two lists for the same state {self.where()}: let it depend on x alone"
+                self.findings.add("activity-not-repeatable", message)
+            self.present(advisors.tolist())
+            self._judge_local(advisors, self._local_states(advisors), self._local_states(advisors))
+        return advisors
+
+    def _begin(self) -> np.ndarray:
+        n, before = self.task.n, self.x.copy()
+        slots = np.full(n, _UNWRITTEN)
+        m = self._call("begin", slots)
+        self._unchanged("begin", before)
+        whole = isinstance(m, int) and 0 <= m <= n
+        advisors = slots[:m] if whole else slots[:0]
+        if not whole or (np.diff(advisors) <= 0).any() or (m and not 0 <= advisors[0] <= advisors[-1] < n):
+            shown = f"begin returned {m!r} and wrote {advisors.tolist()!s:.60}".replace(str(_UNWRITTEN), "nothing")
+            self.findings.add(
+                "advisors-not-rising",
+                f"{shown} {self.where()}: write advisors 0 to {n - 1} in rising order, each once, and return how many",
+            )
+            raise Broken
+        return advisors
+
+    def _local_states(self, advisors: np.ndarray) -> np.ndarray:
+        before, m = self.x.copy(), len(advisors)
+        slots, local = np.zeros(self.task.n, np.int64), np.full(self.task.n, _UNWRITTEN)
+        slots[:m] = advisors
+        self._call("local_states", slots, m, local)
+        self._unchanged("local_states", before)
+        self._judge_slots("local_states", slots[:m], advisors)
+        return local[:m]
+
+    def _judge_local(self, advisors: np.ndarray, local: np.ndarray, again: np.ndarray) -> None:
+        for i, j in enumerate(advisors):
+            advisor = self.task.advisors[j]
+            if advisor.states is not None and not 0 <= local[i] < advisor.states:
+                shown = "not written" if local[i] == _UNWRITTEN else str(local[i])
+                self.findings.add(
+                    "local-state-out-of-range",
+                    f"the local state {self.where()} is {shown}, but there are {advisor.states} (0 to "
+                    f"{advisor.states - 1}): correct local_states or `states`",
+                    advisor.name,
+                )
+            if local[i] != again[i]:
+                message = f"local_states gave {local[i]} and {again[i]} {self.where()}: let it depend on x alone"
+                self.findings.add("local-state-not-repeatable", message, advisor.name)

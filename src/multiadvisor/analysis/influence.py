@@ -1,0 +1,120 @@
+"""Which advisor drives it: how often, and by how much, the action would change without each of them.
+
+Pure functions on the advice of steps; the aggregator is asked again with each advisor silent, whatever it makes of
+advice. Where several actions are then equally good, one of them is taken at random, and that counts as such a chance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.core.aggregator import Aggregator
+from multiadvisor.explain.ablation import rounding, without_each
+
+
+class Influence(NamedTuple):
+    """Of each advisor, or of each group of them [n]."""
+
+    spoke: np.ndarray  # steps in which it had a say
+    changed: np.ndarray  # the share of all steps in which the action would be another one without it
+    # in those, by how much another action would then be preferred, on average; 0 where there are none
+    margin: np.ndarray
+    push: np.ndarray | None = None  # where actions are real numbers, in the place of the last two: its mean share of
+    # what pushes the action along its slopes; NaN of who has none
+
+    def of(self, j: int) -> dict[str, Any]:
+        """One advisor's, for JSON."""
+        if self.push is not None:
+            push = None if np.isnan(self.push[j]) else float(self.push[j])
+            return {"spoke": int(self.spoke[j]), "changed": None, "margin": None, "push": push}
+        return {"spoke": int(self.spoke[j]), "changed": float(self.changed[j]), "margin": float(self.margin[j])}
+
+    @property
+    def strength(self) -> np.ndarray:
+        """[n] by which they are compared: the share of steps, or of the push."""
+        return self.changed if self.push is None else self.push
+
+
+class Change(NamedTuple):
+    """What silence would bring, case by case [...]."""
+
+    chance: np.ndarray  # that another action is taken
+    fall: np.ndarray  # by how much the action taken is then behind the best one
+
+
+def change(silent: np.ndarray, now: np.ndarray, chosen: Any, tolerance: Any) -> Change:
+    """From preferences without somebody [..., A], those with everybody [..., A], and the action taken [...].
+
+    >>> change(np.array([1.0, 0.0]), np.array([1.0, 3.0]), 1, 0.0)
+    Change(chance=array(1.), fall=array(1.))
+    >>> change(np.array([2.0, 2.0]), np.array([1.0, 3.0]), 1, 0.0)  # now it is a tie
+    Change(chance=array(0.5), fall=array(0.))
+    """
+    chosen, tolerance = np.asarray(chosen)[..., None], np.asarray(tolerance)[..., None]
+    best = silent >= silent.max(axis=-1, keepdims=True) - tolerance
+    before = now >= now.max(axis=-1, keepdims=True) - tolerance
+    kept = np.take_along_axis(best, np.broadcast_to(chosen, (*silent.shape[:-1], 1)), axis=-1)[..., 0]
+    there = np.take_along_axis(silent, np.broadcast_to(chosen, (*silent.shape[:-1], 1)), axis=-1)[..., 0]
+    chance = np.where((best == before).all(axis=-1), 0.0, 1.0 - kept / best.sum(axis=-1))
+    return Change(chance, np.where(kept, 0.0, silent.max(axis=-1) - there))
+
+
+def influence(advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray) -> Influence:
+    """From advice [T, n, A], weights [T, n] (0: no say), how these n are heard, and the actions taken [T].
+
+    >>> from multiadvisor.explain.ablation import summed
+    >>> advice = np.array([[[1.0, 0.0], [0.0, 3.0], [0.5, 0.0]]])
+    >>> influence(advice, np.ones((1, 3)), summed(3), np.array([1])).of(1)
+    {'spoke': 1, 'changed': 1.0, 'margin': 1.5}
+    """
+    steps, n, _ = advice.shape
+    chance, fall = np.zeros((steps, n)), np.zeros((steps, n))
+    for step in range(steps):
+        who = np.flatnonzero(heard[step])
+        if len(who):
+            own, said, weights = aggregator._replace(of=aggregator.of[who]), advice[step, who], heard[step, who]
+            silent, now = without_each(said, weights, own), own.prefer(said, weights)  # [m, A], [A]
+            found = change(silent, now, int(choice[step]), rounding(said, weights, own))
+            chance[step, who], fall[step, who] = found
+    return _summary((heard != 0).sum(axis=0), chance, fall)
+
+
+def group_influence(
+    advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray, members: list[np.ndarray]
+) -> Influence:
+    """The same of groups of advisors, each of which is silent as a whole; `members` are the indices of each."""
+    now = aggregator.prefer(advice, heard)  # [T, A]
+    size = np.abs(heard[:, :, None] * advice).sum(axis=1).max(axis=1)  # [T]
+    tolerance = np.finfo(float).eps * (advice.shape[1] + 1) * size
+    found = []
+    for group in members:
+        without = heard.copy()
+        without[:, group] = 0.0
+        found.append(change(aggregator.prefer(advice, without), now, choice, tolerance))
+    spoke = [(heard[:, group] != 0).any(axis=1).sum() for group in members]
+    chance, fall = (
+        np.array([one[k] for one in found]).reshape(len(members), len(advice)).T for k in range(2)
+    )  # [T, groups]
+    return _summary(np.array(spoke, np.int64), chance, fall)
+
+
+def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> Influence:
+    """Of groups of advisors, from shares of the push [T, n]; NaN where nobody of them had one.
+
+    >>> pushing(np.array([[0.75, 0.25], [0.25, 0.75]]), np.ones((2, 2)), [np.array([0]), np.array([0, 1])]).push
+    array([0.5, 1. ])
+    """
+    said = np.array([np.isfinite(push[:, group]).any() for group in members], bool)
+    spoke = np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
+    total = np.array([np.nansum(push[:, group]) for group in members])
+    nothing = np.full(len(members), np.nan)
+    return Influence(spoke, nothing, nothing, np.where(said, total / max(len(push), 1), np.nan))
+
+
+def _summary(spoke: np.ndarray, chance: np.ndarray, fall: np.ndarray) -> Influence:
+    """From chances and falls [T, n]."""
+    times = chance.sum(axis=0)
+    by = np.divide(fall.sum(axis=0), times, out=np.zeros(len(times)), where=times > 0)
+    return Influence(spoke, times / max(len(chance), 1), by)

@@ -1,0 +1,197 @@
+"""Decisive moments: of many episodes, the few steps in which most was at stake, and who was at odds.
+
+At stake is the difference between the best and the worst action in the aggregator's eyes; at odds are advisors who lose
+by the action taken what another one would have given them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.analysis.episodes import CELLS, Episodes, _flat
+from multiadvisor.core.aggregator import Aggregator
+from multiadvisor.explain.ablation import rounding
+from multiadvisor.explain.actor_explanation import action_text, two_actions
+from multiadvisor.explain.explanation import explain_advice
+from multiadvisor.explain.sentences import term
+
+_SEEN = 0.005  # what a group adds, to be named
+_LONGEST = 64  # numbers of an observation that are compared one by one
+APART = 10
+"""So many steps lie at least between two moments of one episode: the next step is hardly another moment."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step that mattered."""
+
+    episode: int
+    step: int
+    where: str
+    action: str
+    stake: float
+    """The preference for the best action less that for the worst."""
+    disagreement: float
+    """What the advisors together lose, each times its weight, by not having their own best actions."""
+    reason: str
+    """Why it did what it did."""
+    caveat: str = ""
+    """How far to trust that, where networks gave the advice."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "episode": self.episode, "step": self.step, "where": self.where, "action": self.action, "stake": self.stake,
+            "disagreement": self.disagreement, "reason": self.reason, "caveat": self.caveat,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"episode {self.episode}, step {self.step}, at {self.where}: {self.reason} "
+            f"(stake {self.stake:.2f}, disagreement {self.disagreement:.2f})"
+        )
+
+
+def stakes(preferences: np.ndarray) -> np.ndarray:
+    """[T] what is at stake, from preferences [T, A]."""
+    found: np.ndarray = preferences.max(axis=1) - preferences.min(axis=1)
+    return found
+
+
+def disagreements(advice: np.ndarray, heard: np.ndarray, choice: np.ndarray) -> np.ndarray:
+    """[T] what the advisors lose by the actions taken [T], from advice [T, n, A] and weights [T, n].
+
+    >>> disagreements(np.array([[[1.0, 0.0], [0.0, 3.0]]]), np.ones((1, 2)), np.array([1]))
+    array([1.])
+    """
+    wished = heard[:, :, None] * advice
+    got = np.take_along_axis(wished, choice[:, None, None], axis=2)[:, :, 0]
+    found: np.ndarray = (wished.max(axis=2) - got).sum(axis=1)
+    return found
+
+
+def pick(
+    score: np.ndarray, first: np.ndarray, alike: Callable[[int, int], bool], count: int, apart: int = APART
+) -> list[int]:
+    """The steps with the highest scores [T], no two of an episode nearer than `apart`, and no two `alike`.
+
+    Episodes begin at `first` [G + 1].
+    """
+    episode = np.searchsorted(first, np.arange(len(score)), side="right") - 1
+    picked: list[int] = []
+    for step in np.argsort(-score, kind="stable").tolist():
+        if len(picked) == count:
+            break
+        near = (
+            (episode[step] == episode[other] and abs(step - other) < apart) or alike(step, other) for other in picked
+        )
+        if not any(near):
+            picked.append(step)
+    return picked
+
+
+def moments(episodes: Episodes, count: int = 5) -> list[Moment]:
+    """The moments of the episodes, the most decisive first: by the ranks of stake and disagreement, added."""
+    stake = stakes(episodes.preferences)
+    # an actor may do what its critics value less than the middle of all actions: that is no matter between advisors
+    best = episodes.choice if episodes.did is None else episodes.preferences.argmax(axis=1)
+    odds = disagreements(episodes.advice, episodes.heard, best)
+    ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
+    score = (ranks[0] + ranks[1]) / len(stake)  # [T]
+    if episodes.advice.shape[2] < 2:
+        return []
+    score = np.where(episodes.explored, -1.0, score)  # what is done by chance has no reason
+    found = []
+    for at in pick(score, episodes.first, _alike(episodes), count):
+        episode, step = episodes.where(at)
+        action, reason = _reason(episodes, at)
+        found.append(
+            Moment(
+                episode, step, episodes.label(episode, step), action, float(stake[at]), float(odds[at]), reason,
+                episodes.settings.caveat,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _alike(episodes: Episodes) -> Callable[[int, int], bool]:
+    """Whether two steps are in the same state, or of real numbers in nearly the same: cells have borders anywhere."""
+    here = np.arange(len(episodes.choice)) + np.repeat(
+        np.arange(len(episodes)), episodes.length
+    )  # where each step's place is
+    first = _flat(episodes.states[0])
+    if first.dtype.kind != "f" or len(first) > _LONGEST or episodes.task.goals is not None:
+        places = episodes.places[here]
+        return lambda one, other: bool((places[one] == places[other]).all())
+    seen = np.array([_flat(episodes.states[k]) for k in here], float)  # [T, d]
+    near = np.maximum(np.ptp(seen, axis=0), 1e-9) / CELLS
+    return lambda one, other: bool((np.abs(seen[one] - seen[other]) < near).all())
+
+
+def _reason(episodes: Episodes, at: int) -> tuple[str, str]:
+    """What was done in a step, and why."""
+    who = np.flatnonzero(episodes.heard[at])
+    names, groups = ([getattr(episodes.advisors[j], what) for j in who] for what in ("name", "group"))
+    advice, weights = episodes.advice[at, who], episodes.heard[at, who]
+    if episodes.did is not None:
+        assert episodes.task.adapter is not None
+        assert episodes.task.adapter.box is not None
+        box = episodes.task.adapter.box
+        middle = action_text(box.to_environment(np.zeros(box.size)))
+        gains = weights * (advice[:, 0] - advice[:, 1])
+        own = np.isfinite(episodes.paid[at, who])  # nobody pays for the entropy
+        of = [name for name, paid in zip(names, own, strict=True) if paid]
+        return episodes.did[at], two_actions(episodes.did[at], middle, of, gains[own], float(gains[~own].sum()))
+    aggregator, action = (
+        episodes.aggregator._replace(of=episodes.aggregator.of[who]),
+        episodes.actions[episodes.choice[at]],
+    )
+    if episodes.task.goals is not None and len(who):
+        return action, by_group(advice, weights, aggregator, groups, episodes.actions, int(episodes.choice[at]))
+    why = explain_advice(
+        names, advice, weights, episodes.actions, action=action, groups=groups, task=episodes.task.name,
+        aggregation=episodes.settings.aggregation, aggregator=aggregator,
+    )  # fmt: skip
+    return why.action, why.sentence
+
+
+def by_group(
+    advice: np.ndarray,
+    weights: np.ndarray,
+    aggregator: Aggregator,
+    groups: list[str],
+    actions: tuple[str, ...],
+    chosen: int,
+) -> str:
+    """A sentence on an action against the next best: what its lead loses without each group, the strongest first.
+
+    For committees of hundreds, from advice [m, A], weights [m], how these m are heard, and the group of each.
+
+    >>> from multiadvisor.explain.ablation import summed
+    >>> advice = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.5]])
+    >>> by_group(advice, np.ones(3), summed(3), ["coins", "coins", "traps"], ("left", "right"), 0)
+    'chooses left rather than right, 2.00 against 1.50: coins (+2.00) speak for left, traps (-1.50) against it'
+    """
+    now = aggregator.prefer(advice, weights)  # [A]
+    other = max((a for a in range(len(actions)) if a != chosen), key=lambda a: now[a])
+    lead, of = float(now[chosen] - now[other]), np.array(groups)
+    mine, its = actions[chosen], actions[other]
+    if abs(lead) <= rounding(advice, weights, aggregator):
+        return f"tie between {mine} and {its}, {now[chosen]:.2f} each"
+    lost = {}
+    for group in dict.fromkeys(groups):
+        silent = aggregator.prefer(advice, np.where(of == group, 0.0, weights))
+        lost[group] = lead - float(silent[chosen] - silent[other])
+    start = f"chooses {mine} rather than {its}" if lead > 0 else f"{mine} would be worse than {its}"
+    order = sorted(lost, key=lambda name: -abs(lost[name]))
+    parts = [
+        " and ".join(f"{term(name, actions)} ({lost[name]:+.2f})" for name in order if sign * lost[name] >= _SEEN)
+        for sign in (1, -1)
+    ]
+    words = (f"speak for {mine}", "against it" if parts[0] else f"speak against {mine}")
+    said = ", ".join(f"{part} {word}" for part, word in zip(parts, words, strict=True) if part)
+    return f"{start}, {now[chosen]:.2f} against {now[other]:.2f}" + (f": {said}" if said else "")

@@ -1,0 +1,90 @@
+"""The correction D, exact: what the sum of the advisors promises too much, so that Q_Sigma - D is the global optimum.
+
+    D(x, a) = E[ sum_j w_j gamma_j V_j(x'_j) - gamma max_a' (Q_Sigma(x', a') - D(x', a')) ]
+
+V_j is what advisor j bootstraps on. Take D from Q_Sigma and the V_j cancel: what is left is the Bellman equation of the
+weighted reward, whose only solution is Q*. For egocentric advisors that share one gamma, with weights of at least 0,
+D >= 0, as a sum of maxima is at least the maximum of the sum; with a negative weight D may have either sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multiadvisor.analysis.theory.solver import Solution, error_bound, greedy_policy
+from multiadvisor.core.plannings import bootstrap, planning_named
+from multiadvisor.errors import BadInput
+
+_ROUNDS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """D [S, A] of a solution, and what is known of its error."""
+
+    solution: Solution
+    values: np.ndarray  # [S, A]
+    residual: float
+    """The largest change that one more round would make."""
+    bound: float
+    """No value is further from the true D than this (infinite for gamma = 1)."""
+    converged: bool
+    iterations: int
+
+    @property
+    def preferences(self) -> np.ndarray:
+        """[S, A] Q_Sigma - D: the global optimum."""
+        return self.solution.preferences - self.values
+
+    @property
+    def policy(self) -> np.ndarray:
+        """[S, A] the greedy aggregator's, ties shared evenly."""
+        return greedy_policy(self.preferences)
+
+
+def expected(solution: Solution) -> np.ndarray:
+    """[S, A] E sum_j w_j gamma_j V_j(x'_j): what the advisors together expect of the next state."""
+    mdp, planning = solution.mdp, planning_named(solution.planning)
+    if planning.needs:
+        raise BadInput(
+            f"{solution.planning} advisors look at what the aggregator does, which the correction changes: solve the "
+            "task with egocentric or agnostic planning"
+        )
+    if not solution.markov:
+        raise BadInput(
+            f"an advisor of {mdp.name!r} cannot tell from its local state what follows, so that no correction makes "
+            "its values optimal: enumerate the task with full=True"
+        )
+    discounted = mdp.weights * mdp.discounts(solution.gamma)
+    ahead = discounted @ np.stack([bootstrap(planning, values) for values in solution.values])  # [S]
+    return (mdp.going_on * ahead[mdp.successor]).sum(axis=-1)
+
+
+def correct(solution: Solution) -> Correction:
+    """The fixed point D of a solution's advisors, from 0 on; gamma is the solution's, the aggregator's own.
+
+    >>> import multiadvisor as mad
+    >>> from multiadvisor.analysis.theory import enumerate_task, solve
+    >>> found = correct(solve(enumerate_task(mad.make("two-goal")), "egocentric", 0.9))
+    >>> found.values.round(6).tolist(), found.preferences.round(6).tolist()
+    ([[0.9, 0.0, 0.0]], [[0.9, 1.0, 1.0]])
+    """
+    mdp, gamma, promised = solution.mdp, solution.gamma, solution.preferences
+    source = expected(solution)
+
+    def once_more(values: np.ndarray) -> np.ndarray:
+        best = (promised - values).max(axis=-1)  # [S]
+        return source - gamma * (mdp.going_on * best[mdp.successor]).sum(axis=-1)
+
+    values = np.zeros_like(promised)
+    scale = max(1.0, float(np.abs(promised).max(initial=0.0)))
+    moved, rounds = np.inf, 0
+    while moved > 1e-15 * scale and rounds < _ROUNDS:
+        after = once_more(values)
+        moved = float(np.abs(after - values).max(initial=0.0))
+        values, rounds = after, rounds + 1
+    residual = float(np.abs(once_more(values) - values).max(initial=0.0))
+    bound = error_bound(residual, np.array([gamma]), np.abs(values) + np.abs(promised))
+    return Correction(solution, values, residual, bound, residual <= 1e-12 * scale, rounds)

@@ -1,1 +1,0 @@
-"""Speed, measured in turns beside peers and a native reference; `multiadvisor benchmark`."""

@@ -1,0 +1,1 @@
+"""The maths and the tools that every layer uses."""

@@ -1,0 +1,88 @@
+"""Tasks by their names: those that come with the package, and any registered environment."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from dataclasses import replace
+from typing import Any
+
+from multiadvisor.envs import compiled_tasks, emulated_tasks  # noqa: F401 they register themselves
+from multiadvisor.envs.registration import register_environments
+from multiadvisor.envs.registry import FILES, TASKS
+from multiadvisor.envs.worlds import bunny, dyna_maze, gadgets, pac_boy  # noqa: F401 they register themselves
+from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.settings import finite_number
+from multiadvisor.task import BY_ADVISOR, Task
+
+register_environments()
+
+
+def make(name: str, /, **options: Any) -> Task:
+    """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
+
+    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, instead of its own.
+
+    >>> make("pac-boy", rules="hra").n
+    77
+    """
+    own = {what: numbers for what in BY_ADVISOR if (numbers := options.pop(what, None)) is not None}
+    if own:
+        task = make(name, **options)
+        for what, numbers in own.items():
+            task = task.with_numbers(what, numbers)
+        return task
+    if name.startswith("gymnasium:"):
+        from multiadvisor.envs.gymnasium_tasks import make_gymnasium
+
+        return make_gymnasium(name, **options)
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    known = inspect.signature(TASKS[name]).parameters
+    for option in options:
+        if option not in known:
+            raise (
+                unknown(f"option of task {name!r}", option, known)
+                if known
+                else BadInput(f"task {name!r} takes no option, and so no {short(option)!r}")
+            )
+    return replace(TASKS[name](**options), maker=name, by_hand="")
+
+
+def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> dict[str, Any]:
+    """Options of a task from a file, each of the kind its function declares, and all of them: defaults are written out.
+
+    Nothing is imported or read because a file names it: modules only where a user has named them himself, of files the
+    text.
+    """
+    if task.startswith("gymnasium:"):
+        if ":" in task.removeprefix("gymnasium:") and not modules:
+            raise BadInput(
+                f"task {short(task)!r} names a module to import, which no file may do: name it yourself, with --task "
+                "or as "
+                "load(folder, name)"
+            )
+        from multiadvisor.envs.gymnasium_tasks import plain_options
+
+        return plain_options(task, given)
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
+    options = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in given.items():
+        if name not in parameters:
+            raise (
+                unknown(f"option of task {task!r}", name, parameters)
+                if parameters
+                else BadInput(f"task {task!r} takes no option, and so no {short(name)!r}")
+            )
+        kinds = typing.get_args(hints[name]) or (hints[name],)
+        if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+            value = finite_number(f"option {name} of task {task!r}", value)
+        if type(value) not in kinds or (isinstance(value, int) and abs(value) >= 1 << 63):
+            words = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+            raise BadInput(f"option {name} of task {task!r} is {short(repr(value))}: give a value of the kind {words}")
+        if name in FILES and isinstance(value, str) and "\n" not in value:
+            raise BadInput(f"option {name} of task {task!r} is {short(value)!r}, the name of a file: give its text")
+        options[name] = value
+    return {name: value for name, value in options.items() if value is not None}

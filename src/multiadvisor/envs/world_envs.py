@@ -1,0 +1,385 @@
+"""The compiled worlds as Gymnasium environments: one episode or many, with a scalar or a vector reward.
+
+    gymnasium.make("multiadvisor/PacBoy-v0", rules="hra", observation="image")
+    gymnasium.make("multiadvisor/mo-PacBoy-v0", rewards="groups")
+    gymnasium.make_vec("multiadvisor/PacBoy-v0", num_envs=64)
+
+What is not an option of the environment (`observation`, `render_mode`, `rewards`) is one of the task.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from multiadvisor.core.board_layout import Grid
+from multiadvisor.core.rng import ENVIRONMENT, stream_key
+from multiadvisor.envs import render
+from multiadvisor.envs.builtin import make
+from multiadvisor.envs.compiled_episodes import Episodes
+from multiadvisor.envs.registry import TASKS
+from multiadvisor.envs.worlds.board import DIRECTIONS
+from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.task import Task
+
+OBSERVATIONS = ("compact", "image")
+REWARDS = ("advisors", "groups")
+RENDER_MODES = ["ansi", "rgb_array"]
+RENDER_FPS = 8
+
+
+def planes(board: Grid, x: np.ndarray) -> np.ndarray:
+    """States x [B, size] as images [B, 4, height, width] uint8 of ones and zeros: walls, ghosts, fruits, Pac-Boy.
+
+    On other grids: walls, whoever else moves, what lies about, the player.
+
+    >>> planes(make("pac-boy", maze="PF#\\n...").board, np.array([[1, 0]]))[0].tolist()
+    [[[0, 0, 1], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0]]]
+    """
+    batch, (row, column) = np.arange(len(x)), board.cells.T
+    player, *others = board.movers(x).T
+    image = np.zeros((len(x), 4, *board.shape), np.uint8)
+    image[:, 0] = board.walls
+    for cell in others:
+        image[batch, 1, row[cell], column[cell]] = 1
+    image[:, 2, row[board.item_cells], column[board.item_cells]] = board.lying(x)
+    image[batch, 3, row[player], column[player]] = 1
+    return image
+
+
+class _Earned(NamedTuple):
+    """The rewards of a step that are not zero, which are few; episode by episode, the advisors in order."""
+
+    episode: np.ndarray  # [k]
+    advisor: np.ndarray  # [k]
+    reward: np.ndarray  # [k]
+
+
+def _earned(episodes: Episodes) -> _Earned:
+    flat = np.flatnonzero(episodes.reward != 0.0)  # far faster on booleans than on floats
+    return _Earned(flat // episodes.reward.shape[1], episodes.advisors.ravel()[flat], episodes.reward.ravel()[flat])
+
+
+class _Payment(NamedTuple):
+    """How the advisors' rewards become the environment's: advisor j pays scale[j] times its reward into column[j]."""
+
+    names: tuple[str, ...]  # [d]
+    column: np.ndarray  # [n]
+    scale: np.ndarray  # [n]
+    scalar: bool = False  # all into one number
+
+    def __call__(self, earned: _Earned, batch: int) -> np.ndarray:
+        """The rewards [B, d], or [B] where they are numbers; summed in the advisors' order, whatever the batch."""
+        total = np.zeros((batch, len(self.names)))
+        np.add.at(total, (earned.episode, self.column[earned.advisor]), self.scale[earned.advisor] * earned.reward)
+        return total[:, 0] if self.scalar else total
+
+    def space(self, task: Task) -> spaces.Box:
+        """The rewards that can be paid."""
+        known = np.tile([-np.inf, np.inf], (task.n, 1)) if task.reward_bounds is None else task.reward_bounds
+        bounds = self.scale[:, None] * np.where(self.scale[:, None] == 0.0, 0.0, known)  # [n, 2]
+        low, high = np.minimum(bounds.min(axis=1), 0.0), np.maximum(bounds.max(axis=1), 0.0)  # not paying counts
+        low, high = np.bincount(self.column, low), np.bincount(self.column, high)
+        return spaces.Box(low, high, dtype=np.float64)
+
+
+def _each_advisor(task: Task) -> _Payment:
+    return _Payment(task.names, np.arange(task.n), np.ones(task.n))
+
+
+def _each_group(task: Task) -> _Payment:
+    """Weighted, so that the components sum to the scalar reward; an advisor without a group stands for itself."""
+    groups = [advisor.group or advisor.name for advisor in task.advisors]
+    names = tuple(dict.fromkeys(groups))
+    return _Payment(names, np.array([names.index(group) for group in groups]), task.weights)
+
+
+def _together(task: Task) -> _Payment:
+    return _Payment(("reward",), np.zeros(task.n, np.int64), task.weights, scalar=True)
+
+
+def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task:
+    """The task with its options; `own` are the environment's, for the hint."""
+    if isinstance(task, Task):
+        if options:
+            raise BadInput(f"a task that is given whole takes no option, and so no {short(next(iter(options)))!r}")
+    else:
+        known = inspect.signature(TASKS[task]).parameters if task in TASKS else options
+        for option in options:
+            if option not in known:
+                raise unknown(f"option of the environment of task {task!r}", option, [*known, *own])
+        task = make(task, **options)
+    if task.world is None:
+        raise BadInput(f"task {task.name!r} has no compiled world: use its own environment")
+    return task
+
+
+class _Play:
+    """What the environments share: a batch of episodes with their spaces, seeds, observations and rewards."""
+
+    def __init__(self, task: Task, batch: int, observation: str, render_mode: str | None) -> None:
+        if observation not in OBSERVATIONS:
+            raise unknown("observation", observation, OBSERVATIONS)
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise unknown("render mode", render_mode, RENDER_MODES)
+        self.task, self.image, self.render_mode = task, observation == "image", render_mode
+        self.advisors, self.payment = _each_advisor(task), _together(task)
+        self.actions = spaces.Discrete(len(task.actions))
+        self.observations = self._observations()
+        self.episodes = Episodes(task, np.zeros(batch, np.uint64))
+        self.over = np.ones(batch, bool)
+        self.seeded = False
+        self._last = np.full(batch, -1)  # the last actions, for which way Pac-Boy faces
+
+    def _observations(self) -> spaces.Space:
+        world = self.task.world
+        assert world is not None
+        if self.image:
+            if self.task.board is None:
+                raise BadInput(f"task {self.task.name!r} has no board to make an image of: use observation='compact'")
+            return spaces.Box(0, 1, (4, *self.task.grid.shape), np.uint8)
+        if world.sizes is None:
+            raise BadInput(
+                f"the world of task {self.task.name!r} does not give the `sizes` of its states: no space fits"
+            )
+        return spaces.Discrete(world.sizes[0]) if world.size == 1 else spaces.MultiDiscrete(list(world.sizes))
+
+    def look(self) -> np.ndarray:
+        """The observations [B, ...], a fresh array."""
+        x = self.episodes.x
+        if self.image:
+            return planes(self.task.grid, x)
+        return x[:, 0].copy() if isinstance(self.observations, spaces.Discrete) else x.copy()
+
+    def seed(self, seeds: Sequence[int]) -> None:
+        """Episode b is determined by seeds[b] and the actions."""
+        self.episodes.keys[:] = [stream_key(seed, ENVIRONMENT) for seed in seeds]
+        self.episodes.elapsed[:] = 0
+        self.seeded = True
+
+    def deal(self, again: bool) -> np.ndarray:
+        """Start every episode anew; `again`: the next one of the stream."""
+        episodes = self.episodes
+        if again:
+            # An episode is known by the steps before it: one that was not played still has to count.
+            episodes.elapsed[:, 0] += episodes.elapsed[:, 1] == 0
+        episodes.fresh[:] = 1
+        self._play(np.zeros(len(episodes.keys), np.int64))
+        self._last[:] = -1
+        return self.look()
+
+    def step(self, actions: Any) -> None:
+        """One step of every episode; those that are over are dealt anew."""
+        actions = self._checked(actions)
+        self.episodes.fresh[:] = self.over
+        self._last = np.where(self.over, -1, actions)
+        self._play(actions)
+
+    def _play(self, actions: np.ndarray) -> None:
+        self.episodes.step(actions)
+        self.over = self.episodes.over.copy()
+
+    def rewards(self) -> tuple[np.ndarray, np.ndarray]:
+        """The environment's rewards [B] or [B, d] of the last step, and the advisors' own [B, n]."""
+        earned, batch = _earned(self.episodes), len(self.over)
+        return self.payment(earned, batch), self.advisors(earned, batch)
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        """The compiled loop looks actions up unchecked, so nothing else may get there."""
+        given, count = np.asarray(actions), int(self.actions.n)
+        if given.shape != self.over.shape:
+            raise BadInput(
+                f"actions of shape {given.shape} were given for {len(self.over)} episodes: give one for each"
+            )
+        if given.dtype.kind not in "iu":
+            raise BadInput(f"action {given[0]} is not an integer: choose one from 0 to {count - 1}")
+        wrong = (given < 0) | (given >= count)
+        if wrong.any():
+            raise BadInput(f"action {given[wrong][0]} does not exist: choose one from 0 to {count - 1}")
+        return given.astype(np.int64)
+
+    def draw(self, b: int) -> Any:
+        """Episode b as the render mode wants it."""
+        x = self.episodes.x[b]
+        if self.render_mode == "ansi":
+            return render.text(self.task, x)
+        if self.render_mode == "rgb_array":
+            action = self.task.actions[self._last[b]]
+            facing = action if self._last[b] >= 0 and action in DIRECTIONS else "E"
+            return render.picture(self.task, x, facing=facing)
+        return None
+
+
+def _refuse_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise BadInput(f"reset takes no options, and so no {next(iter(options))!r}: leave it out")
+
+
+class WorldEnv(gymnasium.Env[Any, Any]):
+    """One episode of a compiled world; the reward is the weighted sum of the advisors' rewards.
+
+    `info["rewards"]` has every advisor's own reward by name, unweighted, 0 for one that is not active.
+
+    >>> env = WorldEnv("three-fruits", render_mode="ansi")
+    >>> env.reset(seed=0)
+    (array([12,  1,  1,  1]), {})
+    >>> env.step(1)[1:4]
+    (0.0, False, False)
+    """
+
+    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
+    _own: tuple[str, ...] = ("observation", "render_mode")
+
+    def __init__(
+        self, task: str | Task, *, observation: str = "compact", render_mode: str | None = None, **options: Any
+    ) -> None:
+        self.task = _task(task, options, self._own)
+        self._play = _Play(self.task, 1, observation, render_mode)
+        self.render_mode = render_mode
+        self.observation_space, self.action_space = self._play.observations, self._play.actions
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode: the first one of the seed's stream, or without a seed the next one of the same stream."""
+        _refuse_options(options)
+        super().reset(seed=seed)
+        again = self._play.seeded and seed is None
+        if not again:
+            self._play.seed([int(self.np_random.integers(2**62)) if seed is None else seed])
+        return self._single(self._play.deal(again)), {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play one step."""
+        play = self._play
+        if play.over[0]:
+            raise BadInput("no episode is on: call reset() first")
+        play.step([action])
+        terminated, over = bool(play.episodes.terminated[0]), bool(play.over[0])
+        (reward,), (own,) = play.rewards()
+        info = {"rewards": dict(zip(self.task.names, own.tolist(), strict=True))}
+        reward = reward if reward.shape else float(reward)
+        return self._single(play.look()), reward, terminated, over and not terminated, info
+
+    def _single(self, observations: np.ndarray) -> Any:
+        return int(observations[0]) if observations.ndim == 1 else observations[0]
+
+    def render(self) -> Any:
+        """The state as text or as a picture [height, width, 3], by the render mode; None without one."""
+        return self._play.draw(0)
+
+
+class _VectorReward:
+    """Mixed in before an environment, it makes the reward a vector."""
+
+    task: Task
+    _play: _Play
+
+    def __init__(self, task: str | Task, *, rewards: str = "advisors", **options: Any) -> None:
+        super().__init__(task, **options)  # type: ignore[call-arg]
+        if rewards not in REWARDS:
+            raise unknown("rewards", rewards, REWARDS)
+        payment = _each_advisor(self.task) if rewards == "advisors" else _each_group(self.task)
+        self._play.payment = payment
+        self.reward_space = payment.space(self.task)
+        self.reward_names = payment.names
+        self.reward_dim = len(payment.names)
+
+
+class MOWorldEnv(_VectorReward, WorldEnv):
+    """One episode with a vector reward [d], by MO-Gymnasium's convention: `reward_space`, `reward_dim`, `reward_names`.
+
+    rewards: "advisors", each one's own reward; or "groups", the weighted sum of each group: they add up to the scalar.
+
+    >>> env = MOWorldEnv("pac-boy", rewards="groups")
+    >>> env.reward_names, env.reward_space.shape
+    (('ghosts', 'fruits'), (2,))
+    """
+
+    _own = (*WorldEnv._own, "rewards")
+
+
+class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
+    """Many episodes of a compiled world, stepped together in one compiled call.
+
+    Episode b of `reset(seed=s)` is the episode of the single environment with seed s + b, step for step. An episode
+    that is over is dealt anew by the next step, whatever its action (autoreset mode NEXT_STEP). `infos["rewards"]` [B,
+    n] has every advisor's own reward in the task's order, and `infos["_rewards"]` [B] is false for episodes that were
+    just dealt.
+
+    >>> envs = WorldVectorEnv("pac-boy", num_envs=3)
+    >>> envs.reset(seed=0)[0].shape
+    (3, 78)
+    >>> envs.step(np.array([0, 1, 2]))[1].shape
+    (3,)
+    """
+
+    metadata = {  # noqa: RUF012
+        "render_modes": RENDER_MODES, "render_fps": RENDER_FPS, "autoreset_mode": AutoresetMode.NEXT_STEP
+    }  # fmt: skip
+    _own: tuple[str, ...] = (*WorldEnv._own, "num_envs")
+
+    def __init__(
+        self, task: str | Task, *, num_envs: int = 1, observation: str = "compact", render_mode: str | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        if num_envs < 1:
+            raise BadInput(f"num_envs is {num_envs}: ask for at least 1 episode")
+        self.task = _task(task, options, self._own)
+        self._play = _Play(self.task, num_envs, observation, render_mode)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.single_observation_space, self.single_action_space = self._play.observations, self._play.actions
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start every episode: with seed, seed + 1, ..., with seeds of their own, or the next ones of the same
+        streams."""
+        _refuse_options(options)
+        seeds = self._seeds(seed)
+        super().reset(seed=seeds[0] if seeds else None)
+        again = self._play.seeded and seeds is None
+        if not again:
+            self._play.seed(seeds or self._seeds(int(self.np_random.integers(2**62))) or [])
+        return self._play.deal(again), {}
+
+    def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
+        if seed is None:
+            return None
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + b for b in range(self.num_envs)]
+        seeds = [int(one) for one in seed]
+        if len(seeds) != self.num_envs:
+            raise BadInput(
+                f"{len(seeds)} seeds were given for {self.num_envs} episodes: give one number, or one for each"
+            )
+        return seeds
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play one step of every episode, or deal it anew where it was over."""
+        play = self._play
+        if not play.seeded:
+            raise BadInput("no episode is on: call reset() first")
+        dealt = play.over
+        play.step(actions)
+        terminated = play.episodes.terminated.copy()
+        rewards, own = play.rewards()
+        infos = {"rewards": own, "_rewards": ~dealt}
+        return play.look(), rewards, terminated, play.over & ~terminated, infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Every episode as text or as a picture, by the render mode; None without one."""
+        return None if self.render_mode is None else tuple(self._play.draw(b) for b in range(self.num_envs))
+
+
+class MOWorldVectorEnv(_VectorReward, WorldVectorEnv):
+    """Many episodes with a vector reward: `step` returns [B, d]; see `MOWorldEnv`."""
+
+    _own = (*WorldVectorEnv._own, "rewards")

@@ -1,0 +1,1 @@
+"""Episodes of the Atari 2600, seen through the memory of the machine."""

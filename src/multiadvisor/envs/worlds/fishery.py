@@ -1,0 +1,73 @@
+"""The fishery (Russell and Zimdars 2003) as a finite task: boats share one stock of fish, an advisor for each.
+
+In a year the boats decide one after the other how hard to fish the tenth of the waters that is theirs; then the stock
+grows. The stock stands on levels; what falls between two of them goes to either, so that its mean is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from multiadvisor.core.board_layout import Grid, Sprite
+from multiadvisor.core.compiling import compiled
+from multiadvisor.envs.worlds.gadgets import finite_task
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.task import Task
+
+GROWTH, MOST, FIRST, LEAST = 0.5, 200_000, 150_000, 200
+CAUGHT, COST, UNIT = 0.98, 1000.0, 1000.0  # rewards are in thousands of fish
+EFFORTS = np.array([0.0, 0.1, 0.2, 0.3, 0.5, 1.0])
+LEVELS = np.array([LEAST, 600, 2000, 5000, *range(10_000, MOST + 1, 10_000)])
+HEARD, STARTS = ("fleet", "boat"), ("paper", "anywhere")
+
+
+@compiled
+def one_advises(world, x, advisors, m, voice):
+    """Only the boat whose turn it is."""
+    for i in range(m):
+        voice[i] = voice[i] if advisors[i] == x[0] % world.local.shape[0] else 0.0
+
+
+def _grid(boats: int) -> Grid:
+    """A state is a cell: the row is the stock, the highest at the top, the column the boat whose turn it is."""
+    states = np.arange(len(LEVELS) * boats)
+    cells = np.stack([len(LEVELS) - 1 - states // boats, states % boats], axis=1)
+    next_boat = states + np.where(states % boats == boats - 1, 1 - boats, 1)
+    return Grid(
+        (len(LEVELS), boats), cells, np.repeat(next_boat[:, None], len(EFFORTS), axis=1), ((0, 1),) * len(EFFORTS),
+        (Sprite("player", 0),), (((0, 1),),) * boats,
+    )  # fmt: skip
+
+
+def make_task(boats: int, heard: str, start: str, years: int) -> Task:
+    """`fishery`; its options are explained in `compiled_tasks`."""
+    for what, given, known in (("heard", heard, HEARD), ("start", start, STARTS)):
+        if given not in known:
+            raise unknown(f"option {what} of task 'fishery'", given, known)
+    if not (1 <= boats <= 50 and 1 <= years <= 100_000):
+        raise BadInput(f"{boats} boats for {years} years cannot be: choose 1 to 50 boats and 1 to 100,000 years")
+    boat = np.tile(np.arange(boats), len(LEVELS))[:, None]  # [S, 1] whose turn it is
+    stock = np.repeat(LEVELS, boats)[:, None]  # [S, 1]
+    last = boat == boats - 1
+    caught = CAUGHT * EFFORTS * stock / boats  # [S, A]
+    left = stock - caught
+    after = np.where(last, np.minimum(left * np.exp(GROWTH * (1.0 - left / MOST)), MOST), left)
+    above = np.clip(np.searchsorted(LEVELS, after), 1, len(LEVELS) - 1)  # the level not below it
+    share = np.clip((after - LEVELS[above - 1]) / (LEVELS[above] - LEVELS[above - 1]), 0.0, 1.0)
+    following = np.where(last, 0, boat + 1)
+    successor = np.stack([(above - 1) * boats + following, above * boats + following], axis=-1)  # [S, A, 2]
+    reward = np.zeros((*caught.shape, 2, boats))
+    reward[np.arange(len(stock)), :, :, boat[:, 0]] = ((caught - COST * EFFORTS**2) / UNIT)[:, :, None]
+    final = np.repeat((last & (left < LEAST))[:, :, None], 2, axis=2)
+    first = np.repeat(LEVELS == FIRST if start == "paper" else np.full(len(LEVELS), True), boats) * (boat[:, 0] == 0)
+    task = finite_task(
+        "fishery", tuple(f"{effort:g}" for effort in EFFORTS), tuple(f"boat {k + 1}" for k in range(boats)),
+        first / first.sum(), np.stack([1.0 - share, share], axis=-1), successor, reward, final, limit=boats * years,
+        labels=tuple(f"{fish:,} fish, boat {k + 1}" for fish in LEVELS for k in range(boats)), board=_grid(boats),
+        options={"boats": boats, "heard": heard, "start": start, "years": years},
+    )  # fmt: skip
+    if heard == "fleet" or task.world is None:
+        return task
+    return replace(task, world=replace(task.world, advises=one_advises))

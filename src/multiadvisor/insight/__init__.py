@@ -1,1 +1,0 @@
-"""What games tell of an agent: which advisor drives it, whose values hold, where it is stuck, when most is at stake."""

@@ -1,0 +1,1 @@
+"""What learns the advisors' values: tables, networks, actors, general value functions."""

@@ -1,0 +1,21 @@
+"""JAX and what is built on it, imported in one place: with a message where it is missing."""
+
+from __future__ import annotations
+
+import os
+
+from multiadvisor.core.optional_dependencies import lacking
+
+# Networks of this size gain little from threads, and on a busy machine threads would only wait for each other.
+# JAX reads this once, when it starts.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+try:
+    import equinox
+    import jax
+    import jax.numpy as jnp
+    import optax
+except ImportError as error:
+    raise lacking("deep", error) from None
+
+__all__ = ["equinox", "jax", "jnp", "optax"]

@@ -1,0 +1,160 @@
+"""The update: from a batch of transitions to better networks, in one compiled call.
+
+What is special to multi-advisor learning is `bootstrap`, on one transition; the rest is deep Q-learning as usual, with
+one output for each advisor. With a single advisor it is DQN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multiadvisor.core.aggregations import behaviour, greedy
+from multiadvisor.core.aggregator import Aggregator
+from multiadvisor.core.plannings import Ahead, Planning
+from multiadvisor.learners.dqn.backend import jax, jnp, optax
+from multiadvisor.learners.dqn.network import Network
+from multiadvisor.settings import DeepSettings
+
+Array = Any
+
+
+class Batch(NamedTuple):
+    """Transitions, with the axes [K, S, B] in front: K updates, S runs, B samples."""
+
+    observation: Array  # [..., *shape]
+    action: Array  # [...] int32
+    reward: Array  # [..., n] discounted and summed over the steps until next_observation
+    discount: Array  # [..., n] of the value there: gamma_j ** steps, or 0 where nothing follows for advisor j
+    next_observation: Array  # [..., *shape]
+    active: Array  # [..., n] 1 where the advisor has a say, and learns
+    next_active: Array  # [..., n]
+
+
+class State(NamedTuple):
+    """What learning changes."""
+
+    network: Network
+    target: Network
+    optimiser: Any
+    updates: Array  # how many were made
+
+
+class Rules(NamedTuple):
+    """How the network's advisors plan and are heard."""
+
+    plannings: tuple[Planning, ...]  # [n]
+    aggregator: Aggregator
+    weights: tuple[float, ...]  # [n]
+    epsilon: float
+    correcting: bool = False
+    """Whether the last advisor is the correction, of weight -1."""
+
+
+def bootstrap(rules: Rules, judge: Array, value: Array, active: Array) -> Array:
+    """What each advisor expects of the next state, [n].
+
+    `judge` [n, A] decides which actions follow and `value` [n, A] what they are worth: the same network's advice, or
+    two networks' in double Q-learning.
+    """
+    preferences = rules.aggregator.prefer(judge, jnp.asarray(rules.weights, judge.dtype) * active)
+    ahead = Ahead(greedy(preferences, 0.0), behaviour=behaviour(preferences, rules.epsilon))
+    kinds = tuple(dict.fromkeys(rules.plannings))
+    policy = kinds[0](judge, ahead)  # [n, A]
+    for kind in kinds[1:]:
+        own = np.array([planning == kind for planning in rules.plannings])[:, None]
+        policy = jnp.where(own, kind(judge, ahead), policy)
+    follows = (policy * value).sum(axis=1)
+    if not rules.correcting:
+        return follows
+    # the correction is worth minus what all together can get
+    together = rules.aggregator.prefer(value, jnp.asarray(rules.weights, value.dtype) * active)
+    return follows.at[-1].set(-together[ahead.greedy])
+
+
+def paid(rules: Rules, batch: Batch, follows: Array) -> Array:
+    """The rewards [S, B, n]; the correction's is what the others expect of the next state, and knows no noise."""
+    if not rules.correcting:
+        return batch.reward
+    heard = jnp.asarray(rules.weights[:-1], follows.dtype) * batch.active[..., :-1]
+    promised = (heard * batch.discount[..., :-1] * follows[..., :-1]).sum(axis=-1, keepdims=True)
+    return jnp.concatenate([batch.reward[..., :-1], promised], axis=-1)
+
+
+def losses(network: Network, target: Network, batch: Batch, rules: Rules, double: bool, huber: bool) -> Array:
+    """The loss of every run and advisor, [S, n]."""
+    value = target(batch.next_observation)  # [S, B, n, A]
+    judge = jax.lax.stop_gradient(network(batch.next_observation)) if double else value
+    follows = jax.vmap(jax.vmap(partial(bootstrap, rules)))(judge, value, batch.next_active)
+    wanted = jax.lax.stop_gradient(paid(rules, batch, follows) + batch.discount * follows)  # [S, B, n]
+    advice = network(batch.observation)  # [S, B, n, A]
+    chosen = jnp.take_along_axis(advice, batch.action[:, :, None, None], axis=3)[..., 0]  # [S, B, n]
+    error = chosen - wanted
+    each = optax.huber_loss(error) if huber else jnp.square(error)
+    return (each * batch.active).mean(axis=1)
+
+
+def clipped(gradient: Network, limit: float) -> Network:
+    """The gradient, at most so long; each run by itself."""
+    squares = [jnp.square(leaf).sum(axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(gradient)]
+    norm = jnp.sqrt(sum(squares))  # [S]
+    factor = jnp.minimum(1.0, limit / (norm + 1e-6))
+    return jax.tree.map(lambda leaf: leaf * factor.reshape(-1, *(1,) * (leaf.ndim - 1)), gradient)
+
+
+Updater = Callable[[State, Batch, Array], tuple[State, Array]]
+
+
+def make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
+    """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
+
+    `update` takes the learning rates [K] besides, so that those may change, and also returns the losses of the K
+    updates summed, [S, n]. Agents that learn alike share it, compiled once.
+    """
+    known = (
+        rules.plannings, rules.aggregator.parts, tuple(rules.aggregator.of.tolist()), rules.weights, rules.epsilon,
+        rules.correcting,
+    )  # fmt: skip
+    if (deep, known) not in _MADE:
+        while len(_MADE) >= _MOST_MADE:
+            del _MADE[next(iter(_MADE))]
+        _MADE[deep, known] = _make_update(deep, rules)
+    return _MADE[deep, known]
+
+
+_MADE: dict[Any, tuple[Callable[[Network], State], Updater]] = {}
+_MOST_MADE = 32
+
+
+def _make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
+    adam = optax.scale_by_adam()
+    huber = deep.loss == "huber"
+
+    def total(network: Network, target: Network, batch: Batch) -> tuple[Array, Array]:
+        each = losses(network, target, batch, rules, deep.double, huber)
+        return each.sum(), each
+
+    def one(state: State, part: tuple[Batch, Array]) -> tuple[State, Array]:
+        batch, rate = part
+        (_, each), gradient = jax.value_and_grad(total, has_aux=True)(state.network, state.target, batch)
+        if deep.clip_norm:
+            gradient = clipped(gradient, deep.clip_norm)
+        change, optimiser = adam.update(gradient, state.optimiser, state.network)
+        network = jax.tree.map(lambda old, step: old - rate * step, state.network, change)
+        updates = state.updates + 1
+        target = jax.lax.cond(updates % deep.target_update_interval == 0, lambda: network, lambda: state.target)
+        return State(network, target, optimiser, updates), each
+
+    def update(state: State, batch: Batch, rates: Array) -> tuple[State, Array]:
+        state, each = jax.lax.scan(one, state, (batch, rates))
+        return state, each.sum(axis=0)
+
+    def start(network: Network) -> State:
+        network = jax.tree.map(jnp.asarray, network)
+        # a copy: the buffers of the state are given away at every update, and none may be given twice
+        return State(network, jax.tree.map(jnp.array, network), adam.init(network), jnp.zeros((), jnp.int32))
+
+    return start, jax.jit(update, donate_argnums=0)

@@ -1,0 +1,216 @@
+"""The network: one output for each advisor and action, in JAX for learning and in NumPy for acting.
+
+Its parameters have the axes [S, G, ...] in front: S runs that learn side by side, each with G networks of one shape.
+All advisors may share a network, or have their own, or one for each group. An advisor that sees only a part of the
+observation gets the rest as zeros, which is the same as a smaller network, and lets all of them be one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.core.validation import Shapes
+from multiadvisor.errors import BadInput
+from multiadvisor.learners.dqn.backend import equinox, jnp
+
+Array = Any  # a NumPy or JAX array
+KERNEL = 3  # convolutions are 3 x 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The shape of a network: what goes in, who shares what, and what comes out."""
+
+    shape: tuple[int, ...]
+    """Of an observation: [features], or [channels, height, width]."""
+    scale: float
+    """Observations are multiplied by it: 1 / 255 for bytes."""
+    masks: tuple[tuple[int, ...], ...]
+    """For each network, 1 where it sees the feature or channel."""
+    network_of: tuple[int, ...]
+    """Which network speaks for advisor j."""
+    actions: int
+    convolutions: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    hidden: tuple[int, ...] = (64, 64)
+
+    @property
+    def n(self) -> int:
+        """The number of advisors."""
+        return len(self.network_of)
+
+    @property
+    def outputs(self) -> int:
+        """The largest number of advisors that share a network."""
+        return max(self.network_of.count(g) for g in range(len(self.masks)))
+
+    @property
+    def places(self) -> list[int]:
+        """Where advisor j stands among all outputs of all networks."""
+        return [g * self.outputs + self.network_of[:j].count(g) for j, g in enumerate(self.network_of)]
+
+
+def plan_networks(
+    shape: Sequence[int], scale: float, views: Sequence[Sequence[int]], shares: Sequence[object], actions: int,
+    convolutions: Sequence[int] = (), strides: Sequence[int] = (), hidden: Sequence[int] = (64, 64),
+) -> Plan:  # fmt: skip
+    """A network for each distinct (view, share): `views` has the advisors' masks, `shares` whom they share with.
+
+    >>> plan_networks((3,), 1.0, [(1, 1, 0), (1, 1, 0), (0, 0, 1)], ["all", "all", "all"], actions=2).network_of
+    (0, 0, 1)
+    """
+    keys = [(tuple(view), share) for view, share in zip(views, shares, strict=True)]
+    distinct = list(dict.fromkeys(keys))
+    return Plan(
+        tuple(shape), scale, tuple(view for view, _ in distinct), tuple(distinct.index(key) for key in keys), actions,
+        tuple(convolutions), tuple(strides) or (1,) * len(convolutions), tuple(hidden),
+    )  # fmt: skip
+
+
+class Layer(equinox.Module):
+    """x [S, G, samples, in] -> [S, G, samples, out], linear."""
+
+    weight: Array  # [S, G, in, out]
+    bias: Array  # [S, G, 1, out]
+
+    def __call__(self, x: Array) -> Array:
+        """The product, with the biases."""
+        return x @ self.weight + self.bias
+
+
+class Network(equinox.Module):
+    """Observations [S, B, ...] -> advice [S, B, n, A]."""
+
+    convolutions: tuple[Layer, ...]
+    hidden: tuple[Layer, ...]
+    last: Layer
+    plan: Plan = equinox.field(static=True)
+
+    def __call__(self, observation: Array) -> Array:
+        """The advice of every advisor."""
+        plan, xp = self.plan, np if isinstance(observation, np.ndarray) else jnp
+        x = observation.astype(np.float32)[:, None]  # [S, 1, B, ...]
+        if plan.scale != 1.0:
+            x = x * np.float32(plan.scale)
+        if self.convolutions:
+            x = xp.moveaxis(x, 3, -1)  # channels last: patches are then rows of a product
+        if any(0 in mask for mask in plan.masks):
+            seen = np.array(plan.masks, np.float32)  # [G, features or channels]
+            x = x * seen.reshape(1, len(seen), *(1,) * (x.ndim - 3), seen.shape[1])
+        for layer, stride in zip(self.convolutions, plan.strides, strict=True):
+            patches = _patches(x, stride, xp)  # [S, G or 1, B, height, width, in]
+            rows = patches.reshape(*patches.shape[:2], -1, patches.shape[-1])
+            flat = xp.maximum(layer(rows), 0)
+            x = flat.reshape(*flat.shape[:2], *patches.shape[2:5], flat.shape[-1])
+        x = x.reshape(*x.shape[:3], -1)
+        for layer in self.hidden:
+            x = xp.maximum(layer(x), 0)
+        x = self.last(x)  # [S, G, B, outputs * A]
+        runs, networks, samples = x.shape[:3]
+        each = x.reshape(runs, networks, samples, plan.outputs, plan.actions)
+        if networks == 1:
+            return each[:, 0]
+        together = xp.swapaxes(each, 1, 2).reshape(runs, samples, -1, plan.actions)
+        return together[:, :, np.array(plan.places)]
+
+
+def plain(network: Network) -> Callable[[np.ndarray], np.ndarray]:
+    """The same for a network without convolutions in NumPy, with the arrays at hand: each look at a module costs."""
+    plan = network.plan
+    layers = [(layer.weight, layer.bias) for layer in network.hidden]
+    last, bias = network.last.weight, network.last.bias
+    hides = any(0 in mask for mask in plan.masks)
+    masks = np.array(plan.masks, np.float32)[None, :, None]  # [1, G, 1, features]
+    networks, outputs, actions, places = len(plan.masks), plan.outputs, plan.actions, np.array(plan.places)
+    scale = None if plan.scale == 1.0 else np.float32(plan.scale)
+
+    @np.errstate(all="ignore")  # what is not finite is told by the loss, with the advisor's name
+    def advice(observation: np.ndarray) -> np.ndarray:
+        x = observation.astype(np.float32)[:, None]  # [S, 1, B, features]
+        if scale is not None:
+            x *= scale
+        if hides:
+            x = x * masks
+        for weight, offset in layers:
+            x = x @ weight
+            x += offset
+            np.maximum(x, 0, out=x)
+        x = x @ last
+        x += bias  # [S, G, B, outputs * A]
+        runs, samples = x.shape[0], x.shape[2]
+        each = x.reshape(runs, networks, samples, outputs, actions)
+        if networks == 1:
+            return each[:, 0]
+        together = each.swapaxes(1, 2).reshape(runs, samples, -1, actions)
+        return together[:, :, places]
+
+    return advice
+
+
+def _patches(x: Array, stride: int, xp: Any) -> Array:
+    """[..., height, width, in] -> [..., height', width', 9 in]: the neighbourhood of every place, side by side.
+
+    A product with the patches is the convolution; on a CPU it is faster than the library's own, and with many networks
+    at once it is on a GPU as well.
+    """
+    height, width = ((size - KERNEL) // stride + 1 for size in x.shape[-3:-1])
+    parts = [
+        x[..., i : i + stride * height : stride, j : j + stride * width : stride, :]
+        for i in range(KERNEL)
+        for j in range(KERNEL)
+    ]
+    return xp.concatenate(parts, axis=-1)
+
+
+def initial(plan: Plan, seeds: Sequence[int]) -> Network:
+    """A network for each seed, NumPy arrays: uniform in +-1 / sqrt(inputs), independent of the release of JAX."""
+    runs = [_initial_one(plan, np.random.default_rng([seed, 0x0DEE9])) for seed in seeds]
+    stacked = [
+        tuple(Layer(*(np.stack([getattr(run[k][i], name) for run in runs]) for name in ("weight", "bias")))
+              for i in range(len(runs[0][k])))
+        for k in range(3)
+    ]  # fmt: skip
+    return Network(stacked[0], stacked[1], stacked[2][0], plan)
+
+
+def layer_sizes(plan: Plan) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(inputs, outputs) of the convolutions and of the layers behind them, the last one among these."""
+    convolutions, size = [], int(np.prod(plan.shape))
+    if plan.convolutions:
+        channels, height, width = plan.shape
+        for filters, stride in zip(plan.convolutions, plan.strides, strict=True):
+            height, width = ((side - KERNEL) // stride + 1 for side in (height, width))
+            if min(height, width) < 1:
+                raise BadInput(
+                    f"the convolutions {plan.convolutions} with strides {plan.strides} leave nothing of an image of "
+                    f"{plan.shape[1]} x {plan.shape[2]}: use fewer"
+                )
+            convolutions.append((KERNEL * KERNEL * channels, filters))
+            channels = filters
+        size = channels * height * width
+    return convolutions, list(pairwise((size, *plan.hidden, plan.outputs * plan.actions)))
+
+
+def check_saved(plan: Plan, runs: int, saved: Shapes) -> None:
+    """Refuse a network that is not the one in a checkpoint, before memory is asked for it."""
+    sizes = [size for part in layer_sizes(plan) for size in part]
+    for k, size in enumerate(sizes):
+        if saved.get(f"network {2 * k:03}") != (runs, len(plan.masks), *size):
+            raise BadInput("the checkpoint's network does not fit this task and its settings: restore it from a copy")
+
+
+def _initial_one(plan: Plan, generator: np.random.Generator) -> tuple[list[Layer], list[Layer], list[Layer]]:
+    networks = len(plan.masks)
+
+    def layer(inputs: int, outputs: int) -> Layer:
+        limit = 1.0 / np.sqrt(inputs)
+        weight = generator.uniform(-limit, limit, (networks, inputs, outputs)).astype(np.float32)
+        return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
+
+    convolutions, rest = ([layer(*size) for size in part] for part in layer_sizes(plan))
+    return convolutions, rest[:-1], rest[-1:]

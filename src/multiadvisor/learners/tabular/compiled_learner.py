@@ -1,0 +1,403 @@
+"""Learners with tables: what they have in common, and the one for compiled worlds (`environment.py` has the other).
+
+They hold everything a run is made of in plain arrays, so that it can be cut anywhere, saved, and taken up again with
+the same bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from multiadvisor.core import rng
+from multiadvisor.core.aggregations import LEARNED
+from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
+from multiadvisor.core.compiling import first_use, specialise
+from multiadvisor.core.plannings import TARGET
+from multiadvisor.core.validation import MOST_STEPS, Arrays, array, require
+from multiadvisor.envs.stepping import LONGEST_EPISODE
+from multiadvisor.errors import BadInput, short
+from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, refuse_unobservable
+from multiadvisor.learners.tabular import kernel, records, switch
+from multiadvisor.learners.tabular.rules import gpi
+from multiadvisor.learners.tabular.rules.arbitration import needs_of
+from multiadvisor.learners.tabular.rules.mapped import mappings_of
+from multiadvisor.learners.tabular.rules.update_rules import as_learned, ways_of
+from multiadvisor.settings import Settings
+from multiadvisor.task import Advisor, Task, Transition
+
+_ROWS = records.Slots._fields.index("rows")  # of the slots' first array; advisors and voices are first in theirs
+
+
+class Tables(ABC):
+    """What the learners with tables answer alike."""
+
+    task: Task
+    settings: Settings
+    table: np.ndarray
+    weights: np.ndarray  # [n]
+    key: np.uint64
+    clock: Any  # [...] int64
+    tally: Any  # [...]
+    made: CompiledCommittee
+    plans: records.Plans
+    exploration: Exploration
+
+    @property
+    def aggregator(self) -> Aggregator:
+        """How the aggregator hears the advisors."""
+        return self.made.aggregator
+
+    @property
+    def steps(self) -> int:
+        """Transitions learned from."""
+        return int(self.clock[kernel.STEP])
+
+    @property
+    def episodes(self) -> int:
+        """Episodes played to their end."""
+        return int(self.clock[kernel.EPISODES])
+
+    @property
+    def advisors(self) -> tuple[Advisor, ...]:
+        """The task's own."""
+        return self.task.advisors
+
+    @property
+    def score_sum(self) -> float:
+        """The scores of those episodes together."""
+        return float(self.tally[kernel.SCORE_SUM])
+
+    @abstractmethod
+    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The active advisors [m] and their rows [m] in a state."""
+
+    def _refuse_infinite(self, rows: np.ndarray | None = None) -> None:
+        """Of all values, or of those in these rows [m]; neither may their weighted sum be too large for a number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = max(1.0, float(np.abs(self.weights).sum()))
+            wrong = ~np.isfinite((self.table if rows is None else self.table[rows]) * reach)
+        if wrong.any():
+            row = np.argwhere(wrong)[0, 0] if rows is None else rows[np.argwhere(wrong)[0, 0]]
+            raise BadInput(
+                f"a value of task {self.task.name!r} is no longer finite (table row {row}), or not so times the "
+                "weights: look for a reward that is not, or is very large, or choose a gamma below 1"
+            )
+
+    @abstractmethod
+    def _total(self, state: Any) -> np.ndarray:
+        """The preferences [A] in a state, as the loop itself finds them."""
+
+    def explore(self, state: Any) -> int:
+        """The action that learning would take in one state."""
+        total = self._total(state)
+        step = self.exploration.step(self.steps)
+        word = rng.draw(np.uint64(rng.step_key(self.key, step)), rng.CHOICE)
+        return int(kernel.choose(total, self.settings.exploring(step), np.uint64(word)))
+
+    def consult(self, state: Any) -> Advice:
+        """The active advisors' advice in one state."""
+        advisors, rows = self.rows(state)
+        names = self.task.names
+        advice = self.table[rows]
+        return Advice(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
+
+    def aggregator_at(self, state: Any) -> Aggregator:
+        """How those who are active in one state [m] are heard there."""
+        return gpi.aggregator_at(self.task.advisors, self.aggregator, self.plans, self._offset, *self.rows(state))
+
+    @property
+    @abstractmethod
+    def _offset(self) -> np.ndarray:
+        """[n] what tells the rows of advisors apart that are in one local state."""
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """What the aggregator makes of the advice in one state [A]."""
+        told = self.consult(state)
+        if len(self.plans.sizes):
+            return self.aggregator_at(state).prefer(told.advice, told.weights)
+        return self.aggregator.prefer(told.advice, told.weights, told.advisors)
+
+
+def shared_advisors(task: Task) -> int:
+    """How many advisors, the first ones, may share tables: -1 where they are too many, or not the first."""
+    sharing = [j for j, advisor in enumerate(task.advisors) if advisor.table is not None]
+    if not sharing:
+        return 0
+    return len(sharing) if sharing == list(range(len(sharing))) and len(sharing) <= 8 else -1
+
+
+class CompiledCommittee(NamedTuple):
+    """A committee in the kernel's terms: codes, and the switches they are codes of."""
+
+    aggregator: Aggregator
+    kinds: np.ndarray  # [n] int64 the code of each advisor's planning
+    kind: int  # the code of all, or MIXED
+    needs: int
+    counting: bool
+    codes: np.ndarray  # [G] int64 the code of each part's aggregation
+    ends: np.ndarray  # [G] int64 the first advisor behind each part; -1 where parts are mixed up
+    parameters: np.ndarray  # [G]
+    expect: Any
+    combine: Any
+
+
+def made_committee(task: Task, settings: Settings) -> CompiledCommittee:
+    """Who plans how and is heard how, as the compiled loop has it."""
+    plannings, aggregator = plannings_of(task, settings.planning), aggregator_of(task, settings.aggregation, LEARNED)
+    known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in aggregator.parts))
+    code = {planning: k for k, planning in enumerate(known)}
+    kinds = np.array([code[planning] for planning in plannings], np.int64)
+    needs = {need for planning in plannings for need in planning.needs} | needs_of(settings.aggregation)
+    return CompiledCommittee(
+        aggregator, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
+        sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
+        np.array([heard.index(aggregation) for aggregation, _ in aggregator.parts], np.int64),
+        _ends(aggregator), np.array([parameter for _, parameter in aggregator.parts], float),
+        switch.expect_switch(known), switch.combine_switch(heard),
+    )  # fmt: skip
+
+
+def _ends(aggregator: Aggregator) -> np.ndarray:
+    """The first advisor behind each part, where advisors of a part stand side by side; else -1."""
+    ends = np.searchsorted(aggregator.of, np.arange(len(aggregator.parts)), side="right")
+    return ends if (np.diff(aggregator.of) >= 0).all() else np.full_like(ends, -1)
+
+
+class CompiledLearner(Tables):
+    """Learns inside a compiled world, in the way that the settings name (`ways`)."""
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        self._n = task.n  # those who are paid
+        task = as_learned(task, settings)
+        self.task, self.settings = task, settings
+        world = task.world
+        assert world is not None
+        layout, actions = task.layout(), len(task.actions)
+        self.layout = np.stack([layout.offset, layout.stride])
+        self.made = made_committee(task, settings)
+        self.committee = records.Committee(
+            layout.offset, layout.stride, self.made.kinds, self.made.aggregator.of, task.weights,
+            task.gammas(settings.gamma), task.alphas(settings.alpha), targets_of(task, self.made.needs, layout.rows),
+            mappings_of(task, settings),
+        )  # fmt: skip
+        self.weights = self.committee.weight
+        self.table = empty_table(task, layout.rows)
+        self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
+        self.plans = gpi.plans_of(task, self.made.aggregator, layout.rows)
+        ways = ways_of(task, settings, self.made.aggregator)
+        self.x = np.zeros(world.size, np.int64)
+        self.clock = np.array([0, 0, 0, 1, 0])
+        self.tally = np.zeros(2)
+        self.key = rng.stream_key(settings.seed, rng.TRAINING)
+        self.exploration = Exploration()
+        self._limit = -1 if task.limit is None else task.limit
+        self._shared = shared_advisors(task)
+        self._loop = specialise(
+            kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
+            advises=world.advises or kernel.everybody_advises, ADVISES=world.advises is not None, JOINS=world.joins,
+            pseudo=world.pseudo or kernel.nothing_besides, PSEUDO=world.pseudo is not None,
+            combine=self.made.combine, expect=self.made.expect, **ways,
+        )  # fmt: skip
+        self._ask = specialise(
+            kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
+            advises=world.advises or kernel.everybody_advises, find_preferences=ways["find_preferences"],
+        )  # fmt: skip
+
+    def _play(
+        self, x: np.ndarray, clock: np.ndarray, tally: np.ndarray, key: np.uint64, *, steps: int, episodes: int,
+        learning: bool,
+    ) -> EpisodeReturns:  # fmt: skip
+        task, settings, made = self.task, self.settings, self.made
+        assert task.world is not None
+        whole, real = np.zeros((records.WORLD_WHOLE, task.n), np.int64), np.zeros((records.WORLD_REAL, task.n))
+        run = records.Run(
+            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
+            float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
+            settings.epsilon_half,
+        )  # fmt: skip
+        returns = np.zeros((max(episodes, 1), task.n))
+        scores, lengths, finished = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64)
+        self._loop(
+            task.world.constants, x, self.table, self.counts, whole, real, self.committee, self._voice(), clock, tally,
+            run,
+            steps, scores, lengths, finished, returns,
+        )  # fmt: skip
+        return EpisodeReturns(scores, lengths, finished, returns[:episodes, : self._n])
+
+    def prepare(self) -> None:
+        """Compile, where that has not been done: nothing is played."""
+        try:
+            with first_use(self._loop):
+                self._play(self.x, self.clock, self.tally, self.key, steps=0, episodes=0, learning=True)
+        except NumbaError as error:
+            raise self._not_compiled(error) from None
+
+    def _not_compiled(self, error: NumbaError) -> BadInput:
+        reason = " ".join(str(error).split())[:200]
+        return BadInput(
+            f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
+            f"function ({reason} ...)"
+        )
+
+    def run(self, steps: int) -> None:
+        """Play and learn for this many steps."""
+        self._play(self.x, self.clock, self.tally, self.key, steps=steps, episodes=0, learning=True)
+        self._refuse_infinite()
+
+    def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
+        """Play greedily without learning; the run itself is not touched."""
+        key = rng.stream_key(self.settings.seed, rng.EVALUATION, seed)
+        x, clock = np.zeros_like(self.x), np.array([0, 0, 0, 1, 0])
+        steps = episodes * (self._limit if self._limit > 0 else LONGEST_EPISODE)
+        played = self._play(x, clock, np.zeros(2), key, steps=steps, episodes=episodes, learning=False)
+        if clock[kernel.EPISODES] < episodes:
+            raise BadInput(
+                f"the greedy policy did not end {episodes} episodes of {self.task.name!r} in {steps} steps: give the "
+                f"task "
+                "a limit"
+            )
+        return played
+
+    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The advisors that have a say [m] and their rows [m] in a state x of the world."""
+        m, whole, real, _ = self._asked(state)
+        advisors, rows, heard = whole[0, :m], whole[_ROWS, :m], real[0, :m] != 0.0
+        return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
+
+    @property
+    def _offset(self) -> np.ndarray:
+        return self.committee.offset
+
+    def preferences(self, state: Any) -> np.ndarray:
+        """The preferences [A] in a state x, as the loop itself finds them."""
+        return self._asked(state)[3]
+
+    _total = preferences
+
+    def observe(self, transition: Transition, following: int | None) -> None:
+        """Nobody but the world can tell."""
+        refuse_unobservable(self.task)
+
+    def _voice(self) -> records.AggregatorCodes:
+        """How the kernel hears, with room to work in."""
+        room = np.zeros((3, self.table.shape[1]))
+        return records.AggregatorCodes(
+            self.made.codes, self.made.ends, self.made.parameters, room[0], room[1], room[2], np.zeros(3), self.plans
+        )
+
+    def _asked(self, state: Any) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+        """How many are active, the two arrays of the slots in which they stand, and the preferences [A]."""
+        world = self.task.world
+        assert world is not None
+        x = world.checked(state, self.task.name)
+        whole, real = (
+            np.empty((records.WHOLE_SLOTS, self.task.n), np.int64),
+            np.empty((records.REAL_SLOTS, self.task.n)),
+        )
+        voice = self._voice()
+        try:
+            m = self._ask(world.constants, x, self.table, whole, real, self.committee, voice)
+        except NumbaError as error:
+            raise self._not_compiled(error) from None
+        return m, whole, real, voice.total
+
+    def values(self, j: int) -> np.ndarray:
+        """Q_j [states, A] of one advisor."""
+        states = self.task.advisors[j].states or 0
+        return self.table[self.layout[0, j] + self.layout[1, j] * np.arange(states)]
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Everything the run is made of."""
+        return {**self._own(), **self.exploration.tensors(self.steps)}
+
+    def _own(self) -> Arrays:
+        counted = {"counts": self.counts} if self.made.counting else {}
+        planned = {"plans": self.plans.table} if len(self.plans.sizes) else {}
+        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted, **planned}
+
+    def restore(self, tensors: Arrays) -> None:
+        """Take up what `tensors` gave; an episode whose state cannot be checked is begun anew."""
+        own, world = self._own(), self.task.world
+        assert world is not None
+        for name, mine in own.items():
+            array(tensors, name, mine.shape, mine.dtype)
+        require(not self.made.counting or (tensors["counts"] >= 0).all(), "counts")
+        check_clock(tensors["clock"], self._limit, self.table.shape[1])
+        for name, mine in own.items():
+            mine[...] = tensors[name]
+        self._refuse_infinite()
+        self.exploration.restore(tensors, self.steps)
+        if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
+            self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
+
+
+def linear_learner(task: Task, settings: Settings) -> CompiledLearner:
+    """One Q-function, linear in a feature of its own for every advisor's local state, as in the paper."""
+    if task.world is None:
+        raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+    if task.world.advises is not None or task.world.pseudo is not None:
+        raise BadInput(
+            f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, and linear Q-learning has one "
+            "value for the score of all of them: learn with tables"
+        )
+    for what, each in (("gamma", task.gammas(settings.gamma)), ("alpha", task.alphas(settings.alpha))):
+        if (each != each[0]).any():
+            raise BadInput(f"linear Q-learning has one {what} for everything: leave those of advisors out")
+    return CompiledLearner(task, settings)
+
+
+def empty_table(task: Task, rows: int) -> np.ndarray:
+    """Zeros [rows, A]."""
+    try:
+        return np.zeros((rows, len(task.actions)))
+    except (MemoryError, ValueError):
+        raise BadInput(
+            f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make the task "
+            "smaller, or learn with a network (deep=, on the command line --deep)"
+        ) from None
+
+
+def targets_of(task: Task, needs: int, rows: int) -> np.ndarray:
+    """The policies [rows, A] that advisors were given to value; next to nothing where none needs one."""
+    actions = len(task.actions)
+    if not needs & kernel.NEEDS[TARGET]:
+        return np.zeros((1, actions))
+    layout, policies = task.layout(), np.zeros((rows, actions))
+    for j, advisor in enumerate(task.advisors):
+        if advisor.target is not None:
+            for state in range(advisor.states or 0):
+                policies[layout.offset[j] + layout.stride[j] * state] = _policy(advisor, advisor.target(state), actions)
+    return policies
+
+
+def _policy(advisor: Advisor, given: Any, actions: int) -> np.ndarray:
+    """Probabilities [A] from an action or from probabilities."""
+    if isinstance(given, int | np.integer) and 0 <= given < actions:
+        return np.eye(actions)[given]
+    policy = np.asarray(given, float)
+    if policy.shape != (actions,) or not (policy >= 0).all() or not abs(policy.sum() - 1.0) < 1e-9:
+        raise BadInput(
+            f"the target of advisor {advisor.name!r} gives {short(repr(given))}: give an action below {actions}, or "
+            f"{actions} probabilities that sum to 1"
+        )
+    return policy
+
+
+def grown(table: np.ndarray, rows: int) -> np.ndarray:
+    """A table [rows, A] that begins as this one."""
+    bigger = np.zeros((rows, table.shape[1]))
+    bigger[: len(table)] = table
+    return bigger
+
+
+def check_clock(clock: np.ndarray, limit: int, actions: int) -> None:
+    """The entries that all clocks have."""
+    step, episodes, episode_step, fresh, held = clock[: kernel.HELD + 1].tolist()
+    longest = step if limit < 0 else min(step, limit)
+    require(0 <= step < MOST_STEPS and 0 <= episodes <= step and 0 <= episode_step <= longest, "clock")
+    require(fresh in (0, 1) and (fresh or episode_step < limit or limit < 0), "clock")
+    require(0 <= held <= (0 if fresh else actions), "clock")

@@ -1,0 +1,245 @@
+"""A sweep's folder: the frozen grid, its jobs, and what came out of them.
+
+sweep.json     the grid as it was started or extended, under a checksum
+jobs.sqlite    the ledger; results/ and scratch/ beside it, see `ledger`
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.core.intervals import interval
+from multiadvisor.errors import BadInput
+from multiadvisor.runs.driver import Results, drive
+from multiadvisor.runs.ledger import Ledger, Row, driver_of, open_ledger, read_result, read_rows
+from multiadvisor.runs.sweep_grid import Grid, Run, in_words, shown
+from multiadvisor.settings import NETWORKS
+from multiadvisor.storage.files import write_atomically
+from multiadvisor.storage.sealed import read_sealed, seal
+
+FORMAT = 1
+LAST = 10  # epochs averaged for tables, as in the paper's
+FIGURES = ("score", "length", "terminated", "touches")
+_KIND = "multiadvisor sweep"
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """What `sweep.json` says."""
+
+    grid: Grid
+    source: str
+    search: dict[str, Any] | None = None
+    """Of a search: the sampler's seed, and what was looked for."""
+
+
+def read_frozen(folder: Path) -> SweepRecord:
+    """The frozen copy in a folder."""
+    path = folder / "sweep.json"
+    if not path.exists():
+        raise BadInput(f"no sweep in {str(folder)!r}: there is no sweep.json in it")
+    body = read_sealed(path, _KIND, FORMAT, "restore it from a copy")
+    return SweepRecord(Grid.from_data(body.get("grid")), str(body.get("source")), body.get("search"))
+
+
+def freeze(folder: Path, frozen: SweepRecord) -> None:
+    """Write the frozen copy; called with the folder's ledger open."""
+    body = {"grid": frozen.grid.as_data(), "source": frozen.source, "search": frozen.search}
+    write_atomically(folder / "sweep.json", seal(_KIND, FORMAT, body))
+
+
+def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None = None) -> None:
+    """Refuse the folder of another sweep; one that has only fewer runs will be extended."""
+    if not (folder / "sweep.json").exists():
+        if (folder / "jobs.sqlite").exists() and read_rows(folder):
+            raise BadInput(f"{str(folder)!r} holds jobs of something else than a sweep: name another folder")
+        return
+    if not resume:
+        raise BadInput(f"{str(folder)!r} holds a sweep already: add --resume to continue it, or name another folder")
+    frozen = read_frozen(folder)
+    if frozen.search != search or (search is not None and frozen.grid != grid):
+        raise BadInput(f"{str(folder)!r} holds another search or sweep: name another folder")
+    if search is None:
+        here = {run.job.id for run in grid.runs()}
+        gone = [run for run in frozen.grid.runs() if run.job.id not in here]
+        if gone:
+            run = gone[0]
+            words = in_words({**run.labels, "seed": run.seed})
+            raise BadInput(
+                f"{str(folder)!r} holds another sweep: its run with {words} is not in the grid; name another folder"
+            )
+
+
+def run_sweep(
+    folder: Path, grid: Grid, source: str, *, resume: bool = False, workers: int | None = None, engine: str = "local",
+    address: str | None = None, progress: bool | None = None,
+    lease: float | None = None,
+) -> Results:  # fmt: skip
+    """Run what the folder lacks; failures are in the results."""
+    for note in grid.check_tasks():
+        print(note, file=sys.stderr)
+    runs = grid.runs()
+    with opened(folder, lambda: check_place(folder, grid, resume)) as ledger:
+        freeze(folder, SweepRecord(grid, source))
+        return drive(
+            ledger, [run.job for run in runs], workers=workers, engine=engine, title=grid.title or folder.name,
+            address=address, progress=progress, lease=lease,
+        )  # fmt: skip
+
+
+@contextmanager
+def opened(folder: Path, check: Callable[[], None]) -> Iterator[Ledger]:
+    """The ledger; looked at first so that a wrong folder is left as it is, and again when nobody else can change it."""
+    check()
+    with open_ledger(folder) as ledger:
+        check()
+        yield ledger
+
+
+# ---- looking ---------------------------------------------------------------------------------------------------------
+def status(folder: Path) -> dict[str, Any]:
+    """How far a sweep is."""
+    frozen = read_frozen(folder)
+    rows = {row.id: row for row in read_rows(folder)}
+    runs = frozen.grid.runs() if frozen.search is None else []
+    states = dict.fromkeys(("waiting", "running", "done", "failed"), 0)
+    labels = {run.job.id: {**run.labels, "seed": run.seed} for run in runs}
+    for name in labels:
+        states[rows[name].state if name in rows else "waiting"] += 1
+    if frozen.search is not None:
+        for row in rows.values():
+            states[row.state] += 1
+            labels[row.id] = row.job.config.get("settings", {})
+    driver = driver_of(folder)
+    if driver is None:  # what it was at when it died waits for the next one
+        states["waiting"], states["running"] = states["waiting"] + states["running"], 0
+    shown = [row for row in rows.values() if row.id in labels]
+    return {
+        "folder": str(folder), "title": frozen.grid.title, "runs": sum(states.values()), **states,
+        "driver": driver, "seconds": sum(row.seconds for row in shown),
+        "now": [_row(row, labels) for row in shown if row.state == "running" and driver is not None],
+        "failures": [{**_row(row, labels), "tries": row.tries, "error": row.error}
+                     for row in shown if row.state == "failed"],
+    }  # fmt: skip
+
+
+def _row(row: Row, labels: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"id": row.id, **labels[row.id], "fraction": row.fraction}
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run with its result."""
+
+    run: Run
+    result: dict[str, Any]
+    seconds: float
+
+
+def finished(folder: Path) -> list[RunResult]:
+    """The runs of a sweep that are done, in the grid's order, each result checked."""
+    frozen = read_frozen(folder)
+    rows = {row.id: row for row in read_rows(folder) if row.state == "done"}
+    runs = frozen.grid.runs() if frozen.search is None else searched_runs(frozen.grid, rows.values())
+    return [
+        RunResult(
+            run, _checked(read_result(folder, run.job.id, rows[run.job.id].digest), run), rows[run.job.id].seconds
+        )
+        for run in runs
+        if run.job.id in rows
+    ]
+
+
+def searched_runs(grid: Grid, rows: Iterable[Row]) -> list[Run]:
+    """The runs of a search, from the ledger, with what was chosen for each."""
+    runs = []
+    for row in sorted(rows, key=lambda row: row.place):
+        config = row.job.config
+        labels = {axis.label: shown(_value(config, axis.section, axis.name)) for axis in grid.varying}
+        labels |= {item.label: _value(config, item.section, item.name) for item in grid.ranges}
+        runs.append(Run(row.job, labels, int(_value(config, "settings", "seed"))))
+    return runs
+
+
+def _value(config: dict[str, Any], section: str, name: str) -> Any:
+    try:
+        inner = config["settings"] if section in NETWORKS else config
+        part = config if section == "task" else inner[section]
+        return part[name]
+    except (KeyError, TypeError):
+        raise BadInput(f"a job of the search has no {name}: its ledger is not a search's") from None
+
+
+def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
+    """A result has the shape of a training run's, or is refused."""
+    epochs = result.get("epochs")
+    fine = isinstance(epochs, list) and len(epochs) > 0 and isinstance(result.get("task"), str)
+    for epoch in epochs if fine else ():  # type: ignore[union-attr]
+        fine = fine and isinstance(epoch, dict) and {"epoch", *FIGURES} <= set(epoch)
+        fine = fine and all(epoch[name] is None or type(epoch[name]) in (int, float) for name in FIGURES)
+        fine = fine and type(epoch.get("reward", 0.0)) in (int, float)
+    if not fine:
+        raise BadInput(f"the result {run.job.id} is no training run's: remove its file and run again")
+    return result
+
+
+def final(result: dict[str, Any], figure: str = "score") -> float | None:
+    """A run's figure: the mean of its last epochs; the score by the task's own weights, so that all are comparable."""
+    own = "reward" if figure == "score" else figure
+    values = [epoch.get(own, epoch[figure]) for epoch in result["epochs"][-LAST:]]
+    return None if None in values else float(np.mean(values))
+
+
+def groups(done: list[RunResult]) -> dict[str, list[RunResult]]:
+    """Runs that differ in their seeds only, by what they have in common."""
+    found: dict[str, list[RunResult]] = {}
+    for item in done:
+        found.setdefault(name_of(item.run.labels), []).append(item)
+    return found
+
+
+def name_of(labels: dict[str, Any]) -> str:
+    """What a legend says.
+
+    >>> name_of({"planning": "empathic", "gamma": 0.9, "hidden": "64,64"})
+    'empathic, gamma 0.9, hidden 64,64'
+    """
+    words = (v if isinstance(v, str) and not v[:1].isdigit() else f"{k} {v}" for k, v in labels.items())
+    return ", ".join(words) or "all runs"
+
+
+def summary(done: list[RunResult]) -> list[dict[str, Any]]:
+    """One row for each group: means of the last epochs, with a bootstrap interval over seeds for the score."""
+    table = []
+    for items in groups(done).values():
+        row: dict[str, Any] = {**items[0].run.labels, "seeds": len(items)}
+        for figure in FIGURES:
+            values = [final(item.result, figure) for item in items]
+            row[figure] = None if None in values else float(np.mean(values))  # type: ignore[arg-type]
+            if figure == "score":
+                row["score_interval"] = None if None in values else list(interval(np.array(values, float)))
+        table.append(row)
+    return table
+
+
+def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
+    """Columns, a row for each epoch of each run: what CSV and Parquet hold."""
+    labels = list(dict.fromkeys(name for item in done for name in item.run.labels))
+    weighted = any("reward" in epoch for item in done for epoch in item.result["epochs"])
+    figures = (*FIGURES, *(("reward",) if weighted else ()))  # the score by the task's own weights
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "epoch", *figures)}
+    for item in done:
+        for epoch in item.result["epochs"]:
+            whole = {**item.run.labels, **{key: epoch[key] for key in ("epoch", *FIGURES)}}
+            whole["reward"] = epoch.get("reward", epoch["score"])
+            whole |= {"id": item.run.job.id, "task": item.result["task"], "seed": item.run.seed}
+            for name, column in columns.items():
+                column.append(whole.get(name))
+    return columns

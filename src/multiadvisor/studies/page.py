@@ -1,0 +1,286 @@
+"""The report as a page: one HTML file with everything inside, and its twin in Markdown. Pure text in, text out."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from multiadvisor.studies.claims import BEYOND, FAILS, HOLDS, NOT, PARTLY, REPRODUCED, ClaimResult
+
+SIGNS = {REPRODUCED: "✓", HOLDS: "✓", PARTLY: "≈", NOT: "✗", FAILS: "✗"}
+_CLASSES = {REPRODUCED: "yes", HOLDS: "yes", PARTLY: "half", NOT: "no", FAILS: "no", None: "open"}
+PAPER = 'R. Laroche, M. Fatemi, J. Romoff, H. van Seijen: "Multi-Advisor Reinforcement Learning", 2017'
+PAPER_ID = "arXiv:1704.00756"
+PAPER_LINK = "https://arxiv.org/abs/1704.00756"  # for readers to follow; the page itself loads nothing
+
+
+@dataclass(frozen=True)
+class Item:
+    """A figure, a table or an episode in its place on the page."""
+
+    name: str
+    title: str
+    text: str
+    svg: str = ""
+    table: tuple[tuple[str, ...], ...] = ()
+    gif: bytes = b""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that the page says."""
+
+    title: str
+    summary: tuple[str, ...]
+    judged: tuple[ClaimResult, ...]
+    sections: tuple[Section, ...]
+    facts: tuple[tuple[str, str], ...]
+    """How it was made: names and values."""
+
+
+def number(value: float) -> str:
+    """A statistic for a reader: four figures, or a power of ten where it is very small."""
+    if value != 0 and abs(value) < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.3f}"
+
+
+def measured(one: ClaimResult) -> str:
+    """The value with its interval."""
+    assert one.judgement is not None
+    ends = one.judgement.interval
+    least = "at least " if one.judgement.at_least else ""
+    return least + number(one.judgement.value) + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
+
+
+def _verdict(one: ClaimResult) -> str | None:
+    return None if one.judgement is None else one.judgement.verdict
+
+
+def _if(one: ClaimResult) -> str:
+    """What goes before the test of a claim."""
+    return "holds if" if one.claim.where == BEYOND else "reproduced if"
+
+
+def by_place(judged: Sequence[ClaimResult]) -> dict[str, list[ClaimResult]]:
+    """The claims by the part of the paper they stand in, in its order."""
+    found: dict[str, list[ClaimResult]] = {}
+    for one in judged:
+        found.setdefault(one.claim.where, []).append(one)
+    return found
+
+
+def _counted(judged: Sequence[ClaimResult]) -> list[tuple[str | None, int]]:
+    """Each verdict that occurs, None for not judged, and how often."""
+    verdicts = [_verdict(one) for one in judged]
+    return [(verdict, verdicts.count(verdict)) for verdict in (*SIGNS, None) if verdict in verdicts]
+
+
+# ---- HTML ------------------------------------------------------------------------------------------------------------
+_STYLE = """
+:root { color-scheme: light; --ink: #1b1e28; --quiet: #5a6070; --line: #d9dce3; --yes: #00684b; --half: #8a5a00;
+  --no: #a33a00; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem clamp(.8rem, 3vw, 2.5rem) 4rem; max-width: 76rem; color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; background: #fff; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .5rem; }
+h2 { margin: 2.4rem 0 .6rem; padding-top: .6rem; border-top: 2px solid var(--line); font-size: 1.3rem; }
+h3 { margin: 0 0 .3rem; font-size: 1.02rem; }
+p { margin: .3rem 0 .8rem; max-width: 70ch; }
+nav { margin: .4rem 0 1rem; }
+nav a { margin-right: 1rem; white-space: nowrap; }
+a { color: #0060a0; }
+.items { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1.6rem; }
+.episodes { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)); }
+figure, .item { margin: 0; min-width: 0; }
+.item.wide { grid-column: 1 / -1; }
+.item p { font-size: .92rem; color: var(--quiet); }
+svg { width: 100%; height: auto; display: block; }
+.episode img { width: 100%; max-width: 22rem; image-rendering: pixelated; border: 1px solid var(--line); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .88rem; }
+th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; }
+td { white-space: nowrap; }
+.filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: .6rem 0 1rem; }
+.filter label { padding: .2rem .8rem; border: 1px solid var(--line); border-radius: 1rem; cursor: pointer; }
+.pick { position: absolute; opacity: 0; pointer-events: none; }
+.place h3 { margin: 1.4rem 0 .2rem; }
+.place h3 small { font-weight: 400; color: var(--quiet); margin-left: .6rem; }
+.claims { list-style: none; padding: 0; margin: 0; }
+.claims li { display: grid; grid-template-columns: 9.8rem 1fr; gap: .2rem 1rem; padding: .6rem 0;
+  border-bottom: 1px solid var(--line); }
+.verdict { font-weight: 600; white-space: nowrap; }
+.yes { color: var(--yes); } .half { color: var(--half); } .no { color: var(--no); }
+.claims small { color: var(--quiet); display: block; overflow-wrap: anywhere; }
+.claims .seen { margin: .3rem 0 0; font-size: .92rem; }
+dl { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; font-size: .92rem; }
+dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 40rem) { .claims li { grid-template-columns: 1fr; } dl { grid-template-columns: 1fr; }
+  dd { margin-bottom: .4rem; } }
+"""
+
+
+def _filter_style() -> str:
+    """What a chosen verdict hides: the other claims, and the parts of the paper that have none of it."""
+    rules = [
+        f"#only-{name}:checked ~ .place li:not(.is-{name}), #only-{name}:checked ~ .place:not(:has(li.is-{name})) "
+        "{ display: none; }"
+        for name in dict.fromkeys(_CLASSES.values())
+    ]
+    for name in ("all", *dict.fromkeys(_CLASSES.values())):
+        chosen, focused = (
+            f'#only-{name}:{state} ~ .filter label[for="only-{name}"]' for state in ("checked", "focus-visible")
+        )
+        rules.append(f"{chosen} {{ background: var(--ink); color: #fff; }} {focused} {{ outline: 3px solid #0060a0; }}")
+    return "\n".join(rules)
+
+
+def inline(svg: str, title: str) -> str:
+    """An SVG file as part of a page: no prolog, no fixed size, a name for those who cannot see it."""
+    body = svg[svg.index("<svg") :]
+    head, rest = body.split(">", 1)
+    head = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{escape(title, quote=True)}">{rest}'
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is the head."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows[1:])
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def _html_claim(one: ClaimResult) -> str:
+    found, kind = one.judgement, _CLASSES[_verdict(one)]
+    if found is None:
+        sign = '<span class="verdict">not judged</span>'
+        reason = re.sub("`(.+?)`", r"<code>\1</code>", escape(one.reason))
+        said = f"<small>{reason}</small>"
+    else:
+        sign = f'<span class="verdict {kind}">{SIGNS[found.verdict]} {found.verdict}</span>'
+        said = (
+            f"<small>{escape(one.claim.statistic)}: <b>{measured(one)}</b></small>"
+            f"<small>{_if(one)}: {escape(one.claim.test)}</small>"
+        ) + (f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else "")
+    return f'<li id="{one.claim.id}" class="is-{kind}">{sign}<div>{escape(one.claim.claim)}{said}</div></li>'
+
+
+def _html_claims(judged: Sequence[ClaimResult]) -> str:
+    """A filter by verdict, without a script, and the claims by the parts of the paper."""
+    choices = [("all", f"all {len(judged)}")]
+    choices += [
+        (_CLASSES[verdict], f"not judged {count}" if verdict is None else f"{SIGNS[verdict]} {verdict} {count}")
+        for verdict, count in _counted(judged)
+    ]
+    picks = "".join(
+        f'<input type="radio" class="pick" name="only" id="only-{name}"{" checked" * (name == "all")}>'
+        for name, _ in choices
+    )
+    labels = "".join(f'<label for="only-{name}">{text}</label>' for name, text in choices)
+    places = "\n".join(
+        f'<div class="place"><h3>{escape(where[0].upper() + where[1:])}<small>'
+        + ", ".join(f"{count} {verdict or 'not judged'}" for verdict, count in _counted(group))
+        + '</small></h3>\n<ul class="claims">\n' + "\n".join(map(_html_claim, group)) + "\n</ul></div>"
+        for where, group in by_place(judged).items()
+    )  # fmt: skip
+    return f'{picks}\n<div class="filter" role="group" aria-label="show claims">{labels}</div>\n{places}\n'
+
+
+def _html_item(item: Item) -> str:
+    wide = " wide" if item.table else ""
+    inside = f"<h3>{escape(item.title)}</h3>\n"
+    if item.svg:
+        inside += inline(item.svg, item.title)
+    if item.gif:
+        picture = base64.b64encode(item.gif).decode()
+        inside += f'<img alt="{escape(item.title)}: a recorded episode" src="data:image/gif;base64,{picture}">'
+    if item.table:
+        inside += html_table(item.table)
+    episode = " episode" if item.gif else ""
+    said = "".join(f"<p>{escape(line)}</p>" for line in item.text.splitlines())
+    return f'<div class="item{wide}{episode}" id="{item.name}">{inside}{said}</div>'
+
+
+def html(page: Page) -> str:
+    """The whole page; nothing outside it is needed to read it."""
+    names = [*((s.name, s.title) for s in page.sections), ("claims", "The claims"), ("made", "How this was made")]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in names)
+    first, *rest = (f"<p>{escape(line)}</p>\n" for line in page.summary)
+    paper = f'<p>The paper: {escape(PAPER)}, <a href="{PAPER_LINK}" rel="noreferrer">{PAPER_ID}</a>.</p>\n'
+    parts = "".join(
+        f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
+        + f'<div class="items{" episodes" if any(i.gif for i in s.items) else ""}">'
+        + "\n".join(_html_item(item) for item in s.items) + "</div>\n"
+        for s in page.sections
+    )  # fmt: skip
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in page.facts)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(page.title)}</title>\n<style>{_STYLE}{_filter_style()}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(page.title)}</h1>\n{first}<nav>{links}</nav>\n{''.join(rest)}{paper}{parts}"
+        f'<h2 id="claims">The claims</h2>\n{_html_claims(page.judged)}'
+        f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
+    )
+
+
+# ---- Markdown --------------------------------------------------------------------------------------------------------
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is the head."""
+    head, *body = ([_cell(cell) for cell in row] for row in rows)
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def claims_markdown(judged: Sequence[ClaimResult]) -> str:
+    """The table of claims, and a paragraph for each that does not wholly reproduce.
+
+    What a claim says, where, and how it is tested share a cell: three columns fit on a phone.
+    """
+    rows = [("claim", "value", "verdict")]
+    rows += [
+        (f"{one.claim.claim}<br>*{one.claim.where}, measured:* {one.claim.statistic}<br>*{_if(one)}:* "
+         f"{one.claim.test}", measured(one), f"{SIGNS[one.judgement.verdict]} {one.judgement.verdict}")
+        for one in judged if one.judgement is not None
+    ]  # fmt: skip
+    table = markdown_table(rows).replace("| ---: | ---: |", "| --- | --- |")
+    paragraphs = [
+        f"- **{one.claim.claim}** *{one.judgement.verdict}.* {one.judgement.explanation}"
+        for one in judged if one.judgement is not None and one.judgement.verdict != REPRODUCED
+    ]  # fmt: skip
+    left = [f"- **{one.claim.claim}** *Not judged:* {one.reason}." for one in judged if one.judgement is None]
+    return "\n".join([table, "", *paragraphs, *left])
+
+
+def markdown(page: Page) -> str:
+    """The same as the HTML page; figures and episodes are files beside it."""
+    lines = [f"# {page.title}", "", *(part for line in page.summary for part in (line, ""))]
+    lines += [f"The paper: {PAPER}, [{PAPER_ID}]({PAPER_LINK}).", ""]
+    for section in page.sections:
+        lines += [f"## {section.title}", ""]
+        for item in section.items:
+            lines += [f"### {item.title}", ""]
+            lines += [f"![{item.title}](figures/{item.name}.svg)", ""] if item.svg else []
+            lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
+            lines += [markdown_table(item.table), ""] if item.table else []
+            lines += [part for line in item.text.splitlines() for part in (line, "")]
+    lines += ["## The claims", "", claims_markdown(page.judged), ""]
+    lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,201 @@
+"""Settings beyond the paper's, where they are tried, and the runs that try them.
+
+What is chosen is chosen on some mazes and seeds (`choice_runs`) and reported on others (`report_runs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.training import RunConfig
+from multiadvisor.studies.mazes import Maze, choice_mazes, report_mazes
+from multiadvisor.studies.parts import LAST, Plan, unique
+
+FIRST = 5  # epochs in which learning is looked at for its speed
+BAD = 5  # touches of an episode that is a bad one
+MEASURES = ("score", "length", "terminated", "touches", "bad")
+CHOICE_SEED, CHOICE_SEEDS = 500, 4
+REPORT_SEED = 1000  # no seed below it was used to choose or to try anything
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How advisors plan and how they are heard."""
+
+    planning: str
+    gamma: float
+    aggregation: str = "sum"
+    alpha_half: int = 0
+
+    @property
+    def name(self) -> str:
+        """In words.
+
+        >>> Scheme("fruits=empathic,ghosts=egocentric", 0.9, "fruits=max_plus:0.1").name
+        'empathic fruits, egocentric ghosts 0.9, max_plus:0.1'
+        """
+        who = ", ".join(" ".join(reversed(part.split("="))) for part in self.planning.split(","))
+        heard = self.aggregation.removeprefix("fruits=")
+        cooling = f", alpha halved after {self.alpha_half:,}" if self.alpha_half else ""
+        return f"{who} {self.gamma:g}, {heard}{cooling}"
+
+
+EGO_LOW, EGO_HIGH = Scheme("egocentric", 0.4), Scheme("egocentric", 0.9)
+AGNOSTIC, EMPATHIC = Scheme("agnostic", 0.9), Scheme("empathic", 0.9)
+PAPERS = (EGO_LOW, EGO_HIGH, AGNOSTIC, EMPATHIC)
+
+
+def heard(scheme: Scheme, aggregation: str) -> Scheme:
+    """The same advisors, whose fruits are heard in another way; ghosts are summed."""
+    return replace(scheme, aggregation=f"fruits={aggregation}")
+
+
+EGO_MAX, EMP_MAX = heard(EGO_HIGH, "max"), heard(EMPATHIC, "max")
+EMP_P5, EMP_PLUS = heard(EMPATHIC, "p_norm:5"), heard(EMPATHIC, "max_plus:0.1")
+_KIND = Scheme("fruits=empathic,ghosts=egocentric", 0.9)  # empathic fruits, egocentric ghosts
+_CAREFUL = Scheme("fruits=egocentric,ghosts=empathic", 0.9)
+TEMPERED = Scheme("tempered", 0.9)
+MAIN = (EGO_MAX, EMP_MAX, EMP_P5, EMP_PLUS)
+CANDIDATES = (
+    *MAIN, heard(EMPATHIC, "p_norm:3"), heard(EMPATHIC, "p_norm:8"), heard(EGO_HIGH, "p_norm:8"),
+    heard(EGO_HIGH, "max_plus:0.1"), heard(_KIND, "max"), heard(_CAREFUL, "max"),
+    heard(Scheme("expected_sarsa", 0.9), "max"), replace(EMP_MAX, gamma=0.95),
+    heard(TEMPERED, "max"), heard(TEMPERED, "max_plus:0.1"), replace(heard(TEMPERED, "max"), gamma=0.95),
+    replace(EMP_MAX, alpha_half=500_000), replace(EMP_PLUS, alpha_half=500_000),
+)  # fmt: skip
+NOISES, FEW_NOISES = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 0.1, 0.3)
+CHOICE_NOISES = (0.0, 0.03, 0.1, 0.3)
+GAMMAS, FEW_GAMMAS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99), (0.4, 0.9, 0.99)
+GAMMA_NOISES = (0.0, 0.1)
+SWEPT = (EGO_HIGH, EMPATHIC, EGO_MAX, EMP_MAX)
+# (scheme, noise) that the bars are about, those that they are compared with, and up to which noise
+BARS = (
+    *((scheme, noise) for noise in (0.0, 0.01, 0.03, 0.1) for scheme in (EGO_MAX, EMP_MAX, EMPATHIC)),
+    (EMP_MAX, 0.3), (EMPATHIC, 0.3),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """Where a scheme is tried."""
+
+    maze: Maze
+    noise: float = 0.0
+    rules: str = "paper"
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        rules = "" if self.rules == "paper" else f", rules {self.rules}"
+        return f"{self.maze.name}, noise {self.noise:g}{rules}"
+
+
+def pac_boy(noise: float = 0.0, rules: str = "paper") -> Case:
+    """The paper's maze."""
+    return Case(report_mazes()["Pac-Boy"], noise, rules)
+
+
+# ---- one run ---------------------------------------------------------------------------------------------------------
+def run_job(scheme: Scheme, case: Case, seed: int, plan: Plan) -> Job:
+    """One run."""
+    config = {
+        "task": "pac-boy", "options": {**case.maze.options, "rules": case.rules},
+        "settings": {
+            "planning": scheme.planning, "gamma": scheme.gamma, "aggregation": scheme.aggregation,
+            "alpha_half": scheme.alpha_half, "noise": case.noise, "seed": seed,
+        },
+        "schedule": {"epochs": plan.epochs, "transitions": plan.transitions, "episodes": plan.episodes},
+    }  # fmt: skip
+    return Job("scheme", {"run": RunConfig.parse(config).as_config()})
+
+
+@kind("scheme", lease=600.0)
+def run_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The score of every epoch, and the means of the first and the last; bad episodes are those with many touches."""
+    run = RunConfig.parse(config["run"])
+    agent = MultiAdvisor(run.make_task(), run.settings).prepare()
+    rows = []
+    for epoch in range(1, run.schedule.epochs + 1):
+        agent.learn(run.schedule.transitions, progress=False)
+        rows.append(_looked_at(agent, run.schedule.episodes, epoch))
+        if tell is not None:
+            tell(epoch / run.schedule.epochs)
+    figures = np.array(rows)  # [epochs, measures]
+
+    def means(part: np.ndarray) -> dict[str, float]:
+        return {name: round(float(value), 6) for name, value in zip(MEASURES, part.mean(axis=0), strict=True)}
+
+    return {"first": means(figures[:FIRST]), "last": means(figures[-LAST:]), "scores": figures[:, 0].round(3).tolist()}
+
+
+def _looked_at(agent: MultiAdvisor, episodes: int, epoch: int) -> list[float]:
+    """Score, steps, finished, touches and bad episodes of greedy play: the very episodes of `agent.evaluate`."""
+    played = agent._learner.evaluate(episodes, epoch)  # which needs no intervals of its own
+    measures = agent.task.measures
+    touches = measures(played.returns)["touches"] if measures else np.zeros(episodes)
+    return [float(figure.mean()) for figure in
+            (played.score, played.length, played.terminated, touches, touches >= BAD)]  # fmt: skip
+
+
+# ---- all runs --------------------------------------------------------------------------------------------------------
+def report_seeds(plan: Plan) -> range:
+    """The seeds that are reported."""
+    return range(REPORT_SEED, REPORT_SEED + plan.seeds)
+
+
+def choice_seeds(plan: Plan) -> range:
+    """The seeds that a scheme is chosen on."""
+    return range(CHOICE_SEED, CHOICE_SEED + min(CHOICE_SEEDS, plan.seeds))
+
+
+def schemes_of(plan: Plan) -> tuple[Scheme, ...]:
+    """Those whose report is asked for."""
+    return (*PAPERS, *(CANDIDATES if plan.full else MAIN))
+
+
+def cases_of(plan: Plan, maze: str) -> list[Case]:
+    """A maze of the report with each noise."""
+    return [Case(report_mazes()[maze], noise, plan.rules) for noise in (NOISES if plan.full else FEW_NOISES)]
+
+
+def choice_cases() -> list[Case]:
+    """Where a scheme is chosen."""
+    return [Case(maze, noise) for maze in choice_mazes().values() for noise in CHOICE_NOISES]
+
+
+def gamma_cases(plan: Plan) -> list[tuple[Scheme, Case]]:
+    """Four schemes at every gamma, on Pac-Boy."""
+    gammas = GAMMAS if plan.full else FEW_GAMMAS
+    return [(replace(scheme, gamma=gamma), pac_boy(noise, plan.rules))
+            for noise in GAMMA_NOISES for gamma in gammas for scheme in SWEPT]  # fmt: skip
+
+
+def other_rules(plan: Plan) -> list[Case]:
+    """Pac-Boy by the rules that the plan does not follow."""
+    return [pac_boy(noise, "hra" if plan.rules == "paper" else "paper") for noise in GAMMA_NOISES]
+
+
+def stages(plan: Plan) -> Iterator[list[tuple[Scheme, Case, int]]]:
+    """Every run, what matters most first; seed by seed, so that what is there can be paired whenever it ends."""
+    seeds, schemes = report_seeds(plan), schemes_of(plan)
+    if plan.full:
+        yield [(scheme, pac_boy(noise), seed) for seed in seeds for scheme, noise in BARS]
+    for maze in ("Pac-Boy", "corridor", "open"):
+        yield [(s, case, seed) for seed in seeds for case in cases_of(plan, maze) for s in schemes]
+    if plan.full:
+        yield [(s, case, seed) for seed in choice_seeds(plan) for case in choice_cases() for s in schemes]
+    yield [(s, case, seed) for seed in seeds for case in cases_of(plan, "large") for s in schemes]
+    yield [(s, case, seed) for seed in seeds for s, case in gamma_cases(plan)]
+    yield [(s, case, seed) for seed in seeds for case in other_rules(plan) for s in schemes]
+
+
+def all_runs(plan: Plan) -> list[Job]:
+    """The jobs of all stages."""
+    return unique(run_job(*one, plan) for stage in stages(plan) for one in stage)

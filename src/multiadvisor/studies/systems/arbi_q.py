@@ -1,0 +1,133 @@
+"""Arbi-Q (Simpkins and Isbell 2019): an arbitrator learns who should be in control, and scales do not matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.core.intervals import Estimate, estimate, paired
+from multiadvisor.envs.worlds.bunny import CELLS
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.task import Advisor, Task
+
+HEARD = {"sum": "the sum", "arbi_q": "Arbi-Q"}
+SCALES = {"as they are": (1.0, 1.0), "food x 100": (100.0, 1.0), "wolf x 100": (1.0, 100.0)}
+STEPS, EPOCHS, EPISODES = 40_000, 5, 40
+
+
+def scaled(food: float, wolf: float) -> Task:
+    """The bunny's task, whose advisors are paid as told, while the arbitrator is paid what the task itself pays."""
+    import gymnasium
+
+    env = gymnasium.make("multiadvisor/mo-Bunny-v0", max_episode_steps=100)
+    return Task.from_gymnasium(
+        env,
+        [
+            Advisor(
+                "food", lambda t: food * t.reward[0], lambda x: 4 * (int(x) // (4 * CELLS)) + int(x) % 4, 4 * CELLS
+            ),
+            Advisor("wolf", lambda t: wolf * t.reward[1], lambda x: int(x) // 4, CELLS * CELLS),
+        ],
+        name="bunny, scaled",
+        arbitrator=Advisor("arbitrator", lambda t: float(t.reward.sum())),
+    )
+
+
+@kind("scale")
+def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Learn with rewards on these scales, and score the episodes as the task pays them."""
+    scales = np.array(SCALES[config["scale"]])
+    agent = MultiAdvisor(
+        scaled(*scales), planning="egocentric", aggregation=config["heard"], gamma=0.9, epsilon=0.1, seed=config["seed"]
+    )
+    scores = []
+    for epoch in range(config["epochs"]):
+        agent.learn(config["steps"] // config["epochs"], progress=False)
+        scores.append(float((agent.evaluate(EPISODES, seeds=(epoch,)).played.returns / scales).sum(axis=1).mean()))
+        if tell is not None:
+            tell((epoch + 1) / config["epochs"])
+    return {"scores": scores}
+
+
+def job(heard: str, scale: str, seed: int) -> Job:
+    """A run."""
+    return Job("scale", {"heard": heard, "scale": scale, "steps": STEPS, "epochs": EPOCHS, "seed": seed})
+
+
+def jobs(seeds: int) -> list[Job]:
+    """Both, on all scales."""
+    return [job(heard, scale, seed) for heard in HEARD for scale in SCALES for seed in fresh(seeds)]
+
+
+def scores(results: Results, seeds: int, heard: str, scale: str) -> np.ndarray:
+    """[seeds, epochs]."""
+    return np.array([results[job(heard, scale, seed).id]["scores"] for seed in fresh(seeds)])
+
+
+def moved(results: Results, seeds: int, heard: str, scale: str) -> Estimate:
+    """By how much a scale moves the final score of a seed, up or down."""
+    first, other = (scores(results, seeds, heard, each)[:, -1] for each in ("as they are", scale))
+    return paired(np.abs(other - first), np.zeros(seeds))
+
+
+def statistics(results: Results, seeds: int) -> list[Statistic]:
+    """Arbi-Q stays, the sum moves, either way."""
+    found = []
+    for scale in list(SCALES)[1:]:
+        own, name = moved(results, seeds, "arbi_q", scale), scale.replace(" x ", "-")
+        found += [
+            Statistic(
+                f"arbi-q-{name}",
+                f"Arbi-Q, {scale}: the score of a run does not change.",
+                own.value,
+                own.interval,
+                own.high < 1e-9,
+            ),
+            Statistic.above(f"sum-{name}", f"The sum, {scale}: it does.", moved(results, seeds, "sum", scale)),
+        ]
+    return found
+
+
+def draw(results: Results, seeds: int) -> Any:
+    """Learning curves, and where they end."""
+    from multiadvisor.viz import plots
+
+    steps = np.arange(1, EPOCHS + 1) * (STEPS // EPOCHS)
+    curves = {
+        f"{name}, {scale}": scores(results, seeds, heard, scale) for heard, name in HEARD.items() for scale in SCALES
+    }
+    ends = {name.replace(", ", "\n"): estimate(curve[:, -1]) for name, curve in curves.items()}
+    return plots.several(
+        lambda axis: plots.bands(curves, steps, ("transitions", "score, as the task pays"), axis),
+        lambda axis: plots.intervals(ends, "final score", axis),
+        size=(12, 4.5),
+    )
+
+
+SYSTEM = System(
+    "arbi-q",
+    "Arbi-Q",
+    "Simpkins and Isbell, AAAI 2019",
+    90,
+    "An arbitrator learns by Sarsa, on the task's own reward, which advisor is in control; scales do not matter.",
+    advisor="one term of the reward each, on a scale of its own",
+    view="local; the arbitrator sees the whole state, or named features",
+    planning="egocentric",
+    aggregator="arbi_q: the largest value to the arbitrator decides",
+    guarantee="none; immune to the scales of the advisors' rewards",
+    jobs=jobs,
+    statistics=statistics,
+    draw=draw,
+    choices=(
+        "The bunny world is a 4 x 4 meadow with food in one of the corners and a wolf that strolls at random; a meal "
+        "pays 1, and to be caught costs 1 and ends the episode.",
+        "Exploration is in the actions, as everywhere here: whoever wanted the action that was taken is credited with "
+        "it, as the step would have been the same with it in control.",
+        "Where the next action is an exploring one, the arbitrator bootstraps on an advisor that wanted it, if there "
+        "is one, else on the one in control.",
+    ),
+)

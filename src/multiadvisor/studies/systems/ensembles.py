@@ -1,0 +1,164 @@
+"""Ensembles of learners (Wiering and van Hasselt 2008): several on the whole task, and a vote; empathy is safe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.theory.mdp import FiniteMDP
+from multiadvisor.analysis.theory.solver import evaluate, optimum, solve
+from multiadvisor.core.intervals import Estimate, estimate, paired
+from multiadvisor.envs.builtin import make
+from multiadvisor.envs.worlds.dyna_maze import LEARNERS
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+
+GAMMA = 0.95
+VOTES = {
+    "Boltzmann product": "boltzmann_product", "majority": "majority", "ranks": "ranks",
+    "Boltzmann sum": "boltzmann_sum",
+}  # fmt: skip
+SCHEDULE = {"epochs": 300, "transitions": 2_000, "episodes": 50}
+LEARNED = 20  # epochs after which everybody knows the way: the mean of the others is the final performance
+
+
+def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
+    """A run in which these learners are heard; all of them together have weight 1."""
+    return Job("train", {
+        "task": "dyna-maze", "weights": {name: (name in heard) / len(heard) for name in LEARNERS},
+        "settings": {"aggregation": aggregation, "gamma": GAMMA, "alpha": 0.5, "epsilon": 0.1, "seed": seed},
+        "schedule": SCHEDULE,
+    })  # fmt: skip
+
+
+def single(name: str, seed: int) -> Job:
+    """One learner alone."""
+    return job((name,), "sum", seed)
+
+
+def ensemble(name: str, seed: int) -> Job:
+    """All of them, and a vote."""
+    return job(tuple(LEARNERS), VOTES[name], seed)
+
+
+# ---- empathic planning with whole states -----------------------------------------------------------------------------
+def shaped(mdp: FiniteMDP, potentials: np.ndarray, gamma: float) -> FiniteMDP:
+    """The same task for an ensemble, each with a potential of its own [n, S], 0 where episodes end."""
+    n, weights = len(potentials), mdp.weights @ np.moveaxis(mdp.reward, -1, 0).reshape(mdp.n, -1)
+    whole = weights.reshape(mdp.reward.shape[:2])  # [S, A] the reward of the task
+    ahead = (mdp.going_on[None] * potentials[:, mdp.successor]).sum(axis=-1)  # [n, S, A]
+    reward = whole[None] + gamma * ahead - potentials[:, :, None]
+    return replace(
+        mdp, advisors=tuple(f"member {j + 1}" for j in range(n)), reward=np.moveaxis(reward, 0, -1),
+        weights=np.full(n, 1.0 / n), local=np.tile(np.arange(mdp.states), (n, 1)), gammas=(), groups=(),
+    )  # fmt: skip
+
+
+@kind("whole-ensemble")
+def empathic(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+    """Exact empathic values of an ensemble on a random MDP: what its policy loses, and how far each is from Q*."""
+    gamma, aggregation = config["gamma"], config["aggregation"]
+    mdp = enumerate_task(make("random-mdp", advisors=1, instance=config["seed"]))
+    best, _ = optimum(mdp, gamma)
+    potentials = np.random.default_rng(config["seed"]).normal(size=(3, mdp.states))
+    found = solve(shaped(mdp, potentials, gamma), "empathic", gamma, aggregation=aggregation)
+    worth = (found.policy * evaluate(mdp, found.policy, gamma).values[0]).sum(axis=1)  # [S]
+    scale = float(np.abs(best).max())
+    return {
+        "loss": float((best.max(axis=1) - worth).max()) / scale,
+        "off": float(np.abs(found.values + potentials[:, :, None] - best).max()) / scale,
+    }
+
+
+def safe(name: str, seed: int) -> Job:
+    """Three shapings of a random MDP, empathic, heard by a vote or by the sum."""
+    return Job("whole-ensemble", {"aggregation": VOTES.get(name, "sum"), "gamma": GAMMA, "seed": seed})
+
+
+# ---- the system ------------------------------------------------------------------------------------------------------
+def jobs(seeds: int) -> list[Job]:
+    """Everybody alone, the ensembles, and the exact ones."""
+    made = [(single, LEARNERS), (ensemble, VOTES), (safe, (*VOTES, "sum"))]
+    return [make_job(name, seed) for make_job, names in made for name in names for seed in fresh(seeds)]
+
+
+def scores(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
+    """[seeds, epochs]."""
+    return np.array([[epoch["score"] for epoch in results[made(name, seed).id]["epochs"]] for seed in fresh(seeds)])
+
+
+def finals(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
+    """[seeds] the score of a greedy episode once everybody knows the way."""
+    return scores(results, made, name, seeds)[:, LEARNED:].mean(axis=1)
+
+
+def statistics(results: Results, seeds: int) -> list[Statistic]:
+    """Votes against single learners and against each other; and the safety of empathy."""
+    alone = {name: finals(results, single, name, seeds) for name in LEARNERS}
+    together = {name: finals(results, ensemble, name, seeds) for name in VOTES}
+    best = max(alone, key=lambda name: alone[name].mean())
+    average = np.mean(list(alone.values()), axis=0)
+    found = []
+    for name, runs in together.items():
+        claim = f"{name}: scores more than the mean of single learners."
+        found.append(Statistic.above(f"{VOTES[name]}-singles".replace("_", "-"), claim, paired(runs, average)))
+    for name in ("Boltzmann product", "majority"):
+        claim = f"{name}: scores at least as much as the best single learner, without choosing it."
+        short = VOTES[name].replace("_", "-")
+        found.append(Statistic.not_below(f"{short}-best", claim, paired(together[name], alone[best])))
+    for first, second in (("Boltzmann product", "Boltzmann sum"), ("majority", "ranks")):
+        names = f"{VOTES[first]}-{VOTES[second]}".replace("_", "-")
+        claim = f"The order of the paper: {first} scores more than {second}."
+        found.append(Statistic.above(names, claim, paired(together[first], together[second])))
+    exact = [[results[safe(name, seed).id] for seed in fresh(seeds)] for name in (*VOTES, "sum")]
+    for measure, claim in (
+        ("loss", "Empathic planning with whole states loses nothing, however the ensemble is aggregated (exact)."),
+        ("off", "Every empathic member then has the true values, less its own potential (exact)."),
+    ):
+        worst = float(max(one[measure] for each in exact for one in each))
+        found.append(Statistic(f"empathic-{measure}", claim, worst, None, worst < 1e-9))
+    return found
+
+
+def draw(results: Results, seeds: int) -> Any:
+    """Learning curves, and the final performance."""
+    from multiadvisor.viz import plots
+
+    curves = {name: scores(results, single, name, seeds) for name in LEARNERS}
+    curves |= {f"ensemble, {name}": scores(results, ensemble, name, seeds) for name in VOTES}
+    last: dict[str, Estimate] = {name: estimate(runs[:, LEARNED:].mean(axis=1)) for name, runs in curves.items()}
+    across = np.arange(1, SCHEDULE["epochs"] + 1) * SCHEDULE["transitions"]
+    return plots.several(
+        partial(plots.bands, curves, across, ("transitions, dyna-maze", "score of an episode")),
+        partial(plots.intervals, last, "score of an episode, once the way is known"),
+        size=(12, 4.5),
+    )
+
+
+SYSTEM = System(
+    "ensembles",
+    "Ensembles of learners",
+    "Wiering and van Hasselt, 2008",
+    50,
+    "Several learners on the whole task, combined by a vote or by their Boltzmann policies, do better than one.",
+    advisor="the whole reward",
+    view="the whole state",
+    planning="one each: egocentric, sarsa, expected_sarsa, tempered",
+    aggregator="boltzmann_product, majority, ranks or boltzmann_sum",
+    guarantee="with empathic planning all members learn the aggregator's values, and it the optimum",
+    jobs=jobs,
+    statistics=statistics,
+    draw=draw,
+    choices=(
+        "The learners are those that differ in their planning only; actor-critics, QV-learning and ACLA are not here.",
+        "The ensemble explores with epsilon .1; the paper draws from a Boltzmann policy on the preferences.",
+        "The maze is Sutton's of 9 x 6 with a slip of .2, goal 100, wall -2, step -.1; alpha is .5, so that single "
+        "learners are noisy: with small steps all of them are alike.",
+        "The paper's order (Boltzmann product and majority first) is judged by the scores once the way is known.",
+    ),
+)

@@ -1,0 +1,95 @@
+"""Merging MDPs (Singh and Cohn 1998): bounds from solved components against plain value iteration on the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.analysis.theory.merging import MergeResult, merge, random_components, value_iteration
+from multiadvisor.core.intervals import estimate
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+
+WHOLE = {"components": 3, "states": 6, "own": 4, "busy": 2}  # 216 states, 37 joint actions
+GAMMA = 0.9
+SHARES = np.linspace(0.0, 1.0, 21)  # of the backups of plain value iteration, for the figure
+
+
+def job(seed: int) -> Job:
+    """A random composite of its own for each seed."""
+    return Job("merging", {**WHOLE, "gamma": GAMMA, "seed": seed})
+
+
+@kind("merging")
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Backups of both, whether they agree, and how many states are decided on the way."""
+    gamma = config["gamma"]
+    mdp = random_components(**{name: config[name] for name in (*WHOLE, "seed")})
+    merged, plain = merge(mdp, gamma), value_iteration(mdp, gamma)
+    return {
+        "merged": merged.backups, "plain": plain.backups, "components": merged.components,
+        "same": float((merged.allowed == plain.allowed).all(axis=1).mean()),
+        "inside": bool((merged.lower <= plain.upper).all() and (plain.lower <= merged.upper).all()),
+        "decided": [along(one, plain.backups) for one in (merged, plain)],
+    }  # fmt: skip
+
+
+def along(found: MergeResult, backups: int) -> list[float]:
+    """The share of decided states after each of `SHARES` of so many backups."""
+    return np.interp(SHARES * backups, found.course[:, 0], found.course[:, 1]).tolist()
+
+
+def jobs(seeds: int) -> list[Job]:
+    """One for each seed."""
+    return [job(seed) for seed in fresh(seeds)]
+
+
+def statistics(results: Results, seeds: int) -> list[Statistic]:
+    """The same policy, with fewer backups."""
+    runs = [results[job(seed).id] for seed in fresh(seeds)]
+    same = min(run["same"] for run in runs)
+    fewer = estimate([run["merged"] / run["plain"] for run in runs])
+    alone = estimate([(run["merged"] + run["components"]) / run["plain"] for run in runs])
+    return [
+        Statistic("same-policy", "The smallest share of states in which both find the same action is 1.", same, None,
+              same == 1.0),
+        Statistic.below("fewer-backups", "Backups between the components' bounds, over those of plain value "
+                                         "iteration, are "
+                    "below 1.", fewer, 1.0),
+        Statistic.below("with-components", "They are below 1 where solving the components is counted as "
+                                           "well.", alone, 1.0),
+    ]  # fmt: skip
+
+
+def draw(results: Results, seeds: int) -> Any:
+    """How many states are decided on the way."""
+    from multiadvisor.viz import plots
+
+    course = np.array([results[job(seed).id]["decided"] for seed in fresh(seeds)])  # [seeds, 2, points]
+    curves = {"between the components' bounds": course[:, 0], "plain value iteration": course[:, 1]}
+    words = ("backups, as a share of those of plain value iteration", "share of states decided")
+    return plots.one_axis(plots.bands, curves, SHARES, words)
+
+
+SYSTEM = System(
+    "merging",
+    "Merging MDPs",
+    "Singh and Cohn, NeurIPS 1998",
+    10,
+    "Bounds from the components' own optima prune actions: the same policy with fewer backups.",
+    advisor="a component with rewards of at least 0 each",
+    view="its own component",
+    planning="egocentric, solved before",
+    aggregator="none: value iteration on the whole, between max and sum of the components' values",
+    guarantee="the composite optimum",
+    jobs=jobs,
+    statistics=statistics,
+    draw=draw,
+    choices=(
+        "random components that run at once, of which at most two may do other than wait: with one action "
+        "that all components share, merging mostly took more backups than it saved, so that these were chosen",
+        "plain value iteration knows a bound on its error, and stops where that decides every state, as merging does",
+    ),
+)

@@ -1,0 +1,187 @@
+"""Q-decomposition (Russell and Zimdars 2003): advisors that value what the arbitrator does against selfish ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.theory.mdp import FiniteMDP
+from multiadvisor.analysis.theory.solver import greedy_policy, solve
+from multiadvisor.core.intervals import Estimate, estimate, paired
+from multiadvisor.envs.builtin import make
+from multiadvisor.envs.worlds.fishery import FIRST, LEVELS
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+
+PLANNINGS = {"local Q": "egocentric", "local Sarsa": "sarsa"}
+SCHEDULES = {
+    "dollars-and-euros": {"epochs": 10, "transitions": 2_000, "episodes": 50},
+    "racetrack": {"epochs": 10, "transitions": 25_000, "episodes": 50},  # some 4,000 episodes
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "dollars-and-euros": {"gamma": 0.9},
+    # epsilon .25 falls to .0625 within 2,500 episodes, alpha .3 to .01 within all of them
+    "racetrack": {"gamma": 1.0, "alpha": 0.3, "alpha_half": 8_600, "epsilon": 0.25, "epsilon_half": 52_000},
+}
+YEARLY, YEARS = 0.9, 100
+FISHING = 2_000_000  # transitions
+FLEETS = {
+    "local Sarsa": ("sarsa", "fleet"), "local Q": ("egocentric", "fleet"), "each boat for itself": ("sarsa", "boat"),
+}  # fmt: skip
+
+
+# ---- the fishery: the exact fate of a learned policy -----------------------------------------------------------------
+def fate(mdp: FiniteMDP, policy: np.ndarray, steps: int) -> dict[str, float]:
+    """What is caught in so many steps, in thousands, and the stock that is left then; policy [S, A]."""
+    caught = (policy * mdp.reward.sum(axis=-1)).sum(axis=1)  # [S]
+    flow = policy[:, :, None] * mdp.going_on  # [S, A, K]
+    occupied, total = mdp.start, 0.0
+    for _ in range(steps):
+        total += float(occupied @ caught)
+        after = np.zeros(mdp.states)
+        np.add.at(after, mdp.successor, flow * occupied[:, None, None])
+        occupied = after
+    return {"catch": total, "stock": float(occupied @ np.repeat(LEVELS, mdp.n))}
+
+
+@kind("fishery")
+def fish(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+    """A fleet that learns, or without a seed the exact fixed point of its planning; then a hundred years."""
+    whole = make("fishery")
+    mdp, gamma = enumerate_task(whole), YEARLY ** (1 / whole.n)  # a year has a step for each boat
+    if config["seed"] is None:
+        return fate(mdp, solve(mdp, config["planning"], gamma).policy, YEARS * whole.n)
+    steps = config["transitions"]
+    task = make("fishery", heard=config["heard"], start="anywhere", years=5)
+    cooling = {"alpha": 0.6, "alpha_half": steps // 3, "epsilon": 0.5, "epsilon_half": steps // 5}
+    agent = MultiAdvisor(task, planning=config["planning"], gamma=gamma, seed=config["seed"], **cooling)
+    agent.learn(steps, progress=False)
+    preferences = np.array([agent.preferences([state]) for state in range(mdp.states)])  # [S, A]
+    return fate(mdp, greedy_policy(preferences), YEARS * whole.n)
+
+
+def fleet(name: str, seed: int | None) -> Job:
+    """A fleet that learns; without a seed, its fixed point."""
+    planning, heard = FLEETS[name]
+    return Job("fishery", {"planning": planning, "heard": heard, "seed": seed, "transitions": FISHING})
+
+
+# ---- the system ------------------------------------------------------------------------------------------------------
+def job(planning: str, seed: int, task: str = "dollars-and-euros") -> Job:
+    """A run on dollars and euros, or on the racetrack."""
+    settings = {"planning": planning, "seed": seed, **SETTINGS[task]}
+    return Job("train", {"task": task, "settings": settings, "schedule": SCHEDULES[task]})
+
+
+def jobs(seeds: int) -> list[Job]:
+    """Both plannings on each task."""
+    runs = [job(planning, seed, task) for task in SCHEDULES for planning in PLANNINGS.values() for seed in fresh(seeds)]
+    return [*runs, *(fleet(name, seed) for name in FLEETS for seed in fresh(seeds)), *map(exact, PLANNINGS)]
+
+
+def exact(name: str) -> Job:
+    """The fixed point of a fleet; that of local Sarsa without exploring is the optimum, as for empathic planning."""
+    planning = {"local Sarsa": "empathic", "local Q": "egocentric"}[name]
+    return Job("fishery", {"planning": planning, "heard": "fleet", "seed": None, "transitions": 0})
+
+
+def scores(results: Results, planning: str, seeds: int, task: str = "dollars-and-euros") -> np.ndarray:
+    """[seeds, epochs]."""
+    return np.array([[e["score"] for e in results[job(planning, seed, task).id]["epochs"]] for seed in fresh(seeds)])
+
+
+def fished(results: Results, name: str, measure: str, seeds: int) -> np.ndarray:
+    """[seeds] the catch or the stock of fleets that have learned."""
+    return np.array([results[fleet(name, seed).id][measure] for seed in fresh(seeds)])
+
+
+def statistics(results: Results, seeds: int) -> list[Statistic]:
+    """Local Q sits still or crashes, local Sarsa earns."""
+    found = []
+    for task, claim in (
+        ("dollars-and-euros", "Dollars and euros: local Sarsa earns more than local Q, which waits for ever."),
+        ("racetrack", "Racetrack: local Sarsa scores more than local Q."),
+    ):
+        selfish, sarsa = (scores(results, planning, seeds, task)[:, -1] for planning in PLANNINGS.values())
+        found.append(Statistic.above(task, claim, paired(sarsa, selfish)))
+    spread = max(float(selfish.std(ddof=1)), 1e-9)
+    apart = estimate((sarsa - selfish) / spread)
+    claim = "Racetrack: it is ahead by about one standard deviation of local Q's runs, or more."
+    found.append(Statistic.not_below("racetrack-deviations", claim, apart, 1.0))
+    return [*found, *fishery_statistics(results, seeds)]
+
+
+def fishery_statistics(results: Results, seeds: int) -> list[Statistic]:
+    """Who sustains the stock, and who lives on it."""
+    selfish, best = results[exact("local Q").id], results[exact("local Sarsa").id]
+    catch, stock = (fished(results, "local Sarsa", measure, seeds) for measure in ("catch", "stock"))
+    alone = fished(results, "each boat for itself", "stock", seeds)
+    claims = {
+        "fishery-sustains": "Fishery: with local Sarsa half of the first stock or more is left after 100 years.",
+        "fishery-catch": "Fishery: local Sarsa catches 90% or more of what is possible in 100 years.",
+        "fishery-ahead": "Fishery: local Sarsa catches more than local Q at its fixed point (thousands of fish).",
+        "fishery-collapse": "Fishery: at its fixed point local Q leaves less than a tenth of the first stock.",
+        "fishery-alone": "Fishery: boats that decide for themselves leave less than a tenth of the first stock.",
+    }
+    left = selfish["stock"] / FIRST
+    return [
+        Statistic.above("fishery-sustains", claims["fishery-sustains"], estimate(stock / FIRST), 0.5),
+        Statistic.above("fishery-catch", claims["fishery-catch"], estimate(catch / best["catch"]), 0.9),
+        Statistic.above("fishery-ahead", claims["fishery-ahead"], estimate(catch - selfish["catch"])),
+        Statistic("fishery-collapse", claims["fishery-collapse"], left, None, left < 0.1),
+        Statistic.below("fishery-alone", claims["fishery-alone"], estimate(alone / FIRST), 0.1),
+    ]
+
+
+def draw(results: Results, seeds: int) -> Any:
+    """Learning curves, and what the fleets catch."""
+    from multiadvisor.viz import plots
+
+    panels = []
+    for task, schedule in SCHEDULES.items():
+        curves = {name: scores(results, planning, seeds, task) for name, planning in PLANNINGS.items()}
+        steps = np.arange(1, schedule["epochs"] + 1) * schedule["transitions"]
+        panels.append(partial(plots.bands, curves, steps, (f"transitions, {task}", "score of an episode")))
+    catches = {f"{name}, learned": estimate(fished(results, name, "catch", seeds)) for name in FLEETS}
+    for name in PLANNINGS:
+        catch = results[exact(name).id]["catch"]
+        catches[f"{name}, exact"] = Estimate(catch, catch, catch)
+    label = "fishery: thousands of fish caught in 100 years"
+    return plots.several(*panels, partial(plots.intervals, catches, label), size=(14, 4))
+
+
+SYSTEM = System(
+    "q-decomposition",
+    "Q-decomposition",
+    "Russell and Zimdars, ICML 2003",
+    30,
+    "Advisors that learn by Sarsa on the arbitrator's actions add up to the true values; selfish ones overestimate.",
+    advisor="one term of the reward each",
+    view="the whole state",
+    planning="sarsa (against egocentric)",
+    aggregator="sum",
+    guarantee="the composite optimum, with whole states and enough exploration",
+    jobs=jobs,
+    statistics=statistics,
+    draw=draw,
+    choices=(
+        "Racetrack: velocities are at most 3 cells a step each way; a lap's shaping adds up to 10; the car starts at "
+        "rest just beyond the line, which cannot be crossed backwards; alpha and epsilon fall as 1/(1 + t) with the "
+        "transitions, to the paper's values after as many episodes as there.",
+        "Fishery: ten efforts at once would be a million actions or more, so that the boats decide one after the "
+        "other, each with one of six efforts, and fish a tenth of what is left; a year's discount of .9 is spread over "
+        "ten steps.",
+        "Fishery: the stock stands on 24 levels, and what falls between two goes to either so that the mean is kept; "
+        "this is more spread than that of the paper's Poisson catch, which it replaces.",
+        "Fishery: episodes for learning start anywhere and last five years; what is learned is judged exactly, over a "
+        "hundred years from the paper's start.",
+        "Fishery: local Q is judged by its exact fixed point, as learning is still on the way there; summed over the "
+        "fleet it does not collapse the stock, it hardly fishes. What collapses it is that each boat decides for "
+        "itself.",
+    ),
+)

@@ -1,0 +1,151 @@
+"""W-learning (Humphrys 1996): in control is who would lose most if it were not obeyed, and the sum beside it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.theory import enumerate_task, evaluate, solve
+from multiadvisor.core.intervals import estimate, paired
+from multiadvisor.envs.worlds.gadgets import finite_task
+from multiadvisor.errors import Caution
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.task import Task
+
+HEARD = {"sum": "the sum", "max": "the strongest wish", "w_learning": "W-learning"}
+CROWDS = {"alike": "five of one mind against one", "apart": "six interests of their own"}
+STATES, ACTIONS, ADVISORS, OUTCOMES = 20, 4, 6, 3
+STAKE, CONSTANT = 2.0, 5.0
+GAMMA, STEPS = 0.9, 500_000
+
+
+def crowd(instance: int, minds: str, constant: float = 0.0) -> Task:
+    """A random endless MDP with six advisors; `alike`: the first five want the same, and the last has more at stake.
+
+    The constant is added to what the first one gets, step by step.
+    """
+    generator, shape = np.random.default_rng([instance, STATES]), (STATES, ACTIONS, OUTCOMES)
+    probability, successor = generator.dirichlet(np.ones(OUTCOMES), shape[:2]), generator.integers(STATES, size=shape)
+    reward = generator.random((*shape, ADVISORS))
+    if minds == "alike":
+        reward[..., :-1] = reward[..., :1]
+        reward[..., -1] *= STAKE
+    reward[..., 0] += constant
+    return finite_task(
+        "crowd", tuple(f"a_{a}" for a in range(ACTIONS)), tuple(f"advisor {j + 1}" for j in range(ADVISORS)),
+        np.full(STATES, 1.0 / STATES), probability, successor, reward, np.zeros(shape), limit=100,
+    )  # fmt: skip
+
+
+@kind("regret")
+def regret_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Learn in a crowd, then ask exactly what the greedy policy costs each advisor, as if it had been in control."""
+    task = crowd(config["seed"], config["minds"], config["constant"])
+    settings: dict[str, Any] = {
+        "planning": "egocentric",
+        "gamma": GAMMA,
+        "epsilon": 0.2,
+        "alpha": 0.2,
+        "alpha_half": 20_000,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Caution)
+        agent = MultiAdvisor(task, aggregation=config["heard"], seed=config["seed"], **settings)
+        agent.learn(config["steps"], progress=False)
+    mdp = enumerate_task(task)
+    policy = np.eye(ACTIONS)[[agent.act(np.array([state])) for state in range(STATES)]]  # [S, A]
+    alone = solve(mdp, "egocentric", GAMMA).values.max(axis=-1) @ mdp.start  # [n]
+    got = (evaluate(mdp, policy, GAMMA).values * policy).sum(axis=-1) @ mdp.start
+    return {"regret": (alone - got).tolist()}
+
+
+def job(heard: str, minds: str, constant: float, seed: int) -> Job:
+    """A run."""
+    return Job("regret", {"heard": heard, "minds": minds, "constant": constant, "steps": STEPS, "seed": seed})
+
+
+def cases() -> list[tuple[str, str, float]]:
+    """How they are heard, who they are, and the constant."""
+    return [
+        *((heard, minds, 0.0) for heard in ("sum", "w_learning") for minds in CROWDS),
+        ("max", "alike", 0.0), *((heard, "alike", CONSTANT) for heard in HEARD),
+    ]  # fmt: skip
+
+
+def jobs(seeds: int) -> list[Job]:
+    """All of them."""
+    return [job(*case, seed) for case in cases() for seed in fresh(seeds)]
+
+
+def worst(results: Results, seeds: int, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
+    """The regret of who regrets most [seeds]."""
+    return np.array([max(results[job(heard, minds, constant, seed).id]["regret"]) for seed in fresh(seeds)])
+
+
+def statistics(results: Results, seeds: int) -> list[Statistic]:
+    """The worst regret, and what a constant changes."""
+    alike, apart = (
+        paired(worst(results, seeds, "w_learning", minds), worst(results, seeds, "sum", minds)) for minds in CROWDS
+    )
+    changes = {
+        heard: paired(worst(results, seeds, heard, "alike", CONSTANT), worst(results, seeds, heard)) for heard in HEARD
+    }
+    own = changes["w_learning"]
+    return [
+        Statistic.below("worst-regret", "Five of one mind against one with more at stake: the worst regret is smaller "
+                                        "than "
+                    "with the sum.", alike),
+        Statistic.not_below("independent", "Six independent interests: it is not smaller there, as the sum is a "
+                                           "compromise "
+                        "and control is not.", apart),
+        Statistic("constants", f"With {CONSTANT:g} added to what one of the five gets in each step, the worst regret "
+                               f"stays "
+              "as it is.", own.value, own.interval, own.low <= 0.0 <= own.high),
+        Statistic.above("strongest-wish", "The strongest wish in control (max) is not immune: the same constant "
+                                          "raises its "
+                    "worst regret.", changes["max"]),
+    ]  # fmt: skip
+
+
+def draw(results: Results, seeds: int) -> Any:
+    """The worst regrets."""
+    from multiadvisor.viz import plots
+
+    seen = {
+        **{f"{HEARD[heard]}\n{CROWDS[minds]}": estimate(worst(results, seeds, heard, minds))
+           for minds in CROWDS for heard in ("sum", "w_learning")},
+        **{f"{HEARD[heard]}\n{CROWDS['alike']}, + {CONSTANT:g}":
+           estimate(worst(results, seeds, heard, "alike", CONSTANT)) for heard in HEARD},
+    }  # fmt: skip
+    return plots.one_axis(plots.intervals, seen, "worst regret (discounted)", size=(8, 4.5))
+
+
+SYSTEM = System(
+    "w-learning",
+    "W-learning",
+    "Humphrys, SAB 1996",
+    80,
+    "Each advisor learns what it loses when it is not obeyed; the one with most to lose is in control.",
+    advisor="one term of the reward each",
+    view="any; a claim looks where its advisor looks",
+    planning="egocentric",
+    aggregator="w_learning: the largest W decides",
+    guarantee="none; immune to constants added to an advisor's rewards",
+    jobs=jobs,
+    statistics=statistics,
+    draw=draw,
+    choices=(
+        f"The task is not Humphrys' house robot: random endless MDPs of {STATES} states, in which regrets are exact. "
+        f"Five advisors share one interest, and the sixth has another and {STAKE:g} times their stake.",
+        "Regret is what an advisor would get alone in control less what it gets, discounted, from the start.",
+        "W and Q are learned at the same time, with one learning rate; W is not learned from a step in which the "
+        "aggregator explored, as nobody was obeyed then.",
+        "Among equal W the first advisor decides.",
+        "The crowd of one mind was chosen after independent interests had shown no gain over the sum; both are kept.",
+    ),
+)

@@ -1,0 +1,512 @@
+"""The paper's value-function experiment: which target can a small network learn from 1000 states of a 5 x 5 grid?
+
+Four targets (the shortest tour, the optimal return, the egocentric return summed and as a vector) are fitted by the
+same network on the same states; the fitted values then play greedily. Exact values play the same episodes beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.core.intervals import interval
+from multiadvisor.core.optional_dependencies import require
+from multiadvisor.errors import BadInput, unknown
+from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.storage.files import check_writable, write_atomically
+from multiadvisor.studies.parts import MOST, Evidence, Figure, Part, Plan
+from multiadvisor.version import VERSION
+
+SIDE, FRUITS = 5, 5
+CELLS, SUBSETS = SIDE * SIDE, 1 << FRUITS
+SAMPLES, EPOCHS, STARTS = 1000, 500, 300
+CAP = 50  # steps: an episode that is not over by then counts as 50
+FEW = 5  # seeds: with fewer the text warns of the intervals
+TIE = 1e-12  # exact values closer than this are equal; those of a network are compared as they are
+GAMMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+TSP, RL, SUMMED, VECTOR = "TSP", "RL", "summed egocentric", "vector egocentric"
+EGOCENTRIC = "egocentric"  # exact values need not tell the sum from the vector
+TARGETS = (TSP, RL, SUMMED, VECTOR)
+PAIRS = ((VECTOR, SUMMED), (SUMMED, RL), (RL, TSP))  # easier to learn, says the paper, than the second of each pair
+FURTHER = ((VECTOR, RL), (VECTOR, TSP), (SUMMED, TSP))  # implied by them, but not by their intervals
+DATA, WEIGHTS, ORDER, EPISODES = 1, 2, 3, 4  # streams of a seed
+
+# The neighbour north, south, west and east of each cell, -1 outside the grid; [cells, 4]
+_row, _column = np.divmod(np.arange(CELLS), SIDE)
+NEIGHBOUR = np.stack([
+    np.where(_row > 0, np.arange(CELLS) - SIDE, -1), np.where(_row < SIDE - 1, np.arange(CELLS) + SIDE, -1),
+    np.where(_column > 0, np.arange(CELLS) - 1, -1), np.where(_column < SIDE - 1, np.arange(CELLS) + 1, -1),
+], axis=1)  # fmt: skip
+DISTANCE = np.abs(_row[:, None] - _row) + np.abs(_column[:, None] - _column)  # [cells, cells]
+BITS = (np.arange(SUBSETS)[:, None] >> np.arange(FRUITS)) & 1  # which fruits a subset holds, [subsets, fruits]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read what the paper leaves open."""
+
+    name: str
+    fewer: bool
+    """Train on states with 0 to 5 fruits and the agent off them, not on states with 5 fruits and the agent anywhere."""
+    after: bool
+    """Judge a move by its reward and the state after collecting, not by the neighbour's value with the fruit there."""
+
+
+READINGS = {"default": Reading("default", fewer=True, after=True), "literal": Reading("literal", False, False)}
+
+
+@dataclass(frozen=True)
+class States:
+    """States of the grid, the first axis. Fruit i of a state lies on places[:, i] if bit i of left is set."""
+
+    cell: np.ndarray
+    """Where the agent is, [n]."""
+    places: np.ndarray
+    """Five distinct cells, [n, fruits]."""
+    left: np.ndarray
+    """The subset of fruits still there, [n]."""
+
+
+Value = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Cells [n, 4] and subsets [n, 4] of the n episodes -> values [n, 4]."""
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+def deal(generator: np.random.Generator, count: int, fewer: bool = False, anywhere: bool = False) -> States:
+    """Random states: five fruits, or with `fewer` 0 to 5; the agent on a cell without fruit, or `anywhere`."""
+    cells = generator.permuted(np.tile(np.arange(CELLS), (count, 1)), axis=1)
+    left = (1 << generator.integers(FRUITS + 1, size=count)) - 1 if fewer else np.full(count, SUBSETS - 1)
+    cell = generator.integers(CELLS, size=count) if anywhere else cells[:, FRUITS]
+    return States(cell, cells[:, :FRUITS], left)
+
+
+def training_states(seed: int, reading: Reading) -> States:
+    """The 1000 states of a seed, the same for every target."""
+    return deal(np.random.default_rng((seed, DATA)), SAMPLES, reading.fewer, anywhere=not reading.fewer)
+
+
+def fixed_starts(count: int) -> States:
+    """The starts of the episodes: five fruits, the agent off them; the same for every seed and target."""
+    return deal(np.random.default_rng((0, EPISODES)), count)
+
+
+def fruit_maps(places: np.ndarray) -> np.ndarray:
+    """The bits of the fruit positions for every subset, [n, subsets, cells]."""
+    where = np.eye(CELLS, dtype=np.float32)[places]  # [n, fruits, cells]
+    return np.einsum("sf,nfc->nsc", BITS.astype(np.float32), where)
+
+
+def inputs(states: States) -> np.ndarray:
+    """The network's 50 bits: fruit positions, then the agent's; [n, 50]."""
+    fruits = fruit_maps(states.places)[np.arange(len(states.cell)), states.left]
+    return np.concatenate([fruits, np.eye(CELLS, dtype=np.float32)[states.cell]], axis=1)
+
+
+# ---- exact values ----------------------------------------------------------------------------------------------------
+def tours(places: np.ndarray, gamma: float | None) -> np.ndarray:
+    """The best tour from every cell through every subset of the fruits, [n, cells, subsets], by dynamic programming.
+
+    With gamma the optimal return, the fruit at distance d being worth gamma ** d; without, minus the number of steps.
+    """
+    n = np.arange(len(places))
+    distance = DISTANCE[:, places].transpose(1, 0, 2).astype(float)  # [n, cells, fruits]
+    values = np.zeros((len(places), CELLS, SUBSETS))
+    for subset in range(1, SUBSETS):  # a subset comes after all that are smaller than it
+        values[:, :, subset] = -np.inf
+        for fruit in np.flatnonzero(BITS[subset]):
+            rest = values[n, places[:, fruit], subset ^ (1 << fruit)][:, None]  # from that fruit on, [n, 1]
+            there = distance[:, :, fruit]
+            tour = rest - there if gamma is None else gamma**there * (1 + rest)
+            np.maximum(values[:, :, subset], tour, out=values[:, :, subset])
+    return values
+
+
+def egocentric(places: np.ndarray, gamma: float) -> np.ndarray:
+    """The sum over fruits of gamma ** distance, for every cell and subset, [n, cells, subsets]."""
+    return (gamma ** DISTANCE[:, places].transpose(1, 0, 2).astype(float)) @ BITS.T
+
+
+def exact_values(target: str, places: np.ndarray, gamma: float) -> np.ndarray:
+    """The true values of a target with one output, [n, cells, subsets]."""
+    if target == TSP:
+        return tours(places, None)
+    return tours(places, gamma) if target == RL else egocentric(places, gamma)
+
+
+def targets(target: str, states: States, gamma: float) -> np.ndarray:
+    """What the network is to learn, [n, outputs]: 25 for the vector, a channel for each cell, 1 for the others."""
+    n = np.arange(len(states.cell))
+    if target == VECTOR:
+        fruit = fruit_maps(states.places)[n, states.left]
+        return np.where(fruit > 0, gamma ** DISTANCE[states.cell].astype(float), 0.0)
+    return exact_values(target, states.places, gamma)[n, states.cell, states.left][:, None]
+
+
+# ---- play ------------------------------------------------------------------------------------------------------------
+def play(starts: States, value: Value, rewarded: bool, after: bool = True, tie: float = 0.0) -> dict[str, np.ndarray]:
+    """Greedy episodes from all the starts at once: steps, fruits collected and success of each, [n].
+
+    A move is worth its reward (if `rewarded`) plus the value `after` collecting, or else the value of the neighbouring
+    cell with its fruit still there; the first best one is taken, in the order north, south, west, east.
+    """
+    n = np.arange(len(starts.cell))
+    bit = np.zeros((len(n), CELLS), np.int64)  # the fruit that lies on a cell, as a bit
+    bit[n[:, None], starts.places] = 1 << np.arange(FRUITS)
+    cell, left = starts.cell, starts.left
+    steps = np.where(left > 0, CAP, 0)
+    for step in range(1, CAP + 1):
+        to = NEIGHBOUR[cell]  # [n, 4]
+        fruit = bit[n[:, None], to] & left[:, None]
+        if after:
+            worth = value(to, left[:, None] & ~fruit) + (rewarded & (fruit > 0))
+        else:
+            worth = value(to, np.repeat(left[:, None], 4, axis=1))
+        worth = np.where(to >= 0, worth, -np.inf)
+        best = (worth >= worth.max(axis=1, keepdims=True) - tie).argmax(axis=1)
+        going = left > 0  # an episode that is over stays as it is
+        cell, left = np.where(going, to[n, best], cell), left & ~fruit[n, best]
+        steps[going & (left == 0)] = step
+        if not left.any():
+            break
+    return {"length": steps, "fruits": FRUITS - BITS[left].sum(axis=1), "success": left == 0}
+
+
+def play_exact(target: str, gamma: float, starts: States, reading: Reading) -> dict[str, np.ndarray]:
+    """The episodes of a player that knows the target's true values."""
+    values, n = exact_values(target, starts.places, gamma), np.arange(len(starts.cell))[:, None]
+    # a neighbour of -1, outside the grid, reads the last cell's value, which `play` never uses
+    return play(starts, lambda to, left: values[n, to, left], target != TSP, reading.after, TIE)
+
+
+def play_network(
+    predict: Callable[[np.ndarray], np.ndarray], target: str, starts: States, reading: Reading
+) -> dict[str, np.ndarray]:
+    """The episodes of a network: inputs [m, 50] -> outputs [m, 1 or 25], whose sum is the value."""
+    maps, n = fruit_maps(starts.places), np.arange(len(starts.cell))[:, None]
+    agent = np.eye(CELLS, dtype=np.float32)
+
+    def value(to: np.ndarray, left: np.ndarray) -> np.ndarray:
+        bits = np.concatenate([maps[n, left], agent[to]], axis=2)  # [n, 4, 50]
+        return predict(bits.reshape(-1, 2 * CELLS)).sum(axis=1).reshape(to.shape)
+
+    return play(starts, value, target != TSP, reading.after)
+
+
+# ---- run -------------------------------------------------------------------------------------------------------------
+def grid() -> list[tuple[str, float | None]]:
+    """The models of a seed, (target, gamma); the shortest tour knows no gamma."""
+    return [(TSP, None), *((target, gamma) for target in TARGETS[1:] for gamma in GAMMAS)]
+
+
+def run(seed: int, reading: Reading, starts: States, epochs: int) -> dict[str, np.ndarray]:
+    """Train and play all models of a seed: steps, fruits, success and final loss, each [models] as in `grid`.
+
+    The states, the initial hidden layers and the order of the batches are the same for all of them.
+    """
+    from multiadvisor.learners.dqn import regression
+
+    states = training_states(seed, reading)
+    x, orders = inputs(states), regression.shuffles(np.random.default_rng((seed, ORDER)), SAMPLES, epochs)
+    measured: dict[tuple[str, float | None], dict[str, float]] = {}
+    for outputs in (1, CELLS):  # models of one shape share a compiled program
+        models = [one for one in grid() if (one[0] == VECTOR) == (outputs == CELLS)]
+        ys = np.stack([targets(target, states, gamma or 1.0) for target, gamma in models])  # [models, samples, outputs]
+        first = regression.initial(np.random.default_rng((seed, WEIGHTS)), 2 * CELLS, outputs)
+        layers, losses = regression.fit(first, x, ys, orders)
+        for index, one in enumerate(models):
+            fitted = regression.model(layers, index)
+            episodes = play_network(partial(regression.predict, fitted), one[0], starts, reading)
+            scores = {key: float(values.mean()) for key, values in episodes.items()}
+            measured[one] = {**scores, "loss": float(losses[index, -1])}
+    return {key: np.array([measured[one][key] for one in grid()]) for key in ("length", "fruits", "success", "loss")}
+
+
+# ---- score -----------------------------------------------------------------------------------------------------------
+def means(values: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Mean and 95% interval of each figure."""
+    return {
+        key: entry
+        for name, column in values.items()
+        for key, entry in ((name, float(column.mean())), (f"{name}_interval", interval(column)))
+    }
+
+
+def exact_lines(starts: States, reading: Reading) -> list[dict[str, Any]]:
+    """The dashed lines: the same episodes played with exact values; their intervals are over the starts."""
+    return [
+        {"target": target, "gamma": gamma, **means(play_exact(target, gamma or 1.0, starts, reading))}
+        for target, gamma in [(TSP, None), *((target, gamma) for target in (RL, EGOCENTRIC) for gamma in GAMMAS)]
+    ]
+
+
+def compare(steps: dict[tuple[str, float | None], np.ndarray]) -> list[dict[str, Any]]:
+    """For each gamma and pair: steps of the harder target less those of the easier one, paired by seed.
+
+    `verdict` is "holds" or "reversed" where the 95% interval excludes 0, else "open"; so it is with one seed, which
+    has no interval.
+    """
+    rows: list[dict[str, Any]] = []
+    for gamma in GAMMAS:
+        for easier, harder in (*PAIRS, *FURTHER):
+            more = steps[harder, None if harder == TSP else gamma] - steps[easier, gamma]  # [seeds]
+            low, high = interval(more)
+            verdict = "open" if len(more) < 2 else "holds" if low > 0 else "reversed" if high < 0 else "open"
+            rows.append({
+                "gamma": gamma, "easier": easier, "harder": harder, "difference": float(more.mean()),
+                "interval": (low, high), "verdict": verdict,
+            })  # fmt: skip
+    return rows
+
+
+def score(measured: list[dict[str, np.ndarray]]) -> dict[str, Any]:
+    """The table, a row for each model with intervals over seeds, and the paired comparisons."""
+    columns = {key: np.stack([one[key] for one in measured]) for key in measured[0]}  # each [seeds, models]
+    table = [
+        {
+            "target": target, "gamma": gamma, **means({key: column[:, k] for key, column in columns.items()}),
+            "length_by_seed": columns["length"][:, k].tolist(),
+        }
+        for k, (target, gamma) in enumerate(grid())
+    ]  # fmt: skip
+    return {"table": table, "comparisons": compare({one: columns["length"][:, k] for k, one in enumerate(grid())})}
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+def _listed(gammas: list[float]) -> str:
+    return "gamma " + ", ".join(f"{gamma:g}" for gamma in gammas) if gammas else "no gamma"
+
+
+def describe(result: dict[str, Any]) -> str:
+    """What of the paper's claims holds in these numbers, and what does not."""
+    exact = {(row["target"], row["gamma"]): row["length"] for row in result["exact"]}
+    trained = {(row["target"], row["gamma"]): row for row in result["table"]}
+    return "\n".join(
+        [
+            *_describe_exact(exact),
+            *_describe_order(result),
+            *_describe_high_gammas(exact, trained),
+            _describe_limits(result),
+        ]
+    )
+
+
+def _describe_exact(exact: dict[tuple[str, float | None], float]) -> list[str]:
+    rl, ego = ([exact[target, gamma] for gamma in GAMMAS] for target in (RL, EGOCENTRIC))
+    ahead = all(max(exact[TSP, None], one) < other for one, other in zip(rl, ego, strict=True))
+    least, most = (100 * (one / exact[TSP, None] - 1) for one in (min(ego), max(ego)))
+    return [
+        f"With exact values the shortest tour needs {exact[TSP, None]:.2f} steps, the optimal return {min(rl):.2f} to "
+        f"{max(rl):.2f}, the egocentric return {min(ego):.2f} to {max(ego):.2f}.",
+        f"The paper says that TSP and RL then largely surpass egocentric planning: they are "
+        f"{'ahead' if ahead else 'not ahead'} at every gamma; egocentric planning needs {least:.0f}% more steps than "
+        f"the shortest tour at its best gamma and {most:.0f}% more at its worst.",
+    ]
+
+
+def _describe_order(result: dict[str, Any]) -> list[str]:
+    seeds = len(result["seeds"])
+    if seeds < 2:
+        return ["One seed has no interval over seeds: nothing can be said about the order of the trained networks."]
+    rows = result["comparisons"]
+    whole = [gamma for gamma in GAMMAS if all(row["verdict"] == "holds" for row in rows if row["gamma"] == gamma)]
+    lines = [
+        f"Trained networks, {seeds} seeds: the paper's order, vector < summed < RL < TSP in steps, holds with paired "
+        f"95% intervals at {_listed(whole)}"
+        + (", that is everywhere." if len(whole) == len(GAMMAS) else " and as a whole nowhere else.")
+    ]
+    if seeds < FEW:
+        lines.append(f"{seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
+    for easier, harder in (*PAIRS, *FURTHER):
+        found: dict[str, list[float]] = {"holds": [], "open": [], "reversed": []}
+        for row in rows:
+            if (row["easier"], row["harder"]) == (easier, harder):
+                found[row["verdict"]].append(row["gamma"])
+        said = [f"holds at {_listed(found['holds'])}"]
+        said += [f"is reversed (the interval excludes 0) at {_listed(found['reversed'])}"] if found["reversed"] else []
+        said += [f"is open (the interval holds 0) at {_listed(found['open'])}"] if found["open"] else []
+        lines.append(f"{easier} before {harder}: {', '.join(said)}.")
+    return lines
+
+
+def _describe_high_gammas(
+    exact: dict[tuple[str, float | None], float], trained: dict[tuple[str, float | None], dict[str, Any]]
+) -> list[str]:
+    ratio = exact[EGOCENTRIC, 0.9] / exact[EGOCENTRIC, 0.3]
+    last = GAMMAS[-1]
+    lines = [
+        f"The paper says that egocentric performance falls as gamma nears 1, because of attractors: with exact values "
+        f"gamma 0.9 takes {ratio:.2f} times the steps of 0.3, "
+        f"{'as it says' if ratio >= 1.5 else 'which is not much'}.",
+        f"Trained, at gamma {last:g}: "
+        + ", ".join(f"{target} {trained[target, last]['length']:.1f} steps" for target in (VECTOR, SUMMED, RL))
+        + f"; TSP {trained[TSP, None]['length']:.1f} at any gamma.",
+    ]
+    rl = [trained[RL, gamma] for gamma in GAMMAS]
+    best = min(rl, key=lambda row: row["length"])
+    if rl[-1]["length_interval"][0] > best["length_interval"][1]:
+        lines.append(
+            f"RL, whose exact values have no attractors, is also worse there than at its best ({best['length']:.1f} "
+            f"steps at gamma {best['gamma']:g}): attractors are not the only cause of the fall of the trained networks."
+        )
+    return lines
+
+
+def _describe_limits(result: dict[str, Any]) -> str:
+    meaning = (
+        "trained on 0 to 5 fruits, a move judged by its reward and the state after collecting"
+        if READINGS[result["reading"]].after
+        else "trained on 5 fruits only, a move judged by the value of the neighbouring cell with its fruit still there"
+    )
+    return (
+        f"The paper leaves details open; this is the {result['reading']} reading: {meaning}. All networks play "
+        f"the same {result['starts']} starts. Intervals of networks are over seeds, those of exact values over starts."
+    )
+
+
+# ---- jobs ------------------------------------------------------------------------------------------------------------
+def job(seed: int, reading: str, epochs: int | None = None) -> Job:
+    """All networks of a seed."""
+    return Job("value-function", {"seed": seed, "reading": reading, "epochs": epochs or EPOCHS, "starts": STARTS})
+
+
+@kind("value-function", lease=900.0)
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Train and play the networks of a seed."""
+    measured = run(config["seed"], READINGS[config["reading"]], fixed_starts(config["starts"]), config["epochs"])
+    return {key: column.tolist() for key, column in measured.items()}
+
+
+def exact_job(reading: str) -> Job:
+    """The dashed lines."""
+    return Job("value-function-exact", {"reading": reading, "starts": STARTS})
+
+
+@kind("value-function-exact", lease=600.0)
+def exact_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The episodes of players that know the true values."""
+    return {"exact": exact_lines(fixed_starts(config["starts"]), READINGS[config["reading"]])}
+
+
+def summary(
+    reading: str, seeds: list[int], results: list[dict[str, Any]], exact: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Table, comparisons and text from the results of the jobs."""
+    measured = [{key: np.array(column) for key, column in one.items()} for one in results]
+    result: dict[str, Any] = {
+        "reading": reading, "seeds": seeds, "samples": SAMPLES, "epochs": EPOCHS, "starts": STARTS, "cap": CAP,
+        "gammas": list(GAMMAS), "exact": exact, **score(measured),
+    }  # fmt: skip
+    result["text"] = describe(result)
+    return result
+
+
+def _check_own(out: Path, name: str) -> None:
+    """Refuse to overwrite files of these names that are not of an earlier run of this experiment."""
+    there = [path for path in (out / f"{name}.{kind}" for kind in ("json", "png", "svg")) if path.exists()]
+    if there and not ((out / f"{name}-runs").is_dir() and _is_own(out / f"{name}.json")):
+        raise BadInput(f"{str(there[0])!r} is not of an earlier run of this experiment: name another folder")
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(held, dict) and {"version", "reading", "seeds", "exact", "table", "comparisons"} <= set(held)
+
+
+def reproduce(
+    seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
+) -> dict[str, Any]:
+    """The experiment by itself, for the seeds from `first` on: runs, table, comparisons, text, figure, and a file."""
+    require("plots", "deep")  # first of all
+    from multiadvisor.viz import plots
+
+    if seeds < 1 or first < 0:
+        raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")
+    if seeds > MOST["seeds"]:
+        raise BadInput(f"cannot run {seeds} seeds: give at most {MOST['seeds']:,}")
+    if reading not in READINGS:
+        raise unknown("reading", reading, READINGS)
+    check_writable(out)
+    began = time.perf_counter()
+    name = "value-function" if reading == "default" else f"value-function-{reading}"
+    _check_own(out, name)
+    chosen = list(range(first, first + seeds))
+    asked = [exact_job(reading), *(job(seed, reading) for seed in chosen)]
+    results = run_jobs(out / f"{name}-runs", asked, workers=workers, title=f"value function, {reading} reading")
+    exact, *runs = (results[one.id] for one in asked)
+    result = {
+        "version": VERSION, "versions": {name: version(name) for name in ("numpy", "jax", "jaxlib", "optax")},
+        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        **summary(reading, chosen, runs, exact["exact"]),
+    }  # fmt: skip
+    # the time it took is not in the file: the same seeds are the same bytes
+    write_atomically(out / f"{name}.json", json.dumps(result, indent=1).encode())
+    plots.save(plots.value_function(result), out / name)
+    return {**result, "seconds": time.perf_counter() - began}
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+def jobs(plan: Plan) -> list[Job]:
+    """Both readings; the literal one with fewer seeds."""
+    return [
+        exact_job("default"), exact_job("literal"),
+        *(job(seed, "default", plan.value_epochs) for seed in range(plan.value_seeds)),
+        *(job(seed, "literal", plan.value_epochs) for seed in range(plan.literal_seeds)),
+    ]  # fmt: skip
+
+
+def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
+    """The summary of a plan's runs."""
+    plan = evidence.plan
+    seeds = list(range(plan.value_seeds if reading == "default" else plan.literal_seeds))
+    results = [evidence.result(job(seed, reading, plan.value_epochs)) for seed in seeds]
+    return summary(reading, seeds, results, evidence.result(exact_job(reading))["exact"])
+
+
+def short_text(result: dict[str, Any]) -> str:
+    """The most important of `describe`, for below a figure."""
+    exact = {(row["target"], row["gamma"]): row["length"] for row in result["exact"]}
+    trained = {(row["target"], row["gamma"]): row for row in result["table"]}
+    ordered = [line for line in _describe_order(result) if " before " not in line]
+    return "\n".join([_describe_exact(exact)[0], *ordered, _describe_high_gammas(exact, trained)[1]])
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Steps against gamma in both readings."""
+    found = []
+    for reading, title in (("default", "Value function"), ("literal", "Value function, taken by the letter")):
+        result = summary_of(evidence, reading)
+        found.append(Figure(f"value-function-{reading}", title, short_text(result), _drawer(result)))
+    return found
+
+
+def _drawer(result: dict[str, Any]) -> Callable[[], Any]:
+    def draw() -> Any:
+        from multiadvisor.viz import paper_plots
+
+        return paper_plots.value_figure(result, "length", "steps to collect all fruits (50: stuck)")
+
+    return draw
+
+
+PART = Part(
+    "value-function",
+    "Values that are easier to learn",
+    30,
+    jobs,
+    figures,
+    about="networks fitted to four kinds of values on a 5 x 5 grid; by itself, without a report",
+)

@@ -1,0 +1,122 @@
+"""Greedy episodes watched step by step: where Pac-Boy goes, who wanted it, and where an egocentric agent comes to
+rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.theory.boards import peaks
+from multiadvisor.core.rng import low_half
+from multiadvisor.envs.builtin import make
+from multiadvisor.envs.rollout import Step, episodes_of, rollout
+from multiadvisor.runs.jobs import Tell, kind
+from multiadvisor.studies.pac_boy_study import trained
+
+STRONGEST = 3  # advisors shown of a step
+SETTLED = 60  # steps after which an agent that comes to rest has done so
+CLOSE = 4  # steps: a ghost within them is near
+Says = list[tuple[str, float]]
+
+
+def watch(agent: MultiAdvisor, evaluation: int, episodes: int = 1) -> list[list[Step]]:
+    """The very episodes of `agent.evaluate(episodes, seeds=(evaluation,))`, step by step."""
+    source = episodes_of(agent.task, agent.settings.seed, evaluation)
+    return [
+        list(rollout(source, episode, lambda x, draw: agent.act(x, low_half(np.uint64(draw)))))
+        for episode in range(episodes)
+    ]
+
+
+def earned(agent: MultiAdvisor, step: Step) -> float:
+    """What a step added to the score."""
+    return float(agent.task.weights[step.advisors] @ step.reward)
+
+
+def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
+    """Who decided: by how much each advisor prefers the action taken to the mean of all, the strongest first."""
+    names, advice = agent.advice(x)
+    weights = {advisor.name: advisor.weight for advisor in agent.task.advisors}
+    wish = np.array([weights[name] for name in names]) * (advice[:, action] - advice.mean(axis=1))
+    order = np.argsort(-np.abs(wish), kind="stable")[:STRONGEST]
+    return [(names[j], float(wish[j])) for j in order if wish[j] != 0]
+
+
+def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
+    return []
+
+
+@kind("trace")
+def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Train an agent to the end of its schedule and keep the first episode of the evaluation that follows."""
+    return recorded(trained(config["run"]), config["run"]["schedule"]["epochs"], influence)
+
+
+def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
+    """The first episode of an evaluation, for drawing; `says` tells who decided a step."""
+    grid = agent.task.grid
+    (steps,) = watch(agent, evaluation)
+    return {
+        "movers": [grid.movers(x).tolist() for x in (*(step.state for step in steps), steps[-1].after)],
+        "fruit": grid.item_cells[grid.lying(steps[0].state)].tolist(),
+        "actions": [step.action for step in steps],
+        "rewards": [earned(agent, step) for step in steps],
+        "advisors": [[list(one) for one in says(agent, step.state, step.action)] for step in steps],
+    }  # fmt: skip
+
+
+def steps_between(neighbour: np.ndarray) -> np.ndarray:
+    """[cells, cells]: the steps from each cell to each other."""
+    cells = len(neighbour)
+    apart = np.where(np.eye(cells, dtype=bool), 0, cells)
+    for _ in range(cells):
+        shorter = np.minimum(apart, apart[neighbour].min(axis=1) + 1)
+        if np.array_equal(shorter, apart):
+            break
+        apart = shorter
+    return apart
+
+
+def _share(what: np.ndarray, among: np.ndarray) -> float:
+    """The share of steps in which something is so, among some of them; 0 where there are none of these."""
+    return float(what[among].mean()) if among.any() else 0.0
+
+
+@kind("resting")
+def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """Where a trained agent stands late in its episodes, and where the exact solver has attractors on the same
+    boards."""
+    agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
+    grid, calm = agent.task.grid, make("pac-boy", ghosts=False)
+    episodes = watch(agent, epochs, config["watched"])
+    steps = [step for episode in episodes for step in episode]
+    x, after = (np.array(states) for states in zip(*((step.state, step.after) for step in steps), strict=True))
+    (cell, *ghosts), boards = grid.movers(x).T, grid.lying(x)
+    since = np.concatenate([np.arange(len(episode)) for episode in episodes])
+    late = since >= SETTLED
+    apart = steps_between(grid.neighbour)
+    ghost = np.min([apart[cell, other] for other in ghosts], axis=0)
+    peak = peaks(calm, boards, agent.settings.gamma)[0]  # [steps, cells]
+    near = np.any(peak[:, None, :] & (apart <= 1), axis=-1)  # [steps, cells]: an attractor, or next to one
+    row = np.arange(len(x))
+    moved = np.ones(len(x), bool)  # whether the step led to a cell where it was not one or two steps before
+    moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
+    far = late & (ghost > CLOSE)
+    middle = np.abs(grid.cells - (np.array(grid.shape) - 1) / 2).max(axis=1)  # [cells]
+    eaten = boards.sum(axis=1) - grid.lying(after).sum(axis=1)
+    return {
+        "cells": np.bincount(cell[late], minlength=len(grid.cells)).tolist(),
+        "attractors": peak[late].sum(axis=0).tolist(),
+        "on": _share(near[row, cell], late),
+        "chance": float(near[late].mean()) if late.any() else 0.0,
+        "still_far": _share(~moved, far),
+        "still_near": _share(~moved, late & ~far),
+        "centre": float(middle[cell[late]].mean()) if late.any() else 0.0,
+        "centre_chance": float(middle.mean()),
+        "eaten_late": float(eaten[late].sum() / config["watched"]),
+        "eaten_early": float(eaten[~late].sum() / config["watched"]),
+    }

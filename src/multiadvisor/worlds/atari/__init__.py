@@ -1,1 +1,0 @@
-"""Games of the Atari 2600, seen through the memory of the machine."""

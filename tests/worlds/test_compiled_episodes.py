@@ -1,0 +1,179 @@
+"""The rules of the maze worlds, step by step on mazes small enough to work out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import multiadvisor as mad
+from multiadvisor.envs.world_envs import WorldEnv, WorldVectorEnv
+
+N, W, S, E = range(4)
+SEEDS = range(40)  # enough for every move of a ghost to occur
+
+
+@pytest.fixture
+def play(tmp_path):
+    """An episode on a maze given as text."""
+
+    def start(maze: str, seed: int = 0, **options) -> WorldEnv:
+        path = tmp_path / "maze.txt"
+        path.write_text(maze)
+        env = WorldEnv("pac-boy", maze=str(path), **options)
+        env.reset(seed=seed)
+        return env
+
+    return start
+
+
+def outcomes(play, maze: str, action: int, **options) -> set[tuple[int, int, float]]:
+    """What one step can lead to: Pac-Boy's cell, the ghost's cell, the ghost's reward."""
+    env, seen = play(maze, **options), set()
+    for seed in SEEDS:
+        env.reset(seed=seed)
+        x, _, _, _, info = env.step(action)
+        seen.add((int(x[0]), int(x[1]), info["rewards"]["ghost 1"]))
+    return seen
+
+
+def test_bumping_into_a_wall_or_the_edge_costs_a_step_and_nothing_else(play):
+    env = play("#F\nP_")  # cells: 0 the fruit, 1 the start, 2 beside it
+    for action in (N, W, S):
+        x, reward, terminated, truncated, _ = env.step(action)
+        assert (x.tolist(), reward, terminated, truncated) == ([1, 1], 0.0, False, False)
+    assert env.step(E)[0].tolist() == [2, 1]
+
+
+def test_actions_are_north_west_south_east(play):
+    env = play("F__\n_P_\n___")  # cells 0 to 8 in reading order, the start is 4
+    assert [int(env.step(action)[0][0]) for action in (N, S, W, E, S, N, E, W)] == [1, 4, 3, 4, 7, 4, 5, 4]
+
+
+def test_a_fruit_is_eaten_once_and_the_last_one_ends_the_episode(play):
+    env = play("FPF")
+    x, reward, terminated, truncated, info = env.step(W)
+    assert (x.tolist(), reward, terminated, truncated) == ([0, 0, 1], 1.0, False, False)
+    assert info["rewards"] == {"fruit (0, 0)": 1.0, "fruit (0, 2)": 0.0}
+    assert env.step(W)[1] == 0.0  # it is gone
+    env.step(E)
+    x, reward, terminated, truncated, info = env.step(E)
+    assert (x.tolist(), reward, terminated, truncated) == ([2, 0, 0], 1.0, True, False)
+    assert info["rewards"] == {"fruit (0, 0)": 0.0, "fruit (0, 2)": 1.0}
+
+
+def test_the_limit_truncates(play):
+    env = play("FP", limit=3)
+    ends = [env.step(N)[2:4] for _ in range(3)]
+    assert ends == [(False, False), (False, False), (False, True)]
+
+
+def test_the_last_fruit_in_the_last_step_terminates(play):
+    env = play("FP", limit=1)
+    assert env.step(W)[1:4] == (1.0, True, False)
+
+
+def test_walking_onto_a_ghost_is_a_touch_wherever_it_goes(play):
+    # Cells 0 to 4; the ghost stands on 3 and stays (walls), or goes to 2 or 4.
+    assert outcomes(play, "F_PG_", E) == {(3, 2, -10.0), (3, 3, -10.0), (3, 4, -10.0)}
+
+
+def test_under_hra_a_ghost_that_steps_aside_does_not_touch_and_one_that_swaps_does(play):
+    assert outcomes(play, "F_PG_", E, rules="hra") == {(3, 2, -10.0), (3, 4, 0.0)}
+
+
+@pytest.mark.parametrize(("rules", "stays"), [("paper", True), ("hra", False)])
+def test_a_ghost_that_walks_onto_pac_boy_touches(play, rules, stays):
+    expected = {(2, 2, -10.0), (2, 4, 0.0)} | ({(2, 3, 0.0)} if stays else set())
+    assert outcomes(play, "F_PG_", N, rules=rules) == expected
+
+
+@pytest.mark.parametrize("rules", ["paper", "hra"])
+def test_walking_away_from_a_ghost_is_no_touch(play, rules):
+    assert {touch for _, _, touch in outcomes(play, "F_PG_", W, rules=rules)} == {0.0}
+
+
+def test_a_ghost_touches_once_a_step_and_each_one_by_itself(play):
+    # The ghosts are walled in with Pac-Boy between them: a step West meets the first one for certain.
+    env, seen = play("FP#\n#GG"), set()  # cells: 0 fruit, 1 the start, 2 and 3 the ghosts
+    for seed in SEEDS:
+        env.reset(seed=seed)
+        x, reward, _, _, info = env.step(S)
+        first, second = info["rewards"]["ghost 1"], info["rewards"]["ghost 2"]
+        assert first == -10.0  # even where it stays, and so is met before and after its move
+        assert second == (-10.0 if x[2] == x[0] else 0.0)
+        assert reward == first + second
+        seen.add((int(x[1]), second))
+    assert {(2, 0.0), (2, -10.0), (1, 0.0), (3, 0.0)} <= seen
+
+
+def test_a_touch_does_not_end_the_episode(play):
+    env = play("#P#\nFGF")
+    _, reward, terminated, truncated, info = env.step(S)
+    assert (reward, terminated, truncated) == (-10.0, False, False)
+    assert [name for name, paid in info["rewards"].items() if paid] == ["ghost 1"]
+
+
+def test_a_touch_and_the_last_fruit_add_up(play):
+    env = play("P.G", seed=0)
+    fruit = env.unwrapped.task.names.index("fruit (0, 2)")
+    assert fruit == 2  # after the ghost and the fruit place beside Pac-Boy
+    for seed in SEEDS:
+        x, _ = env.reset(seed=seed)
+        if x.tolist()[2:] == [0, 1]:  # the only fruit lies under the ghost
+            env.step(E)
+            x, reward, terminated, _, info = env.step(E)
+            assert terminated
+            assert info["rewards"]["fruit (0, 2)"] == 1.0
+            assert reward == 1.0 + info["rewards"]["ghost 1"]
+            break
+    else:
+        pytest.fail("no episode with a single fruit under the ghost")
+
+
+def test_ghosts_without_a_way_out_stay_under_both_rules(play):
+    for rules in ("paper", "hra"):
+        env = play("FP#\n##G", rules=rules)
+        assert env.step(N)[0].tolist() == [1, 2, 1]
+
+
+def test_pac_boy_never_starts_on_fruit_and_half_of_the_places_hold_one():
+    envs = WorldVectorEnv("pac-boy", num_envs=400)
+    x, _ = envs.reset(seed=0)
+    world = envs.task.world.constants
+    assert envs.task.board.item_cells.tolist() == [c for c in range(76) if c != world.start]
+    assert (x[:, 0] == world.start).all()
+    assert (x[:, 1:3] == world.ghost_start).all()
+    fruits = x[:, 3:]
+    assert abs(fruits.mean() - 0.5) < 4 * 0.5 / np.sqrt(fruits.size)
+    assert np.abs(fruits.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(len(fruits))
+
+
+def test_fruit_grids_have_as_many_fruits_as_asked_for():
+    envs = WorldVectorEnv("fruit-grid", num_envs=200, width=4, height=3, fruits=5)
+    x, _ = envs.reset(seed=0)
+    assert (x[:, 1:].sum(axis=1) == 5).all()
+    assert (x[np.arange(200), 1 + x[:, 0]] == 0).all()  # none under Pac-Boy, and cells are places here
+    assert set(x[:, 0]) == set(range(12))
+
+
+def random_scores(episodes: int, **options) -> np.ndarray:
+    envs = WorldVectorEnv("pac-boy", num_envs=episodes, **options)
+    envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    score, playing = np.zeros(episodes), np.ones(episodes, bool)
+    while playing.any():
+        _, reward, terminated, truncated, _ = envs.step(rng.integers(4, size=episodes))
+        score += np.where(playing, reward, 0.0)
+        playing &= ~(terminated | truncated)
+    return score
+
+
+@pytest.mark.parametrize(("rules", "low", "high"), [("paper", -90, -70), ("hra", -75, -57)])
+def test_a_random_player_scores_what_it_scores_in_the_paper(rules, low, high):
+    assert low < random_scores(400, rules=rules).mean() < high
+
+
+def test_without_ghosts_a_random_player_never_loses():
+    scores = random_scores(20, ghosts=False)
+    assert scores.min() > 0
+    assert mad.make("pac-boy", ghosts=False).n == 75
