@@ -174,7 +174,7 @@ class World:
     going: Callable[[Any, np.ndarray], bool] | None = None
     """Whether an episode can be in the state x, given the constants; None: in every one that `sizes` allows."""
     advises: Any = None
-    """Optionally `speaks(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
+    """Optionally `advises(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
     outcomes: Callable[[Any, tuple[int, ...], int], Iterable[Outcome]] | None = None
     """`outcomes(constants, x, action)`: all that may happen, for the exact solver; None: nothing is random."""
     listing: Callable[[Any], Listing] | None = None

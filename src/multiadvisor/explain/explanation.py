@@ -270,8 +270,8 @@ def explain_advice(
 ) -> Explanation:  # fmt: skip
     """Explain from advice [m, A] and weights [m] alone, as a trace keeps them; `first` is the first action's number.
 
-    `aggregation` is how they are combined, by name or group; if some of a task's advisors are silent now, `voices` says
-    how these m are combined.
+    `aggregation` is how they are combined, by name or group; if some of a task's advisors are silent now, `aggregator`
+    says how these m are combined.
 
     >>> advice = np.array([[2.0, 0.5], [-0.5, 0.0]])
     >>> explain_advice(["speed", "fuel"], advice, np.ones(2), ["fast", "slow"]).sentence

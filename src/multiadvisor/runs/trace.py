@@ -1,7 +1,7 @@
 """Traces: greedy episodes kept step by step in one small file, and played again exactly.
 
 In a compiled world a step is its state x, packed, and what the advisors are worth there follows from the agent's
-tables; else the advice itself is kept, as the agent's teller has it. The episodes are those of
+tables; else the advice itself is kept, as the agent's decider has it. The episodes are those of
 `agent.evaluate(episodes, seeds=(seed,))`.
 """
 

@@ -39,7 +39,7 @@ class GoalAdvice(NamedTuple):
 
     advisors: np.ndarray  # [m]
     advice: np.ndarray  # [m, A]
-    weights: np.ndarray  # [m] with their voices
+    weights: np.ndarray  # [m] as they are now
     places: np.ndarray  # [m] they point at
 
 
@@ -177,7 +177,7 @@ class BankLearner:
         return bool(feared or (safe.any() and heard.advice[safe].min() < 1.0 - wary))
 
     def consult(self, state: Any) -> Advice:
-        """The speaking advisors' advice in one state; their weights are those with their voices."""
+        """The active advisors' advice in one state; their weights are those of this moment."""
         heard = self._heard(np.asarray(state), False)
         return Advice(tuple(self.task.names[j] for j in heard.advisors), *heard[1:3], heard.advisors)
 

@@ -531,7 +531,7 @@ def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
             )
         if advisor.advises is not None or advisor.alpha is not None or advisor.table is not None:
             raise BadInput(
-                f"advisor {advisor.name!r} has speaks, alpha or a table, which are for tables: leave them out"
+                f"advisor {advisor.name!r} has advises, alpha or a table, which are for tables: leave them out"
             )
         odd = advisor.ended is not None or advisor.gamma not in (None, settings.gamma)
         if own.critics != "shared" and odd and task.n > 1:

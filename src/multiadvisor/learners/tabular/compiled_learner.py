@@ -29,7 +29,7 @@ from multiadvisor.learners.tabular.rules.update_rules import as_learned, ways_of
 from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task, Transition
 
-_ROWS = records.Slots._fields.index("rows")  # of the slots' first array; advisors and voices are first in theirs
+_ROWS = records.Slots._fields.index("rows")  # of the slots' first array; advisors and weights are first in theirs
 
 
 class Tables(ABC):

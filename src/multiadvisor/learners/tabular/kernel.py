@@ -430,7 +430,7 @@ def ask(constants, x, table, whole, real, committee, voice):
     return m
 
 
-# bound: whether the world has a `speaks` and a `pseudo` of its own, and whether advisors may join during an episode
+# bound: whether the world has a `advises` and a `pseudo` of its own, and whether advisors may join during an episode
 ADVISES = PSEUDO = JOINS = False
 
 
@@ -475,7 +475,7 @@ def voice_of(whole, real, aggregator, parts):
 
 @inside
 def plain_voice(whole, real, aggregator, parts):
-    """`voices` [3, A] is room to work in."""
+    """`aggregator` [3, A] is room to work in."""
     return AggregatorCodes(
         whole[CODES, :parts],
         whole[ENDS, :parts],

@@ -33,7 +33,7 @@ class Slots(NamedTuple):
     alpha: Any  # [n]
     reward: Any  # [n]
     value: Any  # [n] what it expects of the next state
-    volume: Any  # [n] scratch: the voices of one part
+    volume: Any  # [n] scratch: the weights of one part
     bits: Any = None  # [n] int64 the rewards' bits, which are compared faster
 
 

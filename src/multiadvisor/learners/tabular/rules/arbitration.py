@@ -261,7 +261,7 @@ def needs_of(aggregation: str) -> set[str]:
 # ---- the same for Python ---------------------------------------------------------------------------------------------
 def in_control(selection: str, table: np.ndarray, advisors: np.ndarray, rows: np.ndarray, heard: np.ndarray,
                n: int) -> int | None:  # fmt: skip
-    """The place of the one in control among the m active ones, whose voices [m] are not 0 where they may speak."""
+    """The place of the one in control among the m active ones, whose weights [m] are not 0 where they may speak."""
     whole = selection == ARBI_Q
     k = 0 if len(advisors) == 0 else len(advisors) - n if whole else len(advisors) // 2
     able = np.flatnonzero(heard[:k])

@@ -23,7 +23,7 @@ CODE, LEAST, BETA = range(3)  # columns of `Committee.mapping`
 
 @inside
 def td_update_mapped(table, row, action, alpha, target, mapping):
-    """`nudge`, on the scale of the advisor."""
+    """`td_update`, on the scale of the advisor."""
     code, least = mapping[CODE], mapping[LEAST]
     stored = forward(code, least, table[row, action])
     new = inverse(code, least, moved(code, least, mapping[BETA], stored, alpha, target))
