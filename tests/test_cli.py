@@ -181,6 +181,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train gymnasium:fishwood-v0 --deep --components fish,fish", "two advisors are called 'fish'"),
         ("train gymnasium:no_such_module:Foo-v0", "cannot be made: ModuleNotFoundError"),
         ("train pac-boy --deep --planning estimate", "is for tables"),
+        ("train pac-boy --learner linear --planning estimate", "linear Q-learning has none"),
         ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
         ("train gymnasium:Pendulum-v1 --learner linear", "which is a table"),
         ("train pac-boy --out .", "holds no run"),

@@ -252,6 +252,10 @@ class Settings:
             raise unknown("learner", self.learner, LEARNERS)
         if self.learner == "linear" and self.aggregation != "sum":
             raise BadInput(f"aggregation is {short(self.aggregation)!r}, and linear Q-learning is a sum: leave it out")
+        if self.learner == "linear" and self.planning == "estimate":
+            raise BadInput(
+                "planning is 'estimate', which is for advisors, and linear Q-learning has none: leave it out"
+            )
         for name, high in (("gamma", 1.0), ("alpha", 1.0), ("epsilon", 1.0), ("noise", math.inf)):
             self._put(name, number_between(name, getattr(self, name), 0.0, high))
         if self.alpha == 0:
