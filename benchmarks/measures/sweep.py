@@ -7,18 +7,26 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measures.tables import machine
 from multiadvisor.core.optional_dependencies import install, missing
 from multiadvisor.runs.driver import run_jobs
-from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.jobs import Job, Tell, kind
 
 WORKERS = 2
 JOBS = {"local": 10_000, "ray": 1_000}
 _WORK = 0.001  # seconds
 
 
+@kind("nap")
+def nap(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+    """A job that does nothing for a while."""
+    time.sleep(config["seconds"])
+    return {"number": config["number"]}
+
+
 def sweep(rounds: int = 1) -> dict[str, Any]:
     """Overhead per run of each engine, for runs of a millisecond, and the time of one run of the paper's Pac-Boy."""
+    from measures.tables import machine  # only here: every worker imports this file, for the work below
+
     engines = {"local": measure("local", JOBS["local"])}
     note = {}
     if missing("ray"):
@@ -43,7 +51,7 @@ def measure(engine: str, jobs: int) -> dict[str, Any]:
 
 def _wall(folder: Path, engine: str, jobs: int) -> tuple[float, float, float]:
     """Seconds that passed, seconds of work, and seconds of the driver's own processor time."""
-    listed = [Job("rehearsal", {"number": number, "seconds": _WORK}) for number in range(jobs)]
+    listed = [Job("nap", {"number": number, "seconds": _WORK}) for number in range(jobs)]
     begun, before = time.perf_counter(), time.process_time()
     results = run_jobs(folder, listed, workers=WORKERS, engine=engine, progress=False)
     return time.perf_counter() - begun, sum(results.seconds.values()), time.process_time() - before

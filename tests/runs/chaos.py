@@ -9,11 +9,11 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from unittest import mock
@@ -22,7 +22,7 @@ from forging import forged_checkpoints
 
 import multiadvisor as mad
 from multiadvisor import cli
-from multiadvisor.runs.ledger import _check, read_rows
+from multiadvisor.runs.ledger import finished_ids, read_log, read_running
 from multiadvisor.runs.training import train_config
 from multiadvisor.storage.sealed import canonical, digest
 
@@ -68,21 +68,12 @@ def sweep(file, folder, **more):
 
 def looked_at(folder):
     """Every finished run: its file, its bytes, and how often it was begun."""
-    starts = {row.id: row.starts for row in read_rows(folder) if row.state == "done"}
+    log = read_log(folder)
+    paths = {name: folder / "results" / f"{name}.json" for name in finished_ids(folder) if name in log}
     return {
-        path.stem: (path.stat().st_ino, path.read_bytes(), starts[path.stem])
-        for path in (folder / "results").glob("*.json")
-        if path.stem in starts
-    }
-
-
-def begun(folder):
-    """How often each run was begun, and which are under way, as the ledger knows it."""
-    try:
-        rows = read_rows(folder)
-    except mad.BadInput:
-        return {}, set()  # not begun yet
-    return {row.id: row.starts for row in rows}, {(row.id, row.starts) for row in rows if row.state == "running"}
+        name: (path.stat().st_ino, path.read_bytes(), log[name].starts) for name, path in paths.items()
+        if log[name].done
+    }  # fmt: skip
 
 
 def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 1.0) -> dict:
@@ -97,13 +88,12 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
     while True:
         last = killed["drivers"] == drivers
         quota = -(-(workers - killed["workers"]) // (drivers - killed["drivers"] + 1))
-        before, _ = begun(folder)
         process = sweep(file, folder)
         while process.poll() is None and (quota or not last):
             # anywhere, also while everything starts; or, more often, in the middle of the work
             at_work = generator.random() < 0.7
             while at_work and process.poll() is None:
-                if any(starts > before.get(name, 0) for name, starts in begun(folder)[1]):
+                if read_running(folder):
                     break
                 time.sleep(0.02)
             time.sleep(generator.uniform(0.0, longest))
@@ -119,11 +109,10 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
             process.kill()
         error = process.communicate()[1]
         killed["drivers"] += process.returncode == -signal.SIGKILL
-        if (folder / "jobs.sqlite").exists():
-            now = looked_at(folder)
-            for name, was in finished.items():
-                assert now[name] == was, f"the finished run {name} was touched or begun again"
-            finished = now
+        now = looked_at(folder)
+        for name, was in finished.items():
+            assert now[name] == was, f"the finished run {name} was touched or begun again"
+        finished = now
         assert process.returncode in (0, -signal.SIGKILL), error
         if process.returncode == 0:
             if (killed["drivers"], killed["workers"]) == (drivers, workers):
@@ -138,7 +127,7 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
     )
     assert one == other, "the results differ from those of the sweep that was left alone"
     assert not list((folder / "scratch").glob("*"))
-    return {"runs": len(other), **killed, "starts": sum(row.starts for row in read_rows(folder))}
+    return {"runs": len(other), **killed, "starts": sum(one.starts for one in read_log(folder).values())}
 
 
 # ---- mutations -------------------------------------------------------------------------------------------------------
@@ -210,15 +199,13 @@ def sealed_junk(content: bytes, generator: random.Random) -> bytes:
     return _canonical({**changed, "sha256": digest(_canonical(changed))})
 
 
-def forged_rows(path: Path, generator: random.Random) -> None:
-    """A row of the ledger with junk in it and a checksum that is right."""
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        rows = database.execute("SELECT * FROM jobs").fetchall()
-        *plain, _ = generator.choice(rows)
-        field = generator.randrange(1, len(plain))
-        value = generator.choice([v for v in JUNK if isinstance(v, str | int | float | None) and v != 1 << 70])
-        plain[field] = value
-        database.execute(f"REPLACE INTO jobs VALUES ({', '.join('?' * (len(plain) + 1))})", [*plain, _check(plain)])
+def forged_line(path: Path, generator: random.Random) -> None:
+    """A line of the log with junk in it and a checksum that is right."""
+    lines = path.read_bytes().splitlines()
+    place = generator.randrange(len(lines))
+    content = canonical(junk(json.loads(lines[place][9:]), generator))
+    lines[place] = b"%08x %s" % (zlib.crc32(content), content)
+    path.write_bytes(b"\n".join(lines) + b"\n")
 
 
 # ---- inputs ----------------------------------------------------------------------------------------------------------
@@ -264,12 +251,12 @@ def command(*arguments) -> tuple[int, str, str]:
 
 
 def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
-    """Grids, results, frozen grids, ledgers, checkpoints: each ends with 0 or 2, one line, no traceback."""
+    """Grids, results, frozen grids, logs, checkpoints: each ends with 0 or 2, one line, no traceback."""
     generator, seen = random.Random(seed), Counter()
     artefacts = Artefacts(home)
     looks = [("status",), ("results",), ("results", "--format", "csv"), ("results", "--json")]
     for number in range(count):
-        what = generator.choice(("grid", "grid", "sealed", "sealed junk", "ledger", "forged row", "agent", "scratch"))
+        what = generator.choice(("grid", "grid", "sealed", "sealed junk", "log", "forged line", "agent", "scratch"))
         if what == "grid":
             artefacts.grid.write_bytes(mutate(artefacts.text, generator))
             line = ["sweep", artefacts.grid, "--out", "/proc/nowhere"]  # a grid that is fine gets as far as that
@@ -281,11 +268,11 @@ def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
                 path = generator.choice(artefacts.sealed())
                 change = mutate if what == "sealed" else sealed_junk
                 path.write_bytes(change(path.read_bytes(), generator))
-            elif what == "ledger":
-                path = artefacts.folder / "jobs.sqlite"
+            elif what == "log":
+                path = artefacts.folder / "jobs.log"
                 path.write_bytes(mutate(path.read_bytes(), generator))
-            elif what == "forged row":
-                forged_rows(artefacts.folder / "jobs.sqlite", generator)
+            elif what == "forged line":
+                forged_line(artefacts.folder / "jobs.log", generator)
             else:
                 path = generator.choice(sorted((artefacts.agent if what == "agent" else artefacts.scratch).iterdir()))
                 change = sealed_junk if path.suffix == ".json" and generator.random() < 0.5 else mutate

@@ -7,11 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from rehearsal import executed, rehearsals
 
 from multiadvisor.runs.driver import run_jobs
+from multiadvisor.runs.engines.engine import Crew
 from multiadvisor.runs.grid_sweep import run_sweep
-from multiadvisor.runs.jobs import Job
-from multiadvisor.runs.ledger import read_rows
+from multiadvisor.runs.ledger import finished_ids, read_log
 from multiadvisor.runs.sweep_grid import read_grid
 from patience import PATIENCE
 
@@ -20,15 +21,25 @@ pytestmark = pytest.mark.skipif(
     reason="Ray is not installed: pip install 'multiadvisor[ray]'",
 )
 
+
+def environment():
+    """What Python finds here it finds there; no other cluster."""
+    own = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+    return {**own, "PYTHONWARNINGS": "ignore", "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
 CLUSTER = """
 import os, signal, sys, threading, time, json
 from pathlib import Path
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ.update(RAY_health_check_initial_delay_ms="1000", RAY_health_check_period_ms="500",
+                  RAY_health_check_timeout_ms="1000", RAY_health_check_failure_threshold="3")  # else half a minute
 import ray
 from ray.cluster_utils import Cluster
 from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.jobs import Job
+from rehearsal import rehearsals
 
 folder, diary = Path(sys.argv[1]), Path(os.environ["MULTIADVISOR_REHEARSAL_DIARY"])
 node = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
@@ -51,9 +62,9 @@ def kill_one():
     for pid in pids:
         os.kill(int(pid), signal.SIGKILL)
 
-jobs = [Job("rehearsal", {"number": k, "seconds": 0.6, "steps": 6}) for k in range(20)]
-schedule = {"epochs": 2, "transitions": 200, "episodes": 2}
-train = [Job("train", {"task": "three-fruits", "settings": {"seed": s}, "schedule": schedule}) for s in range(4)]
+jobs = rehearsals(16, seconds=0.4, steps=4)
+schedule = {"epochs": 1, "transitions": 50, "episodes": 1}
+train = [Job("train", {"task": "bridge", "settings": {"seed": s}, "schedule": schedule}) for s in range(2)]
 faults = [{"number": 100, "then": "kill", "faults": 1}, {"number": 101, "then": "raise"},
           {"number": 102, "then": "kill"}, {"number": 103, "then": "hang", "faults": 1}]
 faulty = [Job("rehearsal", fault) for fault in faults]
@@ -62,7 +73,7 @@ thread.start()
 first = run_jobs(folder, [*jobs, *train], engine="ray", address=cluster.address)
 thread.join()
 more = {"engine": "ray", "address": cluster.address, "allow_failures": True}
-run_jobs(folder, faulty[3:], lease=30.0, **more)  # whether it hangs only its lease can tell, and a busy machine is slow
+run_jobs(folder, faulty[3:], lease=8.0, **more)  # whether it hangs only its lease can tell, and a busy machine is slow
 second = run_jobs(folder, [*jobs, *train, *faulty], **more)
 from multiadvisor.cli import main
 code = main(["sweep", sys.argv[2], "--out", sys.argv[3], "--engine", "ray", "--address", cluster.address, "--json"])
@@ -76,45 +87,39 @@ def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     """24 jobs and 4 faulty ones on two nodes of one core each; results are those of the local engine, byte for byte."""
     diary, grid = tmp_path / "diary", tmp_path / "grid.toml"
     grid.write_text('task = "bridge"\nseeds = 3\n[schedule]\nepochs = 2\ntransitions = 50\nepisodes = 1\n')
-    environment = {**os.environ, "MULTIADVISOR_REHEARSAL_DIARY": str(diary), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, "-c", CLUSTER, str(tmp_path / "a"), str(grid), str(tmp_path / "swept")], env=environment,
+        [sys.executable, "-c", CLUSTER, str(tmp_path / "a"), str(grid), str(tmp_path / "swept")],
+        env={**environment(), "MULTIADVISOR_REHEARSAL_DIARY": str(diary)},
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
-    assert report["first"] == 24
+    assert report["first"] == 18
     assert report["code"] == 0
-    alone = read_grid(grid)[0]
-    by_hand = run_sweep(tmp_path / "local", alone, "", workers=1)
+    by_hand = run_sweep(tmp_path / "local", read_grid(grid)[0], "", Crew(workers=1))
     for job in by_hand.jobs:
         assert by_hand.path(job).read_bytes() == (tmp_path / "swept" / "results" / f"{job.id}.json").read_bytes()
-    executed = [int(line.split()[0]) for line in diary.read_text().splitlines()]
-    assert len([k for k in executed if k < 100]) > 20, "the node took a running job with it, which ran again"
-    assert set(executed) >= set(range(20)), "nothing was left out"
-    rows = {row.id: row for row in read_rows(tmp_path / "a")}
-    states = {json.loads(row.config).get("number"): (row.state, row.tries) for row in rows.values()}
+    numbers = [k for k in executed(diary) if k < 100]
+    assert len(numbers) > 16, "the node took a running job with it, which ran again"
+    assert set(numbers) == set(range(16)), "nothing was left out"
     # how often a fault costs a try is not ours to say: in a task that it shared with others nobody could tell whose it
     # was, and that was no try; a worker that Ray itself lost, or that was too slow to start, costs one more
-    assert (states[100][0], states[103][0]) == ("done", "done")
-    assert states[101] == ("failed", 3)
-    assert states[102] == ("failed", 3)
-    assert sorted(rows[name].error.splitlines()[-1][:40] for name in report["failed"]) == [
-        "RuntimeError: as rehearsed", "the worker of the Ray task died: The wor",
+    log = read_log(tmp_path / "a")
+    assert sorted((log[name].tries, log[name].error.splitlines()[-1][:40]) for name in report["failed"]) == [
+        (3, "RuntimeError: as rehearsed"), (3, "the worker of the Ray task died: The wor"),
     ]  # fmt: skip
-    jobs = [rows[name].job for name, row in rows.items() if row.state == "done" and states.get(row.id, 0) == 0]
-    plain = [job for job in jobs if "then" not in job.config]
-    assert len(plain) == 24
-    local = run_jobs(tmp_path / "b", plain, workers=1)
-    for job in plain:
+    assert len(finished_ids(tmp_path / "a")) == report["done"] == 20, "two of the faulty ones, too"
+    local = run_jobs(tmp_path / "b", rehearsals(16, seconds=0.4, steps=4), workers=2)
+    for job in local.jobs:
         assert local.path(job).read_bytes() == (tmp_path / "a" / "results" / f"{job.id}.json").read_bytes()
 
 
 OWN = """
 import json, os, sys
 from pathlib import Path
-from multiadvisor.runs import driver, ray_engine
-from multiadvisor.runs.jobs import Job
+from multiadvisor.runs import driver
+from multiadvisor.runs.engines import engine as engines, ray_engine
+from rehearsal import rehearsals
 
 def listening():
     sockets = {}
@@ -133,11 +138,10 @@ def listening():
             pass
     return found
 
-engine = ray_engine.RayEngine(2, None)
+engine = ray_engine.RayEngine(engines.Crew(2), 1)
 session = os.path.basename(ray_engine.ray._private.worker._global_node.get_session_dir_path()).encode()
 print(json.dumps(sorted(set(listening()))))
-jobs = [Job("rehearsal", {"number": k}) for k in range(300)]
-results = driver.run_jobs(Path(sys.argv[1]), jobs, engine="ray", workers=2)
+results = driver.run_jobs(Path(sys.argv[1]), rehearsals(300), engine="ray", workers=2)
 print(sum(result["number"] for result in results.values()))
 engine.stop()
 """
@@ -145,9 +149,8 @@ engine.stop()
 
 @pytest.mark.slow
 def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
-    environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     done = subprocess.run(
-        [sys.executable, "-c", OWN, str(tmp_path / "a")], env={**environment, "PYTHONWARNINGS": "ignore"},
+        [sys.executable, "-c", OWN, str(tmp_path / "a")], env=environment(),
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -169,9 +172,9 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
 
 def test_without_ray_the_engine_says_what_to_install(tmp_path, monkeypatch):
     import multiadvisor as mad
-    from multiadvisor.runs import ray_engine
+    from multiadvisor.runs.engines import ray_engine
 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(mad.BadInput, match="install the extra ray"):
-        run_jobs(tmp_path / "a", [Job("rehearsal", {"number": 1})], engine="ray")
+        run_jobs(tmp_path / "a", rehearsals(1), engine="ray")
     assert ray_engine.ray is None

@@ -8,8 +8,9 @@ from test_logs import scalars
 
 import multiadvisor as mad
 from multiadvisor import cli
+from multiadvisor.runs.engines.engine import Crew
 from multiadvisor.runs.grid_sweep import finished, groups, status
-from multiadvisor.runs.ledger import read_rows
+from multiadvisor.runs.ledger import read_log
 from multiadvisor.runs.search import BATCH, search
 from multiadvisor.runs.sweep_grid import parse_grid
 
@@ -29,8 +30,11 @@ episodes = 4
 """
 
 
+HERE = Crew(workers=0, progress=False)
+
+
 def look(folder, trials, **more):
-    return search(folder, parse_grid(GRID), GRID, trials=trials, workers=0, progress=False, **more)
+    return search(folder, parse_grid(GRID), GRID, HERE, trials=trials, **more)
 
 
 @pytest.mark.slow
@@ -52,17 +56,17 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(tmp_path):
     look(tmp_path / "b", BATCH + 1, resume=True)
     again = look(tmp_path / "b", BATCH + 4, resume=True)
     assert again["trials"] == whole["trials"]
-    assert {row.starts for row in read_rows(tmp_path / "b")} == {1}
-    other = search(tmp_path / "c", parse_grid(GRID), GRID, trials=3, seed=1, workers=0, progress=False)
+    assert {one.starts for one in read_log(tmp_path / "b").values()} == {1}
+    other = search(tmp_path / "c", parse_grid(GRID), GRID, HERE, trials=3, seed=1)
     assert other["trials"] != whole["trials"][:3]
 
 
 def test_lists_are_choices(tmp_path):
     text = GRID.replace('"egocentric"', '["egocentric", "agnostic", "empathic"]').replace("3000", "100")
-    found = search(tmp_path / "a", parse_grid(text), text, trials=10, workers=0, progress=False)
+    found = search(tmp_path / "a", parse_grid(text), text, HERE, trials=10)
     assert {row["planning"] for row in found["trials"]} == {"egocentric", "agnostic", "empathic"}
     whole = text.replace("gamma = {low = 0.2, high = 0.9}", "alpha_half = {low = 100, high = 2000, log = true}")
-    found = search(tmp_path / "b", parse_grid(whole), whole, trials=4, workers=0, progress=False)
+    found = search(tmp_path / "b", parse_grid(whole), whole, HERE, trials=4)
     assert all(isinstance(row["alpha_half"], int) and 100 <= row["alpha_half"] <= 2000 for row in found["trials"])
 
 

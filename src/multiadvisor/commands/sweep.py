@@ -50,13 +50,14 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--tensorboard", action="store_true", help="also write TensorBoard files of every run")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
-    from multiadvisor.runs.driver import ENGINES, describe_failures
+    from multiadvisor.runs.driver import describe_failures
+    from multiadvisor.runs.engines.engine import Crew, engine_class
     from multiadvisor.runs.grid_sweep import finished, run_sweep, summary
     from multiadvisor.runs.sweep_grid import read_grid
     from multiadvisor.settings import whole_number
 
-    if given.engine not in ENGINES:
-        raise BadInput(f"engine is {given.engine!r}: choose local or ray")
+    crew = Crew(given.workers, given.engine, given.address, given.lease)
+    engine_class(crew)
     if given.engine == "ray" and IMPORTED:
         raise BadInput("--import is for workers on this machine, a cluster does not have the file: leave --engine out")
     if given.address is not None and given.engine != "ray":
@@ -75,17 +76,10 @@ def run(arguments: Sequence[str]) -> int:
     require(*(extra for extra, asked in wanted.items() if asked))
     grid, text = read_grid(given.file)
     folder = given.out or Path("sweeps") / given.file.stem
-    how = {
-        "resume": given.resume,
-        "lease": given.lease,
-        "workers": given.workers,
-        "engine": given.engine,
-        "address": given.address,
-    }
     try:
         if given.search is not None:
-            return _search(given, folder, grid, text, how)
-        results = run_sweep(folder, grid, text, **how)
+            return _search(given, folder, grid, text, crew)
+        results = run_sweep(folder, grid, text, crew, resume=given.resume)
     except KeyboardInterrupt:
         print(f"multiadvisor sweep: interrupted; finished runs are in {folder}, go on with --resume", file=sys.stderr)
         return 130
@@ -111,10 +105,12 @@ def _tensorboard(given: argparse.Namespace, folder: Path) -> str:
     return f"; TensorBoard files in {folder / 'tensorboard'}"
 
 
-def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, how: dict[str, Any]) -> int:
+def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, crew: Any) -> int:
     from multiadvisor.runs.search import search
 
-    found = search(folder, grid, text, trials=given.trials or 32, seed=given.search_seed or 0, **how)
+    found = search(
+        folder, grid, text, crew, trials=given.trials or 32, seed=given.search_seed or 0, resume=given.resume
+    )
     names = [name for name in found["trials"][0] if name not in ("trial", "score")]
     ranked = sorted(found["trials"], key=lambda row: -1e300 if row["score"] is None else row["score"], reverse=True)
     body = [[str(row["trial"]), *(f"{v:.4g}" if isinstance(v, float) else str(v) for v in map(row.get, names)),

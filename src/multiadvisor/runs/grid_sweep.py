@@ -1,7 +1,7 @@
 """A sweep's folder: the frozen grid, its jobs, and what came out of them.
 
 sweep.json     the grid as it was started or extended, under a checksum
-jobs.sqlite    the ledger; results/ and scratch/ beside it, see `ledger`
+jobs.log       what happened so far; results/ and scratch/ beside it, see `ledger`
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ import numpy as np
 from multiadvisor.core.intervals import interval
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, drive
-from multiadvisor.runs.ledger import Ledger, Row, driver_of, open_ledger, read_result, read_rows
+from multiadvisor.runs.engines.engine import Crew
+from multiadvisor.runs.jobs import Job
+from multiadvisor.runs.ledger import (
+    History,
+    Ledger,
+    driver_of,
+    finished_ids,
+    open_ledger,
+    read_log,
+    read_result,
+    read_running,
+)  # fmt: skip
 from multiadvisor.runs.sweep_grid import Grid, Run, in_words, shown
 from multiadvisor.settings import NETWORKS
 from multiadvisor.storage.files import write_atomically
@@ -28,6 +39,7 @@ FORMAT = 1
 LAST = 10  # epochs averaged for tables, as in the paper's
 FIGURES = ("score", "length", "terminated", "touches")
 _KIND = "multiadvisor sweep"
+_CREW = Crew()
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,12 @@ class SweepRecord:
     source: str
     search: dict[str, Any] | None = None
     """Of a search: the sampler's seed, and what was looked for."""
+    asked: tuple[dict[str, Any], ...] = ()
+    """Of a search: the configurations of the runs so far, in the order of the trials."""
+
+    def runs(self) -> list[Run]:
+        """All runs: those of the grid, or those that a search has asked for."""
+        return self.grid.runs() if self.search is None else searched_runs(self.grid, self.asked)
 
 
 def read_frozen(folder: Path) -> SweepRecord:
@@ -46,19 +64,23 @@ def read_frozen(folder: Path) -> SweepRecord:
     if not path.exists():
         raise BadInput(f"no sweep in {str(folder)!r}: there is no sweep.json in it")
     body = read_sealed(path, _KIND, FORMAT, "restore it from a copy")
-    return SweepRecord(Grid.from_data(body.get("grid")), str(body.get("source")), body.get("search"))
+    asked = body.get("asked", [])
+    if not isinstance(asked, list) or not all(isinstance(config, dict) for config in asked):
+        raise BadInput(f"{str(path)!r} names no runs of the search: restore it from a copy")
+    return SweepRecord(Grid.from_data(body.get("grid")), str(body.get("source")), body.get("search"), tuple(asked))
 
 
 def freeze(folder: Path, frozen: SweepRecord) -> None:
     """Write the frozen copy; called with the folder's ledger open."""
-    body = {"grid": frozen.grid.as_data(), "source": frozen.source, "search": frozen.search}
+    body: dict[str, Any] = {"grid": frozen.grid.as_data(), "source": frozen.source, "search": frozen.search}
+    body |= {} if frozen.search is None else {"asked": list(frozen.asked)}
     write_atomically(folder / "sweep.json", seal(_KIND, FORMAT, body))
 
 
 def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None = None) -> None:
     """Refuse the folder of another sweep; one that has only fewer runs will be extended."""
     if not (folder / "sweep.json").exists():
-        if (folder / "jobs.sqlite").exists() and read_rows(folder):
+        if finished_ids(folder) or read_log(folder):
             raise BadInput(f"{str(folder)!r} holds jobs of something else than a sweep: name another folder")
         return
     if not resume:
@@ -77,21 +99,14 @@ def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] |
             )
 
 
-def run_sweep(
-    folder: Path, grid: Grid, source: str, *, resume: bool = False, workers: int | None = None, engine: str = "local",
-    address: str | None = None, progress: bool | None = None,
-    lease: float | None = None,
-) -> Results:  # fmt: skip
+def run_sweep(folder: Path, grid: Grid, source: str, crew: Crew = _CREW, *, resume: bool = False) -> Results:
     """Run what the folder lacks; failures are in the results."""
     for note in grid.check_tasks():
         print(note, file=sys.stderr)
     runs = grid.runs()
     with opened(folder, lambda: check_place(folder, grid, resume)) as ledger:
         freeze(folder, SweepRecord(grid, source))
-        return drive(
-            ledger, [run.job for run in runs], workers=workers, engine=engine, title=grid.title or folder.name,
-            address=address, progress=progress, lease=lease,
-        )  # fmt: skip
+        return drive(ledger, [run.job for run in runs], crew, grid.title or folder.name)
 
 
 @contextmanager
@@ -107,31 +122,23 @@ def opened(folder: Path, check: Callable[[], None]) -> Iterator[Ledger]:
 def status(folder: Path) -> dict[str, Any]:
     """How far a sweep is."""
     frozen = read_frozen(folder)
-    rows = {row.id: row for row in read_rows(folder)}
-    runs = frozen.grid.runs() if frozen.search is None else []
-    states = dict.fromkeys(("waiting", "running", "done", "failed"), 0)
-    labels = {run.job.id: {**run.labels, "seed": run.seed} for run in runs}
-    for name in labels:
-        states[rows[name].state if name in rows else "waiting"] += 1
-    if frozen.search is not None:
-        for row in rows.values():
-            states[row.state] += 1
-            labels[row.id] = row.job.config.get("settings", {})
-    driver = driver_of(folder)
-    if driver is None:  # what it was at when it died waits for the next one
-        states["waiting"], states["running"] = states["waiting"] + states["running"], 0
-    shown = [row for row in rows.values() if row.id in labels]
+    past, done, running, driver = read_log(folder), finished_ids(folder), read_running(folder), driver_of(folder)
+    states: dict[str, list[dict[str, Any]]] = {name: [] for name in ("waiting", "running", "done", "failed")}
+    seconds = 0.0
+    for run in frozen.runs():
+        name, log = run.job.id, past.get(run.job.id, History())
+        row = {"id": name, **run.labels, "seed": run.seed, "fraction": running.get(name, 0.0)}
+        if name in done:
+            seconds += log.seconds
+        elif log.error:
+            row |= {"tries": log.tries, "error": log.error}
+        rest = "failed" if log.error else "waiting"
+        states["done" if name in done else "running" if name in running else rest].append(row)
     return {
-        "folder": str(folder), "title": frozen.grid.title, "runs": sum(states.values()), **states,
-        "driver": driver, "seconds": sum(row.seconds for row in shown),
-        "now": [_row(row, labels) for row in shown if row.state == "running" and driver is not None],
-        "failures": [{**_row(row, labels), "tries": row.tries, "error": row.error}
-                     for row in shown if row.state == "failed"],
+        "folder": str(folder), "title": frozen.grid.title, "runs": sum(map(len, states.values())),
+        **{state: len(rows) for state, rows in states.items()}, "driver": driver, "seconds": seconds,
+        "now": states["running"], "failures": states["failed"],
     }  # fmt: skip
-
-
-def _row(row: Row, labels: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {"id": row.id, **labels[row.id], "fraction": row.fraction}
 
 
 @dataclass(frozen=True)
@@ -145,26 +152,21 @@ class RunResult:
 
 def finished(folder: Path) -> list[RunResult]:
     """The runs of a sweep that are done, in the grid's order, each result checked."""
-    frozen = read_frozen(folder)
-    rows = {row.id: row for row in read_rows(folder) if row.state == "done"}
-    runs = frozen.grid.runs() if frozen.search is None else searched_runs(frozen.grid, rows.values())
+    past, done = read_log(folder), finished_ids(folder)
     return [
-        RunResult(
-            run, _checked(read_result(folder, run.job.id, rows[run.job.id].digest), run), rows[run.job.id].seconds
-        )
-        for run in runs
-        if run.job.id in rows
+        RunResult(run, _checked(read_result(folder, run.job.id), run), past.get(run.job.id, History()).seconds)
+        for run in read_frozen(folder).runs()
+        if run.job.id in done
     ]
 
 
-def searched_runs(grid: Grid, rows: Iterable[Row]) -> list[Run]:
-    """The runs of a search, from the ledger, with what was chosen for each."""
+def searched_runs(grid: Grid, configs: Iterable[dict[str, Any]]) -> list[Run]:
+    """The runs of a search, with what was chosen for each."""
     runs = []
-    for row in sorted(rows, key=lambda row: row.place):
-        config = row.job.config
+    for config in configs:
         labels = {axis.label: shown(_value(config, axis.section, axis.name)) for axis in grid.varying}
         labels |= {item.label: _value(config, item.section, item.name) for item in grid.ranges}
-        runs.append(Run(row.job, labels, int(_value(config, "settings", "seed"))))
+        runs.append(Run(Job("train", config), labels, int(_value(config, "settings", "seed"))))
     return runs
 
 
@@ -174,7 +176,7 @@ def _value(config: dict[str, Any], section: str, name: str) -> Any:
         part = config if section == "task" else inner[section]
         return part[name]
     except (KeyError, TypeError):
-        raise BadInput(f"a job of the search has no {name}: its ledger is not a search's") from None
+        raise BadInput(f"a run of the search has no {name}: its sweep.json is not a search's") from None
 
 
 def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:

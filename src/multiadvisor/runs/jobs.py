@@ -6,8 +6,8 @@ The experiments of this package add theirs with `@kind`, and so does a user's ow
 kept), `tell(fraction)` reports progress and shows that the job is alive. The result is JSON data with finite numbers,
 and the same for the same configuration: no times, no names of machines.
 
->>> Job("rehearsal", {"number": 1}).id
-'3035d50fc96f1ea8'
+>>> Job("train", {"task": "bridge"}).id
+'efde8e466e2a418f'
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
     "episode": Kind("multiadvisor.runs.side_by_side", "play_episode", 900.0),
-    "rehearsal": Kind("multiadvisor.runs.fault_injection", "rehearse"),
 }
 
 

@@ -16,12 +16,11 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from multiadvisor.core.plugins import IMPORTED
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.engine import Event, Order
-from multiadvisor.runs.worker import environment
+from multiadvisor.runs.engines.engine import Crew, Event, Order
+from multiadvisor.runs.engines.worker import environment
 
 _AHEAD_SECONDS = 0.25  # work handed over ahead of time, to each worker
 _AHEAD_JOBS = 128
@@ -37,8 +36,9 @@ class _Worker:
         read, self.lifeline = os.pipe()
         os.set_inheritable(read, True)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "multiadvisor.runs.worker", str(read), *IMPORTED], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=self.errors, env=environment(), pass_fds=(read,), process_group=0,
+            [sys.executable, "-P", "-m", "multiadvisor.runs.engines.worker", str(read), *IMPORTED],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=environment(),
+            pass_fds=(read,), process_group=0,
         )  # fmt: skip
         os.close(read)
         assert self.process.stdin is not None
@@ -59,7 +59,7 @@ class _Worker:
             while content:
                 content = content[os.write(self.into, content) :]
 
-    def read(self) -> tuple[list[dict[str, Any]], bool]:
+    def read(self) -> tuple[list[Event], bool]:
         """Whole messages, and whether there can be more."""
         going = True
         try:
@@ -69,7 +69,7 @@ class _Worker:
         except BlockingIOError:
             pass
         *lines, self.buffer = self.buffer.split(b"\n")
-        return [json.loads(line) for line in lines], going
+        return [Event(*json.loads(line)) for line in lines], going
 
     def last_words(self) -> str:
         """How it ended, with the end of what it wrote to stderr."""
@@ -98,16 +98,21 @@ class _Worker:
         os.close(self.lifeline)
 
 
-class LocalEngine:
-    """So many worker processes."""
+def _cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    def __init__(self, workers: int) -> None:
+
+class LocalEngine:
+    """Worker processes, never more than there are jobs."""
+
+    def __init__(self, crew: Crew, jobs: int) -> None:
         self._select = selectors.DefaultSelector()
         self._events: list[Event] = []
         self._workers: list[_Worker] = []
         self._spent, self._finished, self._stillborn = 0.0, 0, 0.0
         try:
-            for _ in range(workers):
+            for _ in range(min(crew.workers or _cores(), jobs)):
                 self._hire()
         except BaseException:
             self.stop()
@@ -152,24 +157,24 @@ class LocalEngine:
         """Read what the workers have to say."""
         for key, _ in self._select.select(0.0 if self._events else seconds):
             worker: _Worker = key.data
-            messages, going = worker.read()
-            for message in messages:
-                self._hear(worker, message)
+            events, going = worker.read()
+            for event in events:
+                self._hear(worker, event)
             if not going:
                 self._bury(worker)
-        events, self._events = self._events, []
-        return events
+        found, self._events = self._events, []
+        return found
 
-    def _hear(self, worker: _Worker, message: dict[str, Any]) -> None:
-        if message["what"] == "hello":
+    def _hear(self, worker: _Worker, event: Event) -> None:
+        if event.what == "hello":
             worker.greeted, self._stillborn = True, 0.0
             if worker.jobs:
                 self._events.append(Event("begun", worker.jobs[0][0]))
             return
-        self._events.append(Event(**message))
-        if message["what"] != "beat":
+        self._events.append(event)
+        if event.what != "beat":
             worker.jobs.popleft()
-            self._spent += message.get("seconds", 0.0)
+            self._spent += event.seconds
             self._finished += 1
             if worker.jobs:
                 self._events.append(Event("begun", worker.jobs[0][0]))

@@ -14,13 +14,14 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from multiadvisor.core.plugins import import_own
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.jobs import perform
+from multiadvisor.runs.engines.engine import Event, Order
+from multiadvisor.runs.jobs import KINDS, perform
 
 BEAT_SECONDS = 0.2
 LONGEST_ERROR = 4000
@@ -32,9 +33,9 @@ ONE_THREAD = {
 
 
 def environment() -> dict[str, str]:
-    """The environment of a worker: one thread for each library, and this very package on its path."""
-    package = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    """The environment of a worker: one thread for each library; what Python finds here it finds there."""
+    package = str(Path(__file__).resolve().parents[3])
+    path = os.pathsep.join([package, *filter(None, sys.path)])
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
 
 
@@ -45,23 +46,23 @@ def describe(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))[-LONGEST_ERROR:].strip()
 
 
-def carry_out(order: list[Any], send: Any) -> dict[str, Any]:
+def carry_out(order: Order, send: Callable[[Event], None]) -> Event:
     """One order; the event that ends it."""
-    name, kind, config, folder = order
-    latest = time.monotonic()
+    latest = start = time.monotonic()
 
     def tell(fraction: float) -> None:
         nonlocal latest
         if time.monotonic() - latest >= BEAT_SECONDS:
             latest = time.monotonic()
-            send({"what": "beat", "id": name, "fraction": float(fraction)})
+            send(Event("beat", order.id, fraction=float(fraction)))
 
-    start = time.perf_counter()
     try:
-        result = perform(kind, config, Path(folder), tell)
+        if order.kind not in KINDS:
+            import_module(order.module)
+        result = perform(order.kind, order.config, Path(order.folder), tell)
     except Exception as error:
-        return {"what": "error", "id": name, "error": describe(error)}
-    return {"what": "done", "id": name, "result": result, "seconds": time.perf_counter() - start}
+        return Event("error", order.id, error=describe(error))
+    return Event("done", order.id, result=result, seconds=time.monotonic() - start)
 
 
 def _die_with_the_driver(lifeline: int) -> None:
@@ -86,16 +87,16 @@ def main(lifeline: int, own: Sequence[str] = ()) -> None:
     out = os.dup(1)
     os.dup2(2, 1)  # what a job prints must not look like an event
 
-    def send(event: dict[str, Any]) -> None:
+    def send(event: Event) -> None:
         content = json.dumps(event, allow_nan=False).encode() + b"\n"
         while content:
             content = content[os.write(out, content) :]
 
     for name in own:
         import_own(name)
-    send({"what": "hello"})
+    send(Event("hello", ""))
     for line in sys.stdin.buffer:
-        send(carry_out(json.loads(line), send))
+        send(carry_out(Order(*json.loads(line)), send))
 
 
 if __name__ == "__main__":

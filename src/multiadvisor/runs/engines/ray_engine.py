@@ -19,8 +19,8 @@ from typing import Any
 
 from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.engine import Event, Order
-from multiadvisor.runs.worker import ONE_THREAD, carry_out
+from multiadvisor.runs.engines.engine import Crew, Event, Order
+from multiadvisor.runs.engines.worker import ONE_THREAD, carry_out
 
 ray: Any = None  # the package, once an engine is made: where it listens is settled when it is imported
 _TASK_SECONDS = 1.0  # the work put into one task, where jobs are small: a task costs some milliseconds
@@ -43,20 +43,20 @@ class _Pulse:
         return latest
 
 
-def _carry_out_all(orders: list[list[Any]], pulse: Any) -> bytes:
+def _carry_out_all(orders: list[Order], pulse: Any) -> bytes:
     """The work of a task, on some machine: the events of its jobs, as JSON."""
     os.environ.update(ONE_THREAD)
     latest = 0.0
 
-    def send(event: dict[str, Any]) -> None:
+    def send(event: Event) -> None:
         nonlocal latest
         if time.monotonic() - latest >= _PULSE_SECONDS:
             latest = time.monotonic()
-            pulse.beat.remote(event["id"], event["fraction"])
+            pulse.beat.remote(event.id, event.fraction)
 
     events = []
     for order in orders:
-        send({"id": order[0], "fraction": 0.0})
+        send(Event("beat", order.id))
         events.append(carry_out(order, send))
     return json.dumps(events, allow_nan=False).encode()
 
@@ -71,10 +71,10 @@ class _Task:
 class RayEngine:
     """Tasks on a Ray cluster: the one at `address`, or RAY_ADDRESS, or one of our own that listens on loopback only."""
 
-    def __init__(self, workers: int | None, address: str | None) -> None:
-        address = address or os.environ.get("RAY_ADDRESS")
+    def __init__(self, crew: Crew, jobs: int) -> None:
+        address = crew.address or os.environ.get("RAY_ADDRESS")
         _import_ray(loopback=not address)
-        self._most, self._own = workers, not ray.is_initialized()
+        self._most, self._own = crew.workers, not ray.is_initialized()
         self._tasks: dict[Any, _Task] = {}
         self._events: list[Event] = []
         self._begun: set[str] = set()
@@ -82,7 +82,7 @@ class RayEngine:
         self._spent, self._finished, self._looked = 0.0, 0, 0.0
         try:
             if self._own:
-                _connect(workers, address)
+                _connect(crew.workers, address)
             here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
                 ray.get_runtime_context().get_node_id(), soft=False
             )
@@ -123,7 +123,7 @@ class RayEngine:
                     batch.append(order)
                     if order.id in self._alone:
                         break
-            ref = self._remote.remote([list(order) for order in batch], self._pulse)
+            ref = self._remote.remote(batch, self._pulse)
             self._tasks[ref] = _Task(ref, [order.id for order in batch])
         self._events.extend(Event("returned", order.id) for order in aside)
 
@@ -159,7 +159,7 @@ class RayEngine:
 
     def _close(self, task: _Task) -> None:
         try:
-            events = [Event(**event) for event in json.loads(ray.get(task.ref))]
+            events = [Event(*event) for event in json.loads(ray.get(task.ref))]
         except ray.exceptions.RayError as error:
             self._lost(task, error)
             return

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 
-from multiadvisor.runs.engine import Event, Order
-from multiadvisor.runs.jobs import perform
-from multiadvisor.runs.worker import describe
+from multiadvisor.runs.engines.engine import Crew, Event, Order
+from multiadvisor.runs.engines.worker import carry_out
 
 
 class InlineEngine:
     """No isolation: a job that crashes takes everything with it, and one that hangs is not noticed."""
 
-    def __init__(self) -> None:
+    def __init__(self, crew: Crew, jobs: int) -> None:
         self._order: Order | None = None
 
     def take(self, waiting: int, draw: Callable[[], Order]) -> None:
@@ -27,12 +24,7 @@ class InlineEngine:
         order, self._order = self._order, None
         if order is None:
             return []
-        begun, start = Event("begun", order.id), time.perf_counter()
-        try:
-            result = perform(order.kind, order.config, Path(order.folder), lambda fraction: None)
-        except Exception as error:
-            return [begun, Event("error", order.id, error=describe(error))]
-        return [begun, Event("done", order.id, result=result, seconds=time.perf_counter() - start)]
+        return [Event("begun", order.id), carry_out(order, lambda event: None)]
 
     def kill(self, job: str) -> None:
         """Nothing can be killed here."""
