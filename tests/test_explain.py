@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory.learned_values import learned_solution, surroundings
-from multiadvisor.explain.explanation import disagreement, explain, explain_advice, influence, msx
+from multiadvisor.explain.ablation import disagreement, influence
+from multiadvisor.explain.explanation import explain, explain_advice
+from multiadvisor.explain.msx import msx
 from multiadvisor.explain.sentences import who
 from multiadvisor.runs.trace import explain_step, record
 
@@ -216,7 +218,7 @@ def test_sentences_of_ties_and_of_what_was_not_done():
     assert told([0.0] * 4, action="W", against="E") == "tie between West and East: they are the same to everybody"
     worse = told([0.5, 0.25, 0.0, -1.0], action="West")
     assert worse == "West would be worse than East: ghost 2, -1.00, outweighs fruits at (2, 3) and (2, 5), 0.75"
-    assert told([], names=[], groups=[]) == "goes North: nobody has a say, so that all actions are a tie"
+    assert told([], names=[], groups=[]) == "goes North: no advisor has a say, so all actions tie"
 
 
 def test_a_crowd_is_counted():
@@ -392,10 +394,10 @@ def test_nobody_has_a_say():
     agent = mad.MultiAdvisor(mad.make("pac-boy", ghosts=False)).learn(1000, progress=False)
     empty = np.zeros(76, np.int64)
     found = agent.explain(empty)
-    assert found.sentence == "goes North: nobody has a say, so that all actions are a tie"
+    assert found.sentence == "goes North: no advisor has a say, so all actions tie"
     assert (found.attractor, found.stuck, found.names, found.disagreement) == (None, None, (), 0.0)
     assert found.greedy == ("N", "W", "S", "E")
-    assert "nobody" in str(found)
+    assert "no advisor" in str(found)
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
 from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of
-from multiadvisor.explain.ablation import alone, contributions, lead, rounding, without_each
-from multiadvisor.explain.explanation import best, explain_advice, influence
+from multiadvisor.explain.ablation import alone, best, contributions, influence, rounding, without_each
+from multiadvisor.explain.explanation import explain_advice
+from multiadvisor.explain.leads import lead
 from multiadvisor.runs.trace import explain_step, read_trace, record
 
 COMPASS = ["N", "W", "S", "E"]

@@ -86,7 +86,7 @@ def test_imports_point_one_way(path):
             "multiadvisor.envs.action_names",
             "multiadvisor.envs.compiled_episodes",
         },
-        "agent": {"multiadvisor.explain.explanation", "multiadvisor.explain.actor_explanation"},
+        "agent": {"multiadvisor.explain.explanation"},
         "runs.jobs": {"multiadvisor.studies"},
     }
     allowed = upwards.get(own, set())

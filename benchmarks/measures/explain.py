@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from measures.tables import machine
-from multiadvisor.explain.explanation import explain_advice, msx
+from multiadvisor.explain.explanation import explain_advice
+from multiadvisor.explain.msx import msx
 
 SIZES = (77, 1_000, 10_000)
 

@@ -30,6 +30,7 @@ from multiadvisor.task import BY_ADVISOR, Advisor, Task, Transition
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
+    from multiadvisor.explain.explanation import Explanation
     from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
 IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
@@ -187,21 +188,17 @@ class MultiAdvisor:
         chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
         return self.task.played(chosen)
 
-    def explain(self, state: Any, action: Any = None, against: Any = None) -> Any:
+    def explain(self, state: Any, action: Any = None, against: Any = None) -> Explanation:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
 
         Actions are given by name, or by number as the environment counts them; continuous ones as arrays, and the
-        default to compare with is the middle of all actions.
+        default to compare with is the centre of the box.
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), seed=0).learn(2_000, progress=False)
         >>> agent.explain(agent.task.initial_state(), against="a_0").disagreement > 0
         True
         """
-        if self.task.continuous:
-            from multiadvisor.explain.actor_explanation import explain_actor
-
-            return explain_actor(self._actor(), state, action, against)
         from multiadvisor.explain.explanation import explain
 
         return explain(self, state, action, against)

@@ -126,11 +126,11 @@ def test_what_is_kept_adds_up_to_what_explain_says(agent, trace):
         asked = agent.explain(trace.observed[step].astype(float))
         assert told.sentence == asked.sentence
         assert told.values == pytest.approx(asked.values)
-        assert told.influence == pytest.approx(asked.influence)
+        assert told.push.shares == pytest.approx(asked.push.shares)
         assert seen.names == ("near", "cheap", "entropy")
         weighted = seen.weights[:, None] * seen.advice
         assert (weighted[:, 0] - weighted[:, 1]).sum() == pytest.approx(asked.advantage)
-        assert weighted[:, 0].sum() - asked.control == pytest.approx(asked.gap)
+        assert weighted[:, 0].sum() - asked.push.control == pytest.approx(asked.push.gap)
         assert seen.push[:2].sum() == pytest.approx(1.0)
         assert str(told).startswith(told.sentence)
     with pytest.raises(BadInput, match="leave against out"):

@@ -16,7 +16,6 @@ from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.envs.rollout import Step, episodes_of, rollout
 from multiadvisor.errors import BadInput
-from multiadvisor.explain.actor_explanation import action_text
 from multiadvisor.explain.decisions import Decision, decider_of
 from multiadvisor.learners.protocol import EpisodeReturns
 from multiadvisor.settings import Settings, whole_number
@@ -43,7 +42,7 @@ class Episodes:
     terminated: np.ndarray  # [G] bool: the episode ended by itself
     actions: tuple[str, ...]  # [A]
     choice: np.ndarray  # [T] the action, counted from 0
-    did: tuple[str, ...] | None  # [T] the actions in words, where they are real numbers
+    did: np.ndarray | None  # [T, d] continuous actions, in the environment's own units
     moves: np.ndarray  # [T] which are alike: real numbers are cut into cells
     explored: np.ndarray  # [T] bool: done by chance
     advice: np.ndarray  # [T, n, A] 0 of who has no part
@@ -189,7 +188,7 @@ def _played(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, lo
         terminated=finished,
         actions=decider.choices,
         choice=np.array([one.chosen for one in said]),
-        did=None if box is None else tuple(action_text(one) for one in box.to_environment(done)),
+        did=None if box is None else box.to_environment(done).reshape(done.shape),
         moves=done if box is None else alike((done + 1) / 2),
         explored=np.array([one.explored for one in said]),
         gain=gains,

@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.analysis.episodes import CELLS, Episodes, _flat
-from multiadvisor.core.aggregator import Aggregator
-from multiadvisor.explain.ablation import rounding
-from multiadvisor.explain.actor_explanation import action_text, two_actions
-from multiadvisor.explain.explanation import explain_advice
-from multiadvisor.explain.sentences import term
+from multiadvisor.explain.explanation import Push, explain_advice, explain_numbers
 
-_SEEN = 0.005  # what a group adds, to be named
 _LONGEST = 64  # numbers of an observation that are compared one by one
 APART = 10
 """So many steps lie at least between two moments of one episode: the next step is hardly another moment."""
@@ -97,7 +92,7 @@ def pick(
 def moments(episodes: Episodes, count: int = 5) -> list[Moment]:
     """The moments of the episodes, the most decisive first: by the ranks of stake and disagreement, added."""
     stake = stakes(episodes.preferences)
-    # an actor may do what its critics value less than the middle of all actions: that is no matter between advisors
+    # an actor may do what its critics value less than the centre of the box: that is no matter between advisors
     best = episodes.choice if episodes.did is None else episodes.preferences.argmax(axis=1)
     odds = disagreements(episodes.advice, episodes.heard, best)
     ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
@@ -138,60 +133,20 @@ def _reason(episodes: Episodes, at: int) -> tuple[str, str]:
     names, groups = ([getattr(episodes.advisors[j], what) for j in who] for what in ("name", "group"))
     advice, weights = episodes.advice[at, who], episodes.heard[at, who]
     if episodes.did is not None:
+        own = int(np.isfinite(episodes.paid[at, who]).sum())  # nobody pays for the entropy, which comes last
+        entropy = advice[own] if own < len(who) else None
         assert episodes.task.adapter is not None
         assert episodes.task.adapter.box is not None
         box = episodes.task.adapter.box
-        middle = action_text(box.to_environment(np.zeros(box.size)))
-        gains = weights * (advice[:, 0] - advice[:, 1])
-        own = np.isfinite(episodes.paid[at, who])  # nobody pays for the entropy
-        of = [name for name, paid in zip(names, own, strict=True) if paid]
-        return episodes.did[at], two_actions(episodes.did[at], middle, of, gains[own], float(gains[~own].sum()))
-    aggregator, action = (
-        episodes.aggregator._replace(of=episodes.aggregator.of[who]),
-        episodes.actions[episodes.choice[at]],
-    )
-    if episodes.task.goals is not None and len(who):
-        return action, by_group(advice, weights, aggregator, groups, episodes.actions, int(episodes.choice[at]))
+        centre = box.to_environment(np.zeros(box.size))
+        why = explain_numbers(
+            episodes.task.name, (episodes.did[at], centre), names[:own], advice[:own], weights[:own], Push({}), entropy
+        )
+        return why.action, why.sentence
+    aggregator = episodes.aggregator._replace(of=episodes.aggregator.of[who])
     why = explain_advice(
-        names, advice, weights, episodes.actions, action=action, groups=groups, task=episodes.task.name,
-        aggregation=episodes.settings.aggregation, aggregator=aggregator,
+        names, advice, weights, episodes.actions, action=episodes.actions[episodes.choice[at]], groups=groups,
+        task=episodes.task.name, aggregation=episodes.settings.aggregation, aggregator=aggregator,
+        by_group=episodes.task.goals is not None,
     )  # fmt: skip
     return why.action, why.sentence
-
-
-def by_group(
-    advice: np.ndarray,
-    weights: np.ndarray,
-    aggregator: Aggregator,
-    groups: list[str],
-    actions: tuple[str, ...],
-    chosen: int,
-) -> str:
-    """A sentence on an action against the next best: what its lead loses without each group, the strongest first.
-
-    For committees of hundreds, from advice [m, A], weights [m], how these m are heard, and the group of each.
-
-    >>> from multiadvisor.explain.ablation import summed
-    >>> advice = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.5]])
-    >>> by_group(advice, np.ones(3), summed(3), ["coins", "coins", "traps"], ("left", "right"), 0)
-    'chooses left rather than right, 2.00 against 1.50: coins (+2.00) speak for left, traps (-1.50) against it'
-    """
-    now = aggregator.prefer(advice, weights)  # [A]
-    other = max((a for a in range(len(actions)) if a != chosen), key=lambda a: now[a])
-    lead, of = float(now[chosen] - now[other]), np.array(groups)
-    mine, its = actions[chosen], actions[other]
-    if abs(lead) <= rounding(advice, weights, aggregator):
-        return f"tie between {mine} and {its}, {now[chosen]:.2f} each"
-    lost = {}
-    for group in dict.fromkeys(groups):
-        silent = aggregator.prefer(advice, np.where(of == group, 0.0, weights))
-        lost[group] = lead - float(silent[chosen] - silent[other])
-    start = f"chooses {mine} rather than {its}" if lead > 0 else f"{mine} would be worse than {its}"
-    order = sorted(lost, key=lambda name: -abs(lost[name]))
-    parts = [
-        " and ".join(f"{term(name, actions)} ({lost[name]:+.2f})" for name in order if sign * lost[name] >= _SEEN)
-        for sign in (1, -1)
-    ]
-    words = (f"speak for {mine}", "against it" if parts[0] else f"speak against {mine}")
-    said = ", ".join(f"{part} {word}" for part, word in zip(parts, words, strict=True) if part)
-    return f"{start}, {now[chosen]:.2f} against {now[other]:.2f}" + (f": {said}" if said else "")

@@ -57,14 +57,10 @@ def run(arguments: Sequence[str]) -> int:
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run, given.named)
-    if agent.task.continuous and trace is None:
-        return _continuous(agent, given)
     if given.against is not None and not agent.task.continuous:
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
-    if agent.task.goals is not None and trace is None:
-        return _pointing(agent, given)
-    if given.out is not None and agent.task.continuous:
-        raise BadInput("--out is for a finite choice of actions: leave it out")
+    if trace is None and (agent.task.continuous or agent.task.goals is not None):
+        return _replayed(agent, given)
     if trace is None:
         _, trace = record_evaluation(agent, given.episode + 1, given.seed or 0)
     found = explain_step(agent, trace, given.episode, given.step, given.against)
@@ -81,35 +77,35 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _pointing(agent: Any, given: Any) -> int:
-    """Explain a step of an agent whose advisors point at goals."""
-    from multiadvisor.agent import bank_of
+def _replayed(agent: Any, given: Any) -> int:
+    """Explain a step of an agent whose steps cannot be told from a trace: of a bank, or against another action."""
+    from multiadvisor.envs.rollout import episodes_of, rollout
+    from multiadvisor.explain.decisions import decider_of
 
     if given.out is not None:
-        raise BadInput("--out is for advisors with their own tables: leave it out, or name a --trace")
-    seed, task = given.seed or 0, agent.task
-    step = bank_of(agent).state_at(seed, given.episode, given.step)
-    found = agent.explain(step.state, task.first_action + step.action, given.against)
-    text = f"{task.name}, seed {seed}, episode {given.episode}, step {given.step}\n{found}"
-    show({"run": str(given.run), "seed": seed, "episode": given.episode, "step": given.step, **found.as_dict()},
-         given.json, text)  # fmt: skip
+        raise BadInput("--out is for advisors with their own values of a few actions: leave it out")
+    against, seed, decider = _against(agent, given.against), given.seed or 0, decider_of(agent)
+    source = episodes_of(agent.task, agent.settings.seed, seed)
+    played = list(rollout(source, given.episode, lambda state, draw: decider.tell(state, draw, values=False).action))
+    if given.step >= len(played):
+        raise BadInput(
+            f"nothing is done at step {given.step}: episode {given.episode} ended after {len(played)} steps, "
+            "counted from 0"
+        )
+    step = played[given.step]
+    action = None if agent.task.continuous else agent.task.first_action + int(step.action)
+    found = agent.explain(step.state, action, against)
+    place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": len(played)}
+    where = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {len(played)}"
+    show({"run": str(given.run), **place, **found.as_dict()}, given.json, f"{where}\n{found}")
     return 0
 
 
-def _continuous(agent: Any, given: Any) -> int:
-    """Explain an action that is a list of numbers; --against names another one."""
-    from multiadvisor.explain.actor_explanation import state_at
-
-    if given.out is not None:
-        raise BadInput("--out is for a finite choice of actions: leave it out")
+def _against(agent: Any, text: str | None) -> Any:
+    """The action to compare with: a name, or the numbers of a continuous one."""
+    if text is None or not agent.task.continuous:
+        return text
     try:
-        against = None if given.against is None else [float(part) for part in given.against.split(",")]
+        return [float(part) for part in text.split(",")]
     except ValueError:
-        raise BadInput(f"--against is {given.against!r}: give numbers with commas, such as 0.5,-0.2") from None
-    seed = given.seed or 0
-    state, steps = state_at(agent, agent._actor(), seed, given.episode, given.step)
-    found = agent.explain(state, against=against)
-    place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": steps}
-    text = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {steps}\n{found}"
-    show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
-    return 0
+        raise BadInput(f"--against is {text!r}: give numbers with commas, such as 0.5,-0.2") from None

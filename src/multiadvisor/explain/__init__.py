@@ -8,9 +8,10 @@
 """
 
 from multiadvisor.analysis.theory.exact_tables import greedy_stuck
-from multiadvisor.explain.ablation import contributions, lead
-from multiadvisor.explain.explanation import Explanation, disagreement, explain, explain_advice, influence
-from multiadvisor.explain.shortest_reason import msx
+from multiadvisor.explain.ablation import contributions, disagreement, influence
+from multiadvisor.explain.explanation import Explanation, explain, explain_advice
+from multiadvisor.explain.leads import lead
+from multiadvisor.explain.msx import msx
 
 __all__ = [
     "Explanation", "contributions", "disagreement", "explain", "explain_advice", "greedy_stuck", "influence", "lead",

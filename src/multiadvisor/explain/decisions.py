@@ -15,7 +15,8 @@ from multiadvisor.agent import MultiAdvisor, bank_of
 from multiadvisor.core.aggregator import Aggregator, aggregator_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.ablation import summed
-from multiadvisor.explain.actor_explanation import ENTROPY, influence
+from multiadvisor.explain.explanation import ENTROPY
+from multiadvisor.learners.sac.push import push_shares
 from multiadvisor.task import Advisor
 
 TAKEN, CENTRE = "action taken", "centre of the box"
@@ -123,7 +124,7 @@ class _Actor:
             return Decision(action, 0, False, *_silence(len(self.choices)))
         told = self._learner.judge(state, np.stack([action, np.zeros_like(action)]))
         who, said, weights = [self._place[name] for name in told.names], told.values, told.weights
-        push = influence(told.slopes)[0]
+        push = push_shares(told.slopes)[0]
         if self._entropy:
             who, weights, push = [*who, len(self._place)], np.append(weights, 1.0), np.append(push, np.nan)
             said = np.concatenate([said, told.entropy[None]])

@@ -1,7 +1,9 @@
 """Why this action and not that one? Who wanted what, the fewest advisors that decide, and one plain sentence.
 
-Pure functions on advice [m, A], weights [m] and how these m advisors are combined; `explain` applies them to any
-agent that has `task`, `settings`, `advice(state)` and `act(state)`.
+An `Explanation` holds what was said, advice [m, A] and weights [m], how these m advisors are combined, and two of the
+actions; everything else follows from it and is computed when it is first asked for. Finite and continuous actions
+alike: of continuous ones the action taken is compared with one other, and what is expected of the actor's entropy
+stands beside the advisors.
 
 >>> import multiadvisor as mad
 >>> advice, weights = [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0]
@@ -15,50 +17,29 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.analysis.theory.exact_tables import greedy_stuck
 from multiadvisor.analysis.theory.learned_values import Surroundings, surroundings
-from multiadvisor.core.aggregations import GPI, SELECTIONS, weighted_sum
+from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, learned_beside
 from multiadvisor.errors import BadInput, unknown
-from multiadvisor.explain.ablation import Lead, PlanLead, contributions, followed, lead, rounding, summed, without_each
-from multiadvisor.explain.sentences import COMPASS, Choice, figure, term
-from multiadvisor.explain.shortest_reason import msx
+from multiadvisor.explain.ablation import best, contributions, disagreement, rounding, without_each
+from multiadvisor.explain.leads import Lead, PlanLead, followed, lead
+from multiadvisor.explain.msx import MSX, msx
+from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
+from multiadvisor.learners.sac.push import push_shares
+from multiadvisor.settings import CAVEAT
 from multiadvisor.task import Advisor
 
-_NAMED = 3  # so many without whom it would act otherwise are printed
-_SHOWN = 8  # so many differences are printed
-
-
-# ---- numbers ---------------------------------------------------------------------------------------------------------
-def best(preferences: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-    """[..., A] bool: the greedy actions, all of those that are equal up to the tolerance."""
-    return preferences >= preferences.max(axis=-1, keepdims=True) - tolerance
-
-
-def influence(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator | None = None) -> np.ndarray:
-    """[m] bool: without whom the greedy actions would be others.
-
-    >>> influence(np.array([[1.0, 0.0], [0.0, 3.0], [0.5, 0.0]]), np.ones(3))
-    array([False,  True, False])
-    """
-    aggregator = aggregator or summed(len(advice))
-    tolerance = rounding(advice, weights, aggregator)
-    now = best(aggregator.prefer(advice, weights), tolerance)
-    return (best(without_each(advice, weights, aggregator), tolerance) != now).any(axis=1)
-
-
-def disagreement(advice: np.ndarray, weights: np.ndarray) -> float:
-    """Of a sum: what each could have at best, summed up, less the most that all can have together; never below 0.
-
-    >>> disagreement(np.array([[1.0, 0.0], [0.0, 3.0]]), np.ones(2))
-    1.0
-    """
-    wished = weights[:, None] * advice
-    return max(float(wished.max(axis=1).sum() - weighted_sum(advice, weights).max()), 0.0)
+ENTROPY = "entropy"
+"""What is expected of acting unpredictably: it stands beside an actor's advisors and is not one of them."""
+NOTHING_KNOWN = Surroundings(None, None, None, None, None)
+_NAMED = 3  # this many advisors without whom it would act differently are printed
+_SHOWN = 8  # this many differences are printed
 
 
 @dataclass(frozen=True)
@@ -101,8 +82,7 @@ class Plan:
 
     def __str__(self) -> str:
         shares = [f"{name} {figure(value)}" for name, value in self.worth.items()]
-        more = f" and {len(shares) - _NAMED} more" if len(shares) > _NAMED else ""
-        first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {', '.join(shares[:_NAMED])}{more}"
+        first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {_first(shares)}"
         if self.next_value is None or self.by is None:
             return f"{first}; no plan would act differently"
         beaten = f"that of {self.next}, {figure(self.next_value)} for {self.next_action}"
@@ -110,6 +90,32 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
+class Push:
+    """Which advisors push a continuous action, and how far the critics agree."""
+
+    shares: dict[str, float]
+    """Each advisor's share: the length of its slope at the action, of all lengths together."""
+    left: float | None = None
+    """How much of all pushing is left once opposite pushes have cancelled, 0 to 1; None of a recorded step."""
+    control: float | None = None
+    """The value of the action by the critic that the actor follows; None of a recorded step."""
+    gap: float | None = None
+    """How far the sum of all values is above it."""
+    slopes: np.ndarray | None = field(default=None, repr=False)
+    """[m, d] which way each would push, with each number of an action from -1 to 1."""
+
+    def __str__(self) -> str:
+        shares = sorted(self.shares.items(), key=lambda one: -one[1])
+        lines = [f"share of the push: {_first([f'{name} {share:.0%}' for name, share in shares])}"]
+        if self.left is not None:
+            lines.append(f"{self.left:.0%} of all pushing is left once opposite pushes have cancelled")
+        if self.control is not None and self.gap is not None:
+            sums = f"the sum of all values is {figure(self.gap, '+')} above it"
+            lines.append(f"the critic that the actor follows says {figure(self.control)}; {sums}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Explanation:
     """Why the aggregator prefers one action to another in one state.
 
@@ -123,60 +129,92 @@ class Explanation:
     """
 
     task: str
-    action: str
-    against: str | None
-    """The action it is compared with, by default the best other one; None where there is no other."""
-    greedy: tuple[str, ...]
-    """The best actions: several where they tie."""
-    advantage: float
-    """The preference for the action less that for the other."""
-    tie: bool
-    """Whether the two are equal, up to rounding."""
-    msx_plus: tuple[str, ...]
-    """The fewest advisors whose gains outweigh all losses, strongest first; empty unless the action is better, and
-    under any aggregation but the sum."""
-    msx_minus: tuple[str, ...]
-    """The fewest whose losses show that no one of them can be left out."""
-    influence: dict[str, tuple[str, ...]]
-    """The advisors without whom other actions would be greedy, the strongest first, and which these are."""
-    disagreement: float | None
-    """What all advisors together lose by having to act as one; None where they are not summed."""
-    attractor: bool | None
-    """Whether this state is an attractor by the agent's own values; None where nobody knows, or planning is not
-    egocentric."""
-    stable: bool | None
-    margin: float | None
-    stuck: bool | None
-    """Whether the greedy walk from here never earns and never ends; ghosts are taken to stay where they are.
-
-    Of a Gymnasium environment it is known where it shows its transition table, and of a step of a trace from the
-    episode: what came to an end was not stuck, and what went on in the same few places until the episode was cut off
-    was."""
-    aggregation: str
-    """How the advisors are heard."""
-    leader: Leader | None
-    """Where the strongest wish decides: whose it is, and whom it beats."""
-    plans: tuple[Plan, ...]
-    """Where plans are compared: whose is followed, a plan for each group."""
-    sentence: str
-    names: tuple[str, ...] = field(repr=False)
-    """The active advisors [m]."""
-    actions: tuple[str, ...] = field(repr=False)
+    names: tuple[str, ...]
+    """The active advisors [m] and, of an actor, the entropy."""
+    groups: tuple[str, ...]
+    """Of each [m], or ""."""
+    actions: tuple[str, ...]
+    """What is compared [A]: all actions, or the continuous action taken and one other, in words."""
     advice: np.ndarray = field(repr=False)
     """[m, A]"""
     weights: np.ndarray = field(repr=False)
     """[m]"""
     aggregator: Aggregator = field(repr=False)
-    """How these m are heard."""
-    first: int = field(default=0, repr=False)
-    """The number of the first action."""
+    """How these m are combined."""
+    aggregation: str = "sum"
+    """The same in words."""
+    chosen: int
+    """The place of the action among `actions`."""
+    other: int | None
+    """The place of the action it is compared with; None where there is no other."""
+    asked: bool = False
+    """Whether the other was asked about; else it is the next best."""
+    first: int = 0
+    """The number of the first action, as the environment counts."""
+    tolerance: float = 0.0
+    """How far apart two preferences may be by rounding alone."""
+    here: Surroundings = NOTHING_KNOWN
+    numbers: tuple[list[float], list[float]] | None = None
+    """The two continuous actions, in the environment's own units."""
+    push: Push | None = None
+    """Of continuous actions alone."""
+    beside: int = 0
+    """How many of the names, the last ones, are no advisors: the entropy of an actor is not."""
+    by_group: bool = False
+    """Whether the sentence names groups only, as of hundreds of advisors that point at goals."""
     caveat: str = ""
     """How far to trust it, where networks gave the advice; nothing of tables."""
+
+    # ---- the two actions -----------------------------------------------------------------------------------------
+    @property
+    def action(self) -> str:
+        """The action that is explained."""
+        return self.actions[self.chosen]
+
+    @property
+    def against(self) -> str | None:
+        """The action it is compared with, by default the best other one; None where there is no other."""
+        return None if self.other is None else self.actions[self.other]
+
+    @cached_property
+    def sentence(self) -> str:
+        """One plain sentence."""
+        text = sentence_of(self)
+        return f"{self.names[0]} is in control: {text}" if self.aggregation in SELECTIONS and self.names else text
+
+    @cached_property
+    def totals(self) -> np.ndarray:
+        """[A] what the aggregator makes of the advice."""
+        found: np.ndarray = self.aggregator.prefer(self.advice, self.weights)
+        return found
 
     @property
     def preferences(self) -> dict[str, float]:
         """The aggregated preference for each action; Q_Sigma for a sum."""
-        return dict(zip(self.actions, self.aggregator.prefer(self.advice, self.weights).tolist(), strict=True))
+        return dict(zip(self.actions, self.totals.tolist(), strict=True))
+
+    @property
+    def advantage(self) -> float:
+        """The preference for the action less that for the other."""
+        return 0.0 if self.other is None else float(self.totals[self.chosen] - self.totals[self.other])
+
+    @property
+    def tie(self) -> bool:
+        """Whether the two are equal, up to rounding."""
+        return self.other is not None and abs(self.advantage) <= self.tolerance
+
+    @property
+    def greedy(self) -> tuple[str, ...]:
+        """The best actions: several where they tie."""
+        return tuple(self.actions[a] for a in np.flatnonzero(best(self.totals, self.tolerance)).tolist())
+
+    # ---- advisor by advisor --------------------------------------------------------------------------------------
+    @cached_property
+    def difference(self) -> np.ndarray:
+        """[m] what each advisor contributes to the action over the other."""
+        if self.other is None:
+            return np.zeros(len(self.names))
+        return contributions(self.advice, self.weights, self.aggregator, self.chosen, self.other)
 
     @property
     def differences(self) -> dict[str, float]:
@@ -194,13 +232,124 @@ class Explanation:
         found = contributions(self.advice, self.weights, self.aggregator, *pair)
         return {self.names[j]: float(found[j]) for j in np.argsort(-np.abs(found), kind="stable")}
 
+    @property
+    def values(self) -> dict[str, float]:
+        """What each advisor expects of the action, times its weight."""
+        return dict(zip(self.names, (self.weights * self.advice[:, self.chosen]).tolist(), strict=True))
+
+    @cached_property
+    def shortest(self) -> MSX:
+        """The fewest that decide, by their places among the advisors."""
+        return msx(self.difference[:0] if self.tie or not self.aggregator.plain else self.difference)
+
+    @property
+    def msx_plus(self) -> tuple[str, ...]:
+        """The fewest advisors whose gains outweigh all losses, strongest first.
+
+        Empty unless the action is better, and under any aggregation but the sum.
+        """
+        return tuple(self.names[j] for j in self.shortest.plus.tolist())
+
+    @property
+    def msx_minus(self) -> tuple[str, ...]:
+        """The fewest whose losses show that no one of them can be left out."""
+        return tuple(self.names[j] for j in self.shortest.minus.tolist())
+
+    @cached_property
+    def influence(self) -> dict[str, tuple[str, ...]]:
+        """The advisors without whom other actions would be greedy, the strongest first, and which these are.
+
+        Of continuous actions nothing: `push` has each one's share.
+        """
+        if self.push is not None:
+            return {}
+        now, without = (
+            best(found, self.tolerance)
+            for found in (self.totals, without_each(self.advice, self.weights, self.aggregator))
+        )
+        order = np.argsort(-np.abs(self.difference), kind="stable")
+        return {
+            self.names[j]: tuple(self.actions[a] for a in np.flatnonzero(without[j]).tolist())
+            for j in order[(without != now).any(axis=1)[order]].tolist()
+        }
+
+    @property
+    def disagreement(self) -> float | None:
+        """What all advisors together lose by having to act as one; None where they do not choose from a sum."""
+        return disagreement(self.advice, self.weights) if self.aggregator.plain and self.push is None else None
+
+    # ---- who leads -----------------------------------------------------------------------------------------------
+    @cached_property
+    def lead(self) -> Lead | None:
+        """Where the strongest wish decides: whose it is and whom it beats, by their places."""
+        return lead(self.advice, self.weights, self.aggregator, self.tolerance)
+
+    @cached_property
+    def plan_leads(self) -> tuple[PlanLead, ...]:
+        """Where plans are compared: whose is followed, by their places."""
+        return followed(self.weights, self.aggregator, self.chosen, self.tolerance)
+
+    @property
+    def leader(self) -> Leader | None:
+        """Where the strongest wish decides: whose it is, and whom it beats."""
+        if (one := self.lead) is None:
+            return None
+        if one.next is None or one.next_action is None or one.next_value is None:
+            return Leader(self.names[one.advisor], self.actions[one.action], one.value, None, None, None, None)
+        return Leader(
+            self.names[one.advisor], self.actions[one.action], one.value,
+            self.names[one.next], self.actions[one.next_action], one.next_value, one.value - one.next_value,
+        )  # fmt: skip
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """Where plans are compared: whose is followed, a plan for each group."""
+        return tuple(self._named(plan) for plan in self.plan_leads)
+
+    def _named(self, plan: PlanLead) -> Plan:
+        order = np.argsort(-np.abs(plan.worth), kind="stable")
+        worth = {self.names[plan.members[k]]: float(plan.worth[k]) for k in order.tolist()}
+        if plan.next is None or plan.next_action is None or plan.next_value is None:
+            return Plan(plan.planner.name, plan.value, worth, None, None, None, None)
+        action, by = self.actions[plan.next_action], plan.value - plan.next_value
+        return Plan(plan.planner.name, plan.value, worth, plan.next.name, action, plan.next_value, by)
+
+    # ---- the state -----------------------------------------------------------------------------------------------
+    @property
+    def attractor(self) -> bool | None:
+        """Whether this state is an attractor by the agent's own values; None if not known or not egocentric."""
+        return self.here.attractor
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether the greedy aggregator can remain in it."""
+        return self.here.stable
+
+    @property
+    def margin(self) -> float | None:
+        """By how much staying beats the best action that leaves."""
+        return self.here.margin
+
+    @property
+    def stuck(self) -> bool | None:
+        """Whether the greedy walk from here never earns and never ends; ghosts are taken to stay where they are.
+
+        Of a Gymnasium environment it is known where it shows its transition table, and of a recorded step from the
+        episode: what came to an end was not stuck, and what went on in the same few places until the episode was
+        truncated was.
+        """
+        return self.here.stuck
+
+    # ---- all of it -----------------------------------------------------------------------------------------------
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
+        push = self.push and {name: getattr(self.push, name) for name in ("shares", "left", "control", "gap")}
         return {
-            "task": self.task, "action": self.action, "against": self.against, "greedy": list(self.greedy),
-            "preferences": self.preferences, "advantage": self.advantage, "tie": self.tie,
-            "differences": self.differences, "msx_plus": list(self.msx_plus), "msx_minus": list(self.msx_minus),
-            "influence": {name: list(actions) for name, actions in self.influence.items()},
+            "task": self.task, "action": self.action, "against": self.against, "numbers": self.numbers,
+            "greedy": list(self.greedy), "preferences": self.preferences, "advantage": self.advantage, "tie": self.tie,
+            "values": self.values, "differences": self.differences,
+            "msx_plus": list(self.msx_plus), "msx_minus": list(self.msx_minus),
+            "influence": {name: list(actions) for name, actions in self.influence.items()}, "push": push,
             "disagreement": self.disagreement, "attractor": self.attractor, "stable": self.stable,
             "margin": self.margin, "stuck": self.stuck, "aggregation": self.aggregation,
             "leader": None if self.leader is None else dataclasses.asdict(self.leader),
@@ -209,17 +358,16 @@ class Explanation:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        marks = {name: "*" if name in self.greedy else "" for name in self.actions}
+        marks = {name: "*" if name in self.greedy and self.push is None else "" for name in self.actions}
         lines = [self.sentence, *filter(None, [self.caveat]), ""]
         lines.append("  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items()))
-        if self.leader is not None:
-            lines.append(str(self.leader))
-        lines += [str(plan) for plan in self.plans]
+        lines += [str(part) for part in (self.leader, *self.plans) if part is not None]
         if self.against is not None and self.names:
             lines += self._listed()
+        if self.push is not None:
+            return "\n".join([*lines, str(self.push)])
         changed = [f"{name} ({' or '.join(actions)})" for name, actions in self.influence.items()]
-        more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-        lines.append(f"it would act differently without: {', '.join(changed[:_NAMED]) or 'nobody'}{more}")
+        lines.append(f"it would act differently without: {_first(changed) or 'nobody'}")
         if self.disagreement is not None:
             lines.append(f"disagreement: {figure(self.disagreement)}")
         if self.attractor is not None:
@@ -249,7 +397,13 @@ class Explanation:
         return lines
 
 
-# ---- putting it together ---------------------------------------------------------------------------------------------
+def _first(parts: list[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
+    return ", ".join(parts[:_NAMED]) + more
+
+
+# ---- from advice -----------------------------------------------------------------------------------------------------
 def action_named(actions: Sequence[str], action: str | int, first: int = 0) -> str:
     """An action by name, by compass point, or by number, counted from `first` as the environment does."""
     if action in actions:
@@ -265,13 +419,14 @@ def action_named(actions: Sequence[str], action: str | int, first: int = 0) -> s
 
 def explain_advice(
     names: Sequence[str], advice: Any, weights: Any, actions: Sequence[str], *, action: str | int | None = None,
-    against: str | int | None = None, groups: Sequence[str] | None = None, task: str = "",
-    first: int = 0, here: Surroundings | None = None, aggregation: str = "sum", aggregator: Aggregator | None = None,
+    against: str | int | None = None, groups: Sequence[str] | None = None, task: str = "", aggregation: str = "sum",
+    **known: Any,
 ) -> Explanation:  # fmt: skip
-    """Explain from advice [m, A] and weights [m] alone, as a trace keeps them; `first` is the first action's number.
+    """Explain from advice [m, A] and weights [m] alone, as an episode keeps them.
 
-    `aggregation` is how they are combined, by name or group; if some of a task's advisors are silent now, `aggregator`
-    says how these m are combined.
+    By default the greedy action is compared with the next best. `aggregation` is how the advisors are combined, by
+    name or group; `known` are further fields of `Explanation`, such as the `aggregator` of the m advisors that are
+    active now.
 
     >>> advice = np.array([[2.0, 0.5], [-0.5, 0.0]])
     >>> explain_advice(["speed", "fuel"], advice, np.ones(2), ["fast", "slow"]).sentence
@@ -279,48 +434,23 @@ def explain_advice(
     >>> explain_advice(["speed", "fuel"], advice, np.ones(2), ["fast", "slow"], aggregation="majority").sentence
     'tie between fast and slow: 1 of 2 votes each'
     """
-    names, actions = list(names), list(actions)
     groups = list(groups or [""] * len(names))
     advice, weights = np.asarray(advice).reshape(len(names), len(actions)), np.asarray(weights, float)
-    if aggregator is None:
-        advisors = tuple(Advisor(name, group=group) for name, group in zip(names, groups, strict=True))
-        aggregator = aggregator_of(Team(task, advisors), aggregation)
     if not (np.isfinite(advice).all() and np.isfinite(weights).all()):
         raise BadInput(f"the advice in this state of {task!r} is not finite: there is nothing to explain")
+    if (aggregator := known.pop("aggregator", None)) is None:
+        advisors = tuple(Advisor(name, group=group) for name, group in zip(names, groups, strict=True))
+        aggregator = aggregator_of(Team(task, advisors), aggregation)
     tolerance, advice = rounding(advice, weights, aggregator), advice.astype(float)
     preferences = aggregator.prefer(advice, weights)
     if not np.isfinite(preferences).all():
         raise BadInput(f"aggregation {aggregation!r} gives what is not finite in this state of {task!r}: correct it")
-    greedy = best(preferences, tolerance)
+    first = known.get("first", 0)
     chosen = int(preferences.argmax()) if action is None else actions.index(action_named(actions, action, first))
-    other = _other(actions, preferences, chosen, against, first)
-    none = np.zeros(len(names))
-    difference = none if other is None else contributions(advice, weights, aggregator, chosen, other)
-    advantage = 0.0 if other is None else float(preferences[chosen] - preferences[other])
-    tie = other is not None and abs(advantage) <= tolerance
-    deciding = msx(difference[:0] if tie or not aggregator.plain else difference)
-    silent = best(without_each(advice, weights, aggregator), tolerance)  # [m, A]
-    order = np.argsort(-np.abs(difference), kind="stable")
-    changes = order[(silent != greedy).any(axis=1)[order]].tolist()
-    ahead, plans = lead(advice, weights, aggregator, tolerance), followed(weights, aggregator, chosen, tolerance)
-    choice = Choice(
-        tuple(term(name, actions) for name in names), tuple(groups), tuple(actions), advice, weights, aggregator,
-        aggregation, None if here is None else here.leaves, chosen, other, against is not None, preferences, difference,
-        ahead, plans, tolerance,
-    )  # fmt: skip
     return Explanation(
-        task=task, action=actions[chosen], against=None if other is None else actions[other],
-        greedy=tuple(actions[a] for a in np.flatnonzero(greedy).tolist()), advantage=advantage, tie=tie,
-        msx_plus=tuple(names[j] for j in deciding.plus.tolist()),
-        msx_minus=tuple(names[j] for j in deciding.minus.tolist()),
-        influence={names[j]: tuple(actions[a] for a in np.flatnonzero(silent[j]).tolist()) for j in changes},
-        disagreement=disagreement(advice, weights) if aggregator.plain else None,
-        attractor=None if here is None else here.attractor, stable=None if here is None else here.stable,
-        margin=None if here is None else here.margin, stuck=None if here is None else here.stuck,
-        aggregation=aggregation, leader=None if ahead is None else _leader(names, actions, ahead),
-        plans=tuple(_plan(names, actions, plan) for plan in plans),
-        sentence=choice.sentence(), names=tuple(names), actions=tuple(actions), advice=advice, weights=weights,
-        aggregator=aggregator, first=first,
+        task=task, names=tuple(names), groups=tuple(groups), actions=tuple(actions), advice=advice, weights=weights,
+        aggregator=aggregator, aggregation=aggregation, chosen=chosen, tolerance=tolerance,
+        other=_other(actions, preferences, chosen, against, first), asked=against is not None, **known,
     )  # fmt: skip
 
 
@@ -329,31 +459,55 @@ def _other(
 ) -> int | None:
     """The action to compare with: the one that was asked about, or the next best; None where there is none."""
     if against is not None:
-        other = list(actions).index(action_named(actions, against, first))
+        other = actions.index(action_named(actions, against, first))
         if other == chosen:
             raise BadInput(f"action {actions[chosen]!r} is compared with itself: name another one")
         return other
     return max((a for a in range(len(actions)) if a != chosen), key=lambda a: preferences[a], default=None)
 
 
-def _leader(names: Sequence[str], actions: Sequence[str], ahead: Lead) -> Leader:
-    """The leader by name."""
-    if ahead.next is None or ahead.next_action is None or ahead.next_value is None:
-        return Leader(names[ahead.advisor], actions[ahead.action], ahead.value, None, None, None, None)
-    return Leader(
-        names[ahead.advisor], actions[ahead.action], ahead.value,
-        names[ahead.next], actions[ahead.next_action], ahead.next_value, ahead.value - ahead.next_value,
-    )  # fmt: skip
+def explain_numbers(
+    task: str, pair: tuple[np.ndarray, np.ndarray], names: Sequence[str], values: np.ndarray, weights: np.ndarray,
+    push: Push, entropy: np.ndarray | None = None,
+) -> Explanation:  # fmt: skip
+    """Explain one of two continuous actions from values [m, 2], weights [m] and, if it is known, the entropy's [2].
+
+    >>> values, push = np.array([[2.0, 0.5], [-0.5, 0.0]]), Push({})
+    >>> pair = (np.ones(1), np.zeros(1))
+    >>> explain_numbers("", pair, ["speed", "fuel"], values, np.ones(2), push).sentence
+    'chooses (1.00) rather than (0.00): speed, 1.50, outweighs fuel, -0.50'
+    >>> explain_numbers("", pair, ["fuel"], values[1:], np.ones(1), push, np.array([0.75, 0.0])).sentence
+    'chooses (1.00) rather than (0.00): entropy (no advisor), 0.75, outweighs fuel, -0.50'
+    """
+    beside = int(entropy is not None)
+    if entropy is not None:
+        names, values, weights = [*names, ENTROPY], np.concatenate([values, entropy[None]]), np.append(weights, 1.0)
+    mine, other = (np.ravel(one).tolist() for one in pair)
+    found = explain_advice(names, values, weights, ["taken", "other"], action="taken", against="other", task=task)
+    texts = (action_text(pair[0]), action_text(pair[1]))
+    return dataclasses.replace(found, actions=texts, numbers=(mine, other), push=push, beside=beside, caveat=CAVEAT)
 
 
-def _plan(names: Sequence[str], actions: Sequence[str], plan: PlanLead) -> Plan:
-    """A plan by name."""
-    order = np.argsort(-np.abs(plan.worth), kind="stable")
-    worth = {names[plan.members[k]]: float(plan.worth[k]) for k in order.tolist()}
-    if plan.next is None or plan.next_action is None or plan.next_value is None:
-        return Plan(plan.planner.name, plan.value, worth, None, None, None, None)
-    by = plan.value - plan.next_value
-    return Plan(plan.planner.name, plan.value, worth, plan.next.name, actions[plan.next_action], plan.next_value, by)
+# ---- from agents -----------------------------------------------------------------------------------------------------
+def explain(agent: Any, state: Any, action: Any = None, against: Any = None) -> Explanation:
+    """Why the agent takes this action, by default its own, rather than another, by default the next best.
+
+    Of continuous actions the default to compare with is the centre of the box.
+
+    >>> import multiadvisor as mad
+    >>> task = mad.make("three-fruits")
+    >>> agent = mad.theory.exact_agent(task, "egocentric", 0.6)
+    >>> print(explain(agent, task.initial_state(), against="North").sentence)
+    goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
+    """
+    if agent.task.continuous:
+        return _explain_actor(agent._actor(), state, action, against)
+    names, advice = agent.advice(state)
+    # advisors that point at goals have other weights from step to step
+    weights = None if agent.task.goals is None else agent._learner.consult(state).weights
+    action = _numbered(agent.task, agent.act(state) if action is None else action)
+    here = surroundings(agent, state) or NOTHING_KNOWN._replace(stuck=greedy_stuck(agent, state))
+    return explain_advised(agent, names, advice, action, _numbered(agent.task, against), here, state, weights)
 
 
 def _numbered(task: Any, action: Any) -> Any:
@@ -364,36 +518,17 @@ def _numbered(task: Any, action: Any) -> Any:
     return action if several is None or isinstance(action, str | int | None) else several.number(action)
 
 
-def explain(agent: Any, state: Any, action: str | int | None = None, against: str | int | None = None) -> Explanation:
-    """Why the agent takes this action, by default the greedy one, rather than another, by default the next best.
-
-    >>> import multiadvisor as mad
-    >>> task = mad.make("three-fruits")
-    >>> agent = mad.theory.exact_agent(task, "egocentric", 0.6)
-    >>> print(explain(agent, task.initial_state(), against="North").sentence)
-    goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
-    """
-    names, advice = agent.advice(state)
-    # whoever points at goals speaks louder or softer from step to step
-    weights = None if agent.task.goals is None else agent._learner.consult(state).weights
-    action = _numbered(agent.task, agent.act(state) if action is None else action)
-    against = _numbered(agent.task, against)
-    here = surroundings(agent, state)
-    found = explain_advised(agent, names, advice, action, against, here, state, weights)
-    return dataclasses.replace(found, stuck=greedy_stuck(agent, state)) if here is None else found
-
-
 def explain_advised(
     agent: Any, names: Sequence[str], advice: Any, action: str | int, against: str | int | None,
-    here: Surroundings | None, state: Any = None, weights: np.ndarray | None = None,
+    here: Surroundings = NOTHING_KNOWN, state: Any = None, weights: np.ndarray | None = None,
 ) -> Explanation:  # fmt: skip
     """Explain advice [m, A] that the agent's advisors of these names gave, in this state where it is known.
 
-    `weights` [m]: how loudly they were heard; by default each with its own.
+    `weights` [m]: those of this step; by default each advisor's own.
     """
     task, aggregation = agent.task, getattr(agent.settings, "aggregation", "sum")
     advisors = {advisor.name: (j, advisor) for j, advisor in enumerate(getattr(agent, "advisors", task.advisors))}
-    spoken = [advisors[name] for name in names]
+    active = [advisors[name] for name in names]
     if GPI in learned_beside(aggregation):
         if state is None:
             raise BadInput(
@@ -403,21 +538,25 @@ def explain_advised(
         aggregator = agent.aggregator_at(state)
     else:
         aggregator = agent.aggregator if hasattr(agent, "aggregator") else aggregator_of(task, aggregation)
-        aggregator = aggregator._replace(of=aggregator.of[[j for j, _ in spoken]])
-    found = explain_advice(
-        names,
-        advice,
-        np.array([advisor.weight for _, advisor in spoken]) if weights is None else weights,
-        task.actions,
-        action=action,
-        against=against,
-        groups=[advisor.group for _, advisor in spoken],
-        task=task.name,
-        first=task.first_action,
-        here=here,
-        aggregation=aggregation,
-        aggregator=aggregator,
-    )
-    if aggregation in SELECTIONS and names:  # the others are silent
-        found = dataclasses.replace(found, sentence=f"{names[0]} is in control: {found.sentence}")
-    return dataclasses.replace(found, caveat=getattr(agent.settings, "caveat", ""))
+        aggregator = aggregator._replace(of=aggregator.of[[j for j, _ in active]])
+    return explain_advice(
+        names, advice, np.array([advisor.weight for _, advisor in active]) if weights is None else weights,
+        task.actions, action=action, against=against, groups=[advisor.group for _, advisor in active], task=task.name,
+        aggregation=aggregation, aggregator=aggregator, first=task.first_action, here=here,
+        by_group=task.goals is not None, caveat=getattr(agent.settings, "caveat", ""),
+    )  # fmt: skip
+
+
+def _explain_actor(learner: Any, state: Any, action: Any, against: Any) -> Explanation:
+    """Why the actor takes this action, by default its own, rather than another, by default the centre of the box."""
+    box, task = learner.actions, learner.task
+    chosen = learner.choose(state) if action is None else box.from_environment(action, "action")
+    other = np.zeros(box.size, np.float32) if against is None else box.from_environment(against, "against")
+    told = learner.judge(state, np.stack([chosen, other]))
+    shares, left = push_shares(told.slopes)
+    control = float(told.control[0])
+    gap = float((told.weights * told.values[:, 0]).sum() + told.entropy[0]) - control
+    push = Push(dict(zip(told.names, shares.tolist(), strict=True)), left, control, gap, told.slopes)
+    pair = (box.to_environment(chosen), box.to_environment(other))
+    entropy = told.entropy if learner.tells_entropy else None
+    return explain_numbers(task.name, pair, told.names, told.values, told.weights, push, entropy)

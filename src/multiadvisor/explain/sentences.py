@@ -1,25 +1,46 @@
-"""One plain sentence on one action against another, in the words of the aggregation that decided."""
+"""One plain sentence on one action against another, in the words of the aggregation that decided.
+
+`sentence_of(explanation)` is the only place where these sentences are made: the command line, reports, figures, videos
+and the page all show them.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from multiadvisor.core.aggregations import majority, maximum, weighted_sum
-from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.envs.worlds.board import DIRECTIONS
-from multiadvisor.explain.ablation import Lead, PlanLead, alone, best_plan, wishing
-from multiadvisor.explain.shortest_reason import msx
+from multiadvisor.explain.ablation import alone
+from multiadvisor.explain.leads import PlanLead, best_plan, wishing
+from multiadvisor.explain.msx import msx
 from multiadvisor.learners.tabular.rules.gpi import GPIAggregation
 from multiadvisor.task import Advisor
 
+if TYPE_CHECKING:
+    from multiadvisor.explain.explanation import Explanation
+
 COMPASS = dict(zip(DIRECTIONS, ("North", "West", "South", "East"), strict=True))
-_NAMED = 3  # so many of a group are named in a sentence, the others counted
+_NAMED = 3  # this many of a group are named in a sentence, the others counted
+_SEEN = 0.005  # what a group adds, to be named
 _NOISE = 1e-6  # of all gains: who loses less is not said to object
+
+
+# ---- words and numbers -----------------------------------------------------------------------------------------------
+def action_text(action: np.ndarray) -> str:
+    """A continuous action, for people.
+
+    >>> action_text(np.array([0.5, -0.25]))
+    '(0.50, -0.25)'
+    """
+    return f"({', '.join(f'{number:.2f}' for number in np.ravel(action))})"
+
+
+_Members = Sequence[int] | np.ndarray  # places among the active advisors
 
 
 def _join(parts: Sequence[str]) -> str:
@@ -77,10 +98,14 @@ def numbers(first: float, second: float) -> tuple[str, str]:
     return f"{first:.4g}", f"{second:.4g}"
 
 
+def _one(value: float) -> str:
+    return numbers(value, math.inf)[0]
+
+
 def _two(first: float, second: float) -> tuple[str, str]:
     """Two wishes: those that are equal up to rounding look equal."""
     if math.isclose(first, second, rel_tol=1e-9):
-        return numbers(first, math.inf)[0], numbers(second, math.inf)[0]
+        return _one(first), _one(second)
     return numbers(first, second)
 
 
@@ -94,7 +119,7 @@ def _votes(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _verb(subject: Sequence[int] | np.ndarray, verb: str) -> str:
+def _verb(subject: _Members, verb: str) -> str:
     return f"{verb}s" if len(subject) == 1 else verb
 
 
@@ -103,209 +128,242 @@ def _of(advisor: Advisor) -> str:
     return who([advisor.name], [advisor.group])
 
 
-class Choice(NamedTuple):
-    """All that a sentence needs to know."""
+class _Words:
+    """The actions and advisors of an explanation in words."""
 
-    names: tuple[str, ...]
-    groups: tuple[str, ...]
-    actions: tuple[str, ...]
-    advice: np.ndarray  # [m, A]
-    weights: np.ndarray  # [m]
-    aggregator: Aggregator  # of these m
-    aggregation: str
-    leaves: np.ndarray | None
-    """[A] bool: the actions that lead elsewhere; None if not known."""
-    action: int
-    other: int | None
-    asked: bool
-    """Whether the other action was asked about; else it is the next best."""
-    preferences: np.ndarray  # [A]
-    difference: np.ndarray  # [m] what each contributes to the action over the other
-    lead: Lead | None
-    plans: tuple[PlanLead, ...]
-    tolerance: float
+    def __init__(self, why: Explanation) -> None:
+        self.moves = why.actions == tuple(DIRECTIONS)  # whether the actions are the points of the compass
+        self.would, self.away = ("would go", "elsewhere") if self.moves else ("would choose", "otherwise")
+        self._actions, self._groups = why.actions, why.groups
+        advisors = len(why.names) - why.beside
+        self._names = [
+            term(name, why.actions) if j < advisors else f"{name} (no advisor)" for j, name in enumerate(why.names)
+        ]
+        wall = self.moves and why.here.leaves is not None and not why.here.leaves[why.chosen]
+        self.does = f"{'goes' if self.moves else 'chooses'} {self.action(why.chosen)}{', into the wall' * wall}"
+        self.comma = "," * wall
 
-    # ---- words ---------------------------------------------------------------------------------------------------
-    @property
-    def moves(self) -> bool:
-        """Whether the actions are the points of the compass."""
-        return self.actions == tuple(DIRECTIONS)
-
-    def word(self, action: int) -> str:
+    def action(self, place: int | None) -> str:
         """An action as people say it."""
-        name = self.actions[action]
+        assert place is not None
+        name = self._actions[place]
         return COMPASS[name] if self.moves else name
 
-    def crowd(self, members: Sequence[int] | np.ndarray) -> str:
-        """Advisors in words."""
-        return who([self.names[j] for j in members], [self.groups[j] for j in members])
+    def crowd(self, members: _Members) -> str:
+        """Advisors."""
+        return who([self._names[j] for j in members], [self._groups[j] for j in members])
 
-    @property
-    def does(self) -> str:
-        """'goes South, into the wall'."""
-        wall = self.moves and self.leaves is not None and not self.leaves[self.action]
-        return f"{'goes' if self.moves else 'chooses'} {self.word(self.action)}{', into the wall' * wall}"
 
-    def strongest(self, sign: int, among: np.ndarray | None = None) -> np.ndarray:
-        """Those who speak for the action (1) or for the other (-1), the strongest first."""
-        order = np.argsort(-np.abs(self.difference), kind="stable")
-        if among is not None:
-            order = order[np.isin(order, among)]
-        return order[sign * self.difference[order] > 0]
+def _strongest(why: Explanation, sign: int, among: np.ndarray | None = None) -> np.ndarray:
+    """Those who speak for the action (1) or for the other (-1), the strongest first."""
+    order = np.argsort(-np.abs(why.difference), kind="stable")
+    if among is not None:
+        order = order[np.isin(order, among)]
+    return order[sign * why.difference[order] > 0]
 
-    # ---- the sentence --------------------------------------------------------------------------------------------
-    def sentence(self) -> str:
-        """One plain sentence."""
-        if self.other is None:
-            return f"{self.does}: there is no other action"
-        if not self.names:
-            return f"{self.does}: nobody has a say, so that all actions are a tie"
-        advantage = float(self.preferences[self.action] - self.preferences[self.other])
-        if abs(advantage) <= self.tolerance:
-            start, side = f"tie between {self.word(self.action)} and {self.word(self.other)}", 0
-        elif advantage < 0:
-            start, side = f"{self.word(self.action)} would be worse than {self.word(self.other)}", -1
-        else:
-            wall = "," if self.does.endswith("wall") else ""
-            start, side = f"{self.does}{wall} rather than {self.word(self.other)}", 1
-        kinds = [aggregation for aggregation, _ in self.aggregator.parts]
-        unsummed = [kind for kind in kinds if kind is not weighted_sum]
-        if not unsummed:
-            return self._summed(start, side)
-        if unsummed == [maximum]:
-            return self._summed(start, side) if self.lead is None else self._led(start, side)
-        if len(unsummed) == len(self.plans) == 1:
-            return self._planned(start, side, self.plans[0])
-        return self._voted(start, side) if kinds == [majority] else self._heard(start, side)
 
-    def _summed(self, start: str, side: int) -> str:
-        """Whose gains outweigh whose losses."""
-        difference = self.difference
-        if side == 0:
-            gains, losses = self.strongest(1), self.strongest(-1)
-            if not len(gains) or not len(losses):
-                return f"{start}: they are the same to everybody"
-            a, b = numbers(float(difference[gains].sum()), float(difference[losses].sum()))
-            return f"{start}: {self.crowd(gains)}, {a}, {_verb(gains, 'balance')} {self.crowd(losses)}, {b}"
-        gains, losses, reasons = self.strongest(side), self.strongest(-side), msx(side * difference).plus
-        total = float(difference[reasons].sum())
-        losses = losses[np.abs(difference[losses]) > _NOISE * np.abs(difference[gains]).sum()]
-        a, b = numbers(total, float(difference[losses].sum()))
-        if not len(losses):
-            return f"{start}: {self.crowd(reasons)}, {numbers(total, math.inf)[0]}, and nobody objects"
-        return f"{start}: {self.crowd(reasons)}, {a}, {_verb(reasons, 'outweigh')} {self.crowd(losses)}, {b}"
+# ---- the sentence ----------------------------------------------------------------------------------------------------
+def sentence_of(why: Explanation) -> str:
+    """One plain sentence: `Explanation.sentence`."""
+    words = _Words(why)
+    if why.other is None:
+        return f"{words.does}: there is no other action"
+    if not why.names:
+        return f"{words.does}: no advisor has a say, so all actions tie"
+    if why.tie:
+        start, side = f"tie between {words.action(why.chosen)} and {words.action(why.other)}", 0
+    elif why.advantage < 0:
+        start, side = f"{words.action(why.chosen)} would be worse than {words.action(why.other)}", -1
+    else:
+        start, side = f"{words.does}{words.comma} rather than {words.action(why.other)}", 1
+    kinds = [aggregation for aggregation, _ in why.aggregator.parts]
+    unsummed = [kind for kind in kinds if kind is not weighted_sum]
+    if why.by_group:
+        return _grouped(why, start, side)
+    if not unsummed or (unsummed == [maximum] and why.lead is None):
+        return _summed(why, words, start, side)
+    if unsummed == [maximum]:
+        return _compared(why, words, start) if why.asked or side < 1 else _led(why, words)
+    if len(unsummed) == len(why.plan_leads) == 1:
+        plan = why.plan_leads[0]
+        if why.asked or side < 1 or not plan.best:
+            return _plans_compared(why, words, start, plan)
+        return _planned(words, plan)
+    return _voted(why, words, start, side) if kinds == [majority] else _otherwise(why, words, start, side)
 
-    def _led(self, start: str, side: int) -> str:
-        """Who has the strongest wish, over whom; and the others where they change the decision."""
-        assert self.other is not None
-        assert self.lead is not None
-        would, away = ("would go", "elsewhere") if self.moves else ("would choose", "otherwise")
-        members = wishing(self.advice, self.weights, self.aggregator)
-        wished = self.weights[members, None] * self.advice[members]
-        others = np.setdiff1d(np.arange(len(self.names)), members)
-        shared = (self.weights[others, None] * self.advice[others]).sum(axis=0)  # [A]
-        first, top = members[wished.argmax(axis=0)], wished.max(axis=0)  # [A] for each action
-        lead, action, other = self.lead, self.action, self.other
-        if self.asked or side < 1:
-            x, y = _two(float(top[action]), float(top[other]))
-            if first[action] == first[other]:
-                text = f"{start}: {self.crowd(first[[action]])} has the strongest wish for both, {x} and {y}"
-            else:
-                text = (
-                    f"{start}: the strongest wish for {self.word(action)} is {self.crowd(first[[action]])}, {x}, for "
-                    f"{self.word(other)} {self.crowd(first[[other]])}, {y}"
-                )
-            return text + self._besides(others, float(shared[action] - shared[other]))
-        leader = members.tolist().index(lead.advisor)
-        if wished[leader, action] >= lead.value - self.tolerance:
-            text = f"{self.does}: {self.crowd([lead.advisor])}"
-            if lead.next is None or lead.next_action is None or lead.next_value is None:
-                return f"{text}, {numbers(lead.value, math.inf)[0]}, is the strongest wish, and nobody {would} {away}"
-            x, y = _two(lead.value, lead.next_value)
-            return (
-                f"{text}, {x}, is the strongest wish; the next, {self.crowd([lead.next])}, {y}, {would} "
-                f"{self.word(lead.next_action)}"
-            )
-        gain = self.weights[others] * (self.advice[others, action] - self.advice[others, lead.action])
-        order = np.argsort(-np.abs(gain), kind="stable")
-        winning = others[order[gain[order] > 0]]
-        x, y = numbers(float(shared[action] - shared[lead.action]), lead.value)
+
+def explored_sentence(actions: Sequence[str], action: int) -> str:
+    """Of a step that was taken at random.
+
+    >>> explored_sentence(["N", "W", "S", "E"], 1), explored_sentence(["wait", "go"], 1)
+    ('goes West to explore, at random', 'chooses go to explore, at random')
+    """
+    name = actions[action]
+    return f"{f'goes {COMPASS[name]}' if name in COMPASS else f'chooses {name}'} to explore, at random"
+
+
+def _both(why: Explanation) -> tuple[float, float]:
+    """What the two actions come to."""
+    assert why.other is not None
+    return float(why.totals[why.chosen]), float(why.totals[why.other])
+
+
+def _summed(why: Explanation, words: _Words, start: str, side: int) -> str:
+    """Whose gains outweigh whose losses."""
+    difference = why.difference
+    if side == 0:
+        gains, losses = _strongest(why, 1), _strongest(why, -1)
+        if not len(gains) or not len(losses):
+            return f"{start}: they are the same to everybody"
+        a, b = numbers(float(difference[gains].sum()), float(difference[losses].sum()))
+        return f"{start}: {words.crowd(gains)}, {a}, {_verb(gains, 'balance')} {words.crowd(losses)}, {b}"
+    gains, losses, reasons = _strongest(why, side), _strongest(why, -side), msx(side * difference).plus
+    total = float(difference[reasons].sum())
+    losses = losses[np.abs(difference[losses]) > _NOISE * np.abs(difference[gains]).sum()]
+    if not len(losses):
+        return f"{start}: {words.crowd(reasons)}, {_one(total)}, and nobody objects"
+    a, b = numbers(total, float(difference[losses].sum()))
+    return f"{start}: {words.crowd(reasons)}, {a}, {_verb(reasons, 'outweigh')} {words.crowd(losses)}, {b}"
+
+
+def _grouped(why: Explanation, start: str, side: int) -> str:
+    """What the lead loses without each group, the strongest first: for hundreds of advisors."""
+    mine, its = _both(why)
+    if side == 0:
+        return f"{start}, {mine:.2f} each"
+    lost, of = {}, np.array(why.groups)
+    for group in dict.fromkeys(why.groups):
+        without = why.aggregator.prefer(why.advice, np.where(of == group, 0.0, why.weights))
+        lost[group] = why.advantage - float(without[why.chosen] - without[why.other])
+    order = sorted(lost, key=lambda name: -abs(lost[name]))
+    sides = [
+        " and ".join(f"{term(name, why.actions)} ({lost[name]:+.2f})" for name in order if sign * lost[name] >= _SEEN)
+        for sign in (1, -1)
+    ]
+    verbs = (f"speak for {why.action}", "against it" if sides[0] else f"speak against {why.action}")
+    said = ", ".join(f"{part} {verb}" for part, verb in zip(sides, verbs, strict=True) if part)
+    return f"{start}, {mine:.2f} against {its:.2f}" + (f": {said}" if said else "")
+
+
+def _besides(why: Explanation, words: _Words, others: np.ndarray) -> str:
+    """Those who are summed beside a maximum or plans, where they speak for one of the two."""
+    shared = why.weights[others] * (why.advice[others, why.chosen] - why.advice[others, why.other])
+    gap = float(shared.sum())
+    if abs(gap) <= why.tolerance:
+        return ""
+    speaking = _strongest(why, 1 if gap > 0 else -1, others)
+    side = "for" if gap > 0 else "against"
+    return f"; {words.crowd(speaking)}, {_one(gap)}, {_verb(speaking, 'speak')} {side} {words.action(why.chosen)}"
+
+
+def _wished(why: Explanation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Whose wish for each action is strongest [A], how strong it is [A], and who is summed beside them."""
+    members = wishing(why.advice, why.weights, why.aggregator)
+    wished = why.weights[members, None] * why.advice[members]
+    return members[wished.argmax(axis=0)], wished.max(axis=0), np.setdiff1d(np.arange(len(why.names)), members)
+
+
+def _compared(why: Explanation, words: _Words, start: str) -> str:
+    """The strongest wish for each of two actions."""
+    first, top, others = _wished(why)
+    assert why.other is not None
+    mine, its = first[why.chosen], first[why.other]
+    x, y = _two(float(top[why.chosen]), float(top[why.other]))
+    if mine == its:
+        text = f"{start}: {words.crowd([mine])} has the strongest wish for both, {x} and {y}"
+    else:
         text = (
-            f"{self.does}: {self.crowd(winning)}, {x}, {_verb(winning, 'outweigh')} the strongest wish, "
-            f"{self.crowd([lead.advisor])}, {y}, which {would} {self.word(lead.action)}"
+            f"{start}: the strongest wish for {words.action(why.chosen)} is {words.crowd([mine])}, {x}, for "
+            f"{words.action(why.other)} {words.crowd([its])}, {y}"
         )
-        if first[action] == lead.advisor:
-            return text
-        best = _two(float(top[action]), lead.value)[0]
-        return f"{text}; the strongest for {self.word(action)} is {self.crowd(first[[action]])}, {best}"
+    return text + _besides(why, words, others)
 
-    def _planned(self, start: str, side: int, plan: PlanLead) -> str:
-        """Whose plan is followed, what it is worth to whom, and the best of those that are not."""
-        assert self.other is not None
-        others = np.setdiff1d(np.arange(len(self.names)), plan.members)
-        if self.asked or side < 1 or not plan.best:
-            part = next(kind for kind, _ in self.aggregator.parts if isinstance(kind, GPIAggregation))
-            (mine, x), (its, y) = (best_plan(part, self.weights[plan.members], a) for a in (self.action, self.other))
-            shared = self.weights[others] * (self.advice[others, self.action] - self.advice[others, self.other])
-            a, b = _two(x, y)
-            text = (
-                f"{start}: the best plan for {self.word(self.action)} is that of {_of(mine)}, {a}, for "
-                f"{self.word(self.other)} that of {_of(its)}, {b}"
-            )
-            if mine.name == its.name:
-                text = f"{start}: the plan of {_of(mine)} is the best for both, {a} and {b}"
-            return text + self._besides(others, float(shared.sum()))
-        order = np.argsort(-np.abs(plan.worth), kind="stable")
-        order = order[np.abs(plan.worth[order]) > _NOISE * np.abs(plan.worth).sum()]
-        named, rest = order[:_NAMED], order[_NAMED:]
-        shares = [f"{numbers(float(plan.worth[k]), math.inf)[0]} to {self.crowd(plan.members[[k]])}" for k in named]
-        if len(rest):
-            shares.append(f"{numbers(float(plan.worth[rest].sum()), math.inf)[0]} to {len(rest)} more")
-        would, away = ("would go", "elsewhere") if self.moves else ("would choose", "otherwise")
-        if plan.next is None or plan.next_action is None or plan.next_value is None:
-            worth, tail = numbers(plan.value, math.inf)[0], f", and no plan {would} {away}"
-        else:
-            worth, least = _two(plan.value, plan.next_value)
-            tail = f"; the next, that of {_of(plan.next)}, {least}, {would} {self.word(plan.next_action)}"
-        to_whom = f" ({_join(shares)})" if shares else ""
-        return f"{self.does}: the plan of {_of(plan.planner)} is worth most, {worth}{to_whom}{tail}"
 
-    def _besides(self, others: np.ndarray, gap: float) -> str:
-        """Those who are summed, where they speak for one of the two."""
-        if abs(gap) <= self.tolerance:
-            return ""
-        speaking = self.strongest(1 if gap > 0 else -1, others)
-        x = numbers(gap, math.inf)[0]
-        side = "for" if gap > 0 else "against"
-        return f"; {self.crowd(speaking)}, {x}, {_verb(speaking, 'speak')} {side} {self.word(self.action)}"
+def _led(why: Explanation, words: _Words) -> str:
+    """Who has the strongest wish, over whom; and the others where they change the decision."""
+    lead, action = why.lead, why.chosen
+    assert lead is not None
+    if why.weights[lead.advisor] * why.advice[lead.advisor, action] >= lead.value - why.tolerance:
+        text = f"{words.does}: {words.crowd([lead.advisor])}"
+        if lead.next is None or lead.next_value is None:
+            return f"{text}, {_one(lead.value)}, is the strongest wish, and nobody {words.would} {words.away}"
+        x, y = _two(lead.value, lead.next_value)
+        next_one = f"the next, {words.crowd([lead.next])}, {y}, {words.would} {words.action(lead.next_action)}"
+        return f"{text}, {x}, is the strongest wish; {next_one}"
+    first, top, others = _wished(why)
+    gain = why.weights[others] * (why.advice[others, action] - why.advice[others, lead.action])
+    order = np.argsort(-np.abs(gain), kind="stable")
+    winning = others[order[gain[order] > 0]]
+    x, y = numbers(float(gain.sum()), lead.value)
+    text = (
+        f"{words.does}: {words.crowd(winning)}, {x}, {_verb(winning, 'outweigh')} the strongest wish, "
+        f"{words.crowd([lead.advisor])}, {y}, which {words.would} {words.action(lead.action)}"
+    )
+    if first[action] == lead.advisor:
+        return text
+    best = _two(float(top[action]), lead.value)[0]
+    return f"{text}; the strongest for {words.action(action)} is {words.crowd([first[action]])}, {best}"
 
-    def _voted(self, start: str, side: int) -> str:
-        """How many votes, and whose."""
-        assert self.other is not None
-        mine, its = (_votes(float(self.preferences[a])) for a in (self.action, self.other))
-        of = _votes(float(self.weights.sum()))
-        if side == 0:
-            return f"{start}: {mine} of {of} votes each"
-        if side < 0:
-            return f"{start}: {mine} of {of} votes against {its}"
-        share = alone(majority, 0.0, self.advice, self.weights)[:, self.action]
-        order = np.argsort(-share, kind="stable")
-        voters = order[share[order] > 0]
-        return f"{self.does}: {mine} of {of} votes ({self.crowd(voters)}); {self.word(self.other)} has {its}"
 
-    def _heard(self, start: str, side: int) -> str:
-        """Any other aggregation: the two preferences, and who would be missed."""
-        assert self.other is not None
-        mine, its = float(self.preferences[self.action]), float(self.preferences[self.other])
-        if side == 0:
-            return f"{start}, {numbers(mine, math.inf)[0]} each by {self.aggregation}"
-        a, b = numbers(mine, its)
-        text = f"{start}, {a} against {b} by {self.aggregation}"
-        least = _NOISE * np.abs(self.difference).max()
-        sides = [(self.strongest(sign), word) for sign, word in ((1, "for"), (-1, "against"))]
-        said = [
-            f"{self.crowd(loud)} {_verb(loud, 'speak')} {word} {self.word(self.action)}"
-            for found, word in sides
-            if len(loud := found[np.abs(self.difference[found]) > least])
-        ]
-        return f"{text}: {', and '.join(said)}" if said else text
+def _plans_compared(why: Explanation, words: _Words, start: str, plan: PlanLead) -> str:
+    """The best plan for each of two actions."""
+    assert why.other is not None
+    part = next(kind for kind, _ in why.aggregator.parts if isinstance(kind, GPIAggregation))
+    (mine, x), (its, y) = (best_plan(part, why.weights[plan.members], a) for a in (why.chosen, why.other))
+    a, b = _two(x, y)
+    if mine.name == its.name:
+        text = f"{start}: the plan of {_of(mine)} is the best for both, {a} and {b}"
+    else:
+        text = (
+            f"{start}: the best plan for {words.action(why.chosen)} is that of {_of(mine)}, {a}, for "
+            f"{words.action(why.other)} that of {_of(its)}, {b}"
+        )
+    return text + _besides(why, words, np.setdiff1d(np.arange(len(why.names)), plan.members))
+
+
+def _planned(words: _Words, plan: PlanLead) -> str:
+    """Whose plan is followed, what it is worth to whom, and the best of those that are not."""
+    order = np.argsort(-np.abs(plan.worth), kind="stable")
+    order = order[np.abs(plan.worth[order]) > _NOISE * np.abs(plan.worth).sum()]
+    named, rest = order[:_NAMED], order[_NAMED:]
+    shares = [f"{_one(float(plan.worth[k]))} to {words.crowd(plan.members[[k]])}" for k in named]
+    if len(rest):
+        shares.append(f"{_one(float(plan.worth[rest].sum()))} to {len(rest)} more")
+    if plan.next is None or plan.next_value is None:
+        worth, tail = _one(plan.value), f", and no plan {words.would} {words.away}"
+    else:
+        worth, least = _two(plan.value, plan.next_value)
+        tail = f"; the next, that of {_of(plan.next)}, {least}, {words.would} {words.action(plan.next_action)}"
+    to_whom = f" ({_join(shares)})" if shares else ""
+    return f"{words.does}: the plan of {_of(plan.planner)} is worth most, {worth}{to_whom}{tail}"
+
+
+def _voted(why: Explanation, words: _Words, start: str, side: int) -> str:
+    """How many votes, and whose."""
+    mine, its = map(_votes, _both(why))
+    of = _votes(float(why.weights.sum()))
+    if side == 0:
+        return f"{start}: {mine} of {of} votes each"
+    if side < 0:
+        return f"{start}: {mine} of {of} votes against {its}"
+    share = alone(majority, 0.0, why.advice, why.weights)[:, why.chosen]
+    order = np.argsort(-share, kind="stable")
+    voters = words.crowd(order[share[order] > 0])
+    return f"{words.does}: {mine} of {of} votes ({voters}); {words.action(why.other)} has {its}"
+
+
+def _otherwise(why: Explanation, words: _Words, start: str, side: int) -> str:
+    """Any other aggregation: the two preferences, and who would be missed."""
+    mine, its = _both(why)
+    if side == 0:
+        return f"{start}, {_one(mine)} each by {why.aggregation}"
+    a, b = numbers(mine, its)
+    text = f"{start}, {a} against {b} by {why.aggregation}"
+    least = _NOISE * np.abs(why.difference).max()
+    sides = [(_strongest(why, sign), word) for sign, word in ((1, "for"), (-1, "against"))]
+    said = [
+        f"{words.crowd(loud)} {_verb(loud, 'speak')} {word} {words.action(why.chosen)}"
+        for found, word in sides
+        if len(loud := found[np.abs(why.difference[found]) > least])
+    ]
+    return f"{text}: {', and '.join(said)}" if said else text

@@ -24,9 +24,15 @@ from multiadvisor.analysis.theory.learned_values import surroundings
 from multiadvisor.core.identity import difference, same
 from multiadvisor.envs.rollout import Step, episodes_of, rollout
 from multiadvisor.errors import BadInput, short
-from multiadvisor.explain.actor_explanation import ActorExplanation, explain_values
 from multiadvisor.explain.decisions import Decider, Decision, decider_of
-from multiadvisor.explain.explanation import explain, explain_advised
+from multiadvisor.explain.explanation import (
+    NOTHING_KNOWN,
+    Explanation,
+    Push,
+    explain,
+    explain_advised,
+    explain_numbers,
+)
 from multiadvisor.runs.drawing import numbers_of
 from multiadvisor.runs.trace_file import FORMAT, Trace, TracedStep, _sealed, check_place, count, read_trace, write_trace
 from multiadvisor.settings import NETWORKS, Settings, whole_number
@@ -230,10 +236,12 @@ def replay(trace: Trace, task: Task) -> None:
                 raise BadInput(f"episode {episode} of the trace differs from task {name!r} from step {step} on")
 
 
-def explain_step(agent: MultiAdvisor, trace: Trace, episode: int, step: int, against: str | int | None = None) -> Any:
+def explain_step(
+    agent: MultiAdvisor, trace: Trace, episode: int, step: int, against: str | int | None = None
+) -> Explanation:
     """Why the agent did what it did at one step of its trace, rather than `against`, by default the next best.
 
-    As `agent.explain` does it: of continuous actions an `ActorExplanation`, against the middle of all.
+    As `agent.explain` does it: continuous actions are compared with the centre of the box.
     """
     task, kept = agent.task, trace.header
     own = [task.identity, _kept(agent.settings), getattr(agent, "steps", 0)]
@@ -248,31 +256,31 @@ def explain_step(agent: MultiAdvisor, trace: Trace, episode: int, step: int, aga
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, int(seen.action), against)
     if trace.taken is not None:
-        return _explained(agent, trace, seen, against)
+        return _explain_numbers(agent, trace, seen, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
-    found = explain_advised(agent, seen.names, seen.advice, int(seen.action), against, here, seen.state, seen.weights)
-    return dataclasses.replace(found, stuck=stuck_at(trace, episode, step)) if here is None else found
+    here = here or NOTHING_KNOWN._replace(stuck=stuck_at(trace, episode, step))
+    return explain_advised(agent, seen.names, seen.advice, int(seen.action), against, here, seen.state, seen.weights)
 
 
-def _explained(agent: MultiAdvisor, trace: Trace, seen: TracedStep, against: Any) -> ActorExplanation:
-    """Why an action of real numbers was taken, from what the critics said of it and of the middle of all actions."""
+def _explain_numbers(agent: MultiAdvisor, trace: Trace, seen: TracedStep, against: Any) -> Explanation:
+    """Why a continuous action was taken, from what the critics said of it and of the centre of the box."""
     if against is not None:
         raise BadInput(
-            "a trace keeps what the critics said of the action and of the middle of all: leave against out, or explain "
-            "an observation with agent.explain"
+            "a trace keeps what the critics said of the action and of the centre of the box: leave against out, or "
+            "explain an observation with agent.explain"
         )
     assert agent.task.adapter is not None
     assert agent.task.adapter.box is not None
     assert seen.names is not None
     assert seen.advice is not None
     assert seen.weights is not None
-    middle = agent.task.adapter.box.to_environment(np.zeros(len(trace.header["box"]["names"])))
-    told = len(agent.advisors) < len(trace.header["wishes"])  # the entropy is the last to speak
-    count = len(seen.names) - told
-    entropy = seen.advice[-1] if told else np.zeros(2)
-    return explain_values(
-        agent.task.name, np.asarray(seen.action), middle, seen.names[:count],
-        seen.weights[:count, None] * seen.advice[:count], entropy, None if seen.push is None else seen.push[:count],
+    centre = agent.task.adapter.box.to_environment(np.zeros(len(trace.header["box"]["names"])))
+    told = len(agent.advisors) < len(trace.header["wishes"])  # the entropy comes last
+    n = len(seen.names) - told
+    push = Push({} if seen.push is None else dict(zip(seen.names[:n], seen.push[:n].tolist(), strict=True)))
+    return explain_numbers(
+        agent.task.name, (np.asarray(seen.action), centre), seen.names[:n], seen.advice[:n], seen.weights[:n], push,
+        seen.advice[-1] if told else None,
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ class TracedStep(NamedTuple):
     """Who was active [m], and ..."""
     advice: np.ndarray | None
     """... what they advised [m, A]; None where the agent's tables tell it from the state. Of continuous actions what
-    they expect of the action taken, and of the middle of all."""
+    they expect of the action taken, and of the centre of the box."""
     returns: dict[str, float] = {}  # noqa: RUF012
     """What each advisor was paid so far in this episode, the step itself included, where it is not zero."""
     weights: np.ndarray | None = None

@@ -18,7 +18,7 @@ import numpy as np
 
 from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput
-from multiadvisor.explain.actor_explanation import influence
+from multiadvisor.learners.sac.push import push_shares
 from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.settings import ContinuousSettings, Settings
 from multiadvisor.studies.baselines import peer_score
@@ -154,7 +154,7 @@ def _pushes(learner: Any, run: int) -> dict[str, float]:
     shares, left = [], []
     for state in states[::_LOOKED]:
         told = learner.judge(state, learner.choose(state, run)[None], run)
-        one, rest = influence(told.slopes)
+        one, rest = push_shares(told.slopes)
         shares.append(one)
         left.append(rest)
     found = dict(zip(learner.task.names, np.mean(shares, axis=0).tolist(), strict=True))

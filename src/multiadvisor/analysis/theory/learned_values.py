@@ -32,8 +32,8 @@ _MOST_VALUES = 4_000_000  # beyond it looking around takes longer than anybody w
 class Surroundings(NamedTuple):
     """What is known of one state."""
 
-    leaves: np.ndarray
-    """[A] bool: the actions that lead elsewhere, end the episode or pay somebody."""
+    leaves: np.ndarray | None
+    """[A] bool: the actions that lead elsewhere, end the episode or pay somebody; None if not known."""
     attractor: bool | None
     """Whether staying seems better than leaving; None where advisors do not plan egocentrically, or the aggregator acts
     by more than their values."""

@@ -1,7 +1,7 @@
 """Shortest sufficient explanations: the fewest advisors that decide one action over another, of a sum.
 
-They follow Juozapaitis et al. (2019), "Explainable Reinforcement Learning via Reward Decomposition", with advisors in
-the place of reward types.
+They follow Juozapaitis et al. (2019), "Explainable Reinforcement Learning via Reward Decomposition", with advisors
+instead of reward types.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""Who leads where the strongest wish decides, and whose plan is followed where plans are compared.
+
+Pure functions on advice [m, A], weights [m] and the `Aggregator` of these m advisors.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from multiadvisor.core.aggregations import maximum
+from multiadvisor.core.aggregator import Aggregator
+from multiadvisor.explain.ablation import parts_of
+from multiadvisor.learners.tabular.rules.gpi import GPIAggregation
+from multiadvisor.task import Advisor
+
+
+class Lead(NamedTuple):
+    """Who has the strongest wish, and the strongest of those who would rather have another action."""
+
+    advisor: int
+    action: int
+    value: float
+    next: int | None
+    """None where nobody would."""
+    next_action: int | None
+    next_value: float | None
+
+
+def wishing(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator) -> np.ndarray:
+    """The advisors that have a say and of whose wishes only the strongest counts."""
+    found = [members for members, aggregation, _ in parts_of(advice, aggregator) if aggregation is maximum]
+    members = np.concatenate(found) if found else np.zeros(0, np.int64)
+    return np.sort(members[weights[members] != 0])
+
+
+def lead(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator, tolerance: float = 0.0) -> Lead | None:
+    """Who leads; None if no wishes are compared. Of equal ones the first in order is named.
+
+    >>> from multiadvisor.core.aggregations import AGGREGATIONS
+    >>> advice = np.array([[0.43, 0.38], [0.42, 0.3], [0.2, 0.41]])
+    >>> lead(advice, np.ones(3), Aggregator(((AGGREGATIONS["max"], 0.0),), np.zeros(3, int)))
+    Lead(advisor=0, action=0, value=0.43, next=2, next_action=1, next_value=0.41)
+    """
+    members = wishing(advice, weights, aggregator)
+    if not len(members):
+        return None
+    wished = weights[members, None] * advice[members]
+    own = wished.max(axis=1)
+    first = int(own.argmax())
+    action = int(wished[first].argmax())
+    elsewhere = np.flatnonzero(wished[:, action] < own - tolerance)
+    if not len(elsewhere):
+        return Lead(int(members[first]), action, float(own[first]), None, None, None)
+    other = int(elsewhere[own[elsewhere].argmax()])
+    return Lead(
+        int(members[first]), action, float(own[first]),
+        int(members[other]), int(wished[other].argmax()), float(own[other]),
+    )  # fmt: skip
+
+
+class PlanLead(NamedTuple):
+    """Whose plan an action follows within one group, and the best of those that would rather take another action."""
+
+    members: np.ndarray  # [k] those of the advisors whom the plan is for
+    planner: Advisor
+    value: float
+    """What the plan is worth to all of them after this action."""
+    worth: np.ndarray  # [k] and to each, times its weight
+    best: bool
+    """Whether no plan with another action is worth more."""
+    next: Advisor | None
+    """None where no plan would."""
+    next_action: int | None
+    next_value: float | None
+
+
+def followed(weights: np.ndarray, aggregator: Aggregator, action: int, tolerance: float = 0.0) -> tuple[PlanLead, ...]:
+    """The plans that the action follows, one for each group that is combined by plans; of equal ones the first."""
+    found = []
+    for part, (aggregation, _) in enumerate(aggregator.parts):
+        members = np.flatnonzero(aggregator.of == part)
+        if not isinstance(aggregation, GPIAggregation) or not len(members):
+            continue
+        each = weights[members, None, None] * aggregation.worth  # [k, J, A]
+        total = each.sum(axis=0)  # [J, A]
+        plan, own = int(total[:, action].argmax()), total.max(axis=1)  # [J]
+        elsewhere = np.flatnonzero(total[:, action] < own - tolerance)
+        value = float(total[plan, action])
+        if not len(elsewhere):
+            rest: tuple[Advisor | None, int | None, float | None] = None, None, None
+        else:
+            other = int(elsewhere[own[elsewhere].argmax()])
+            rest = aggregation.planners[other], int(total[other].argmax()), float(own[other])
+        best = rest[2] is None or rest[2] <= value + tolerance
+        found.append(PlanLead(members, aggregation.planners[plan], value, each[:, plan, action], best, *rest))
+    return tuple(found)
+
+
+def best_plan(aggregation: GPIAggregation, weights: np.ndarray, action: int) -> tuple[Advisor, float]:
+    """Whose plan is worth most after this action, and how much."""
+    total = weights @ aggregation.worth[:, :, action]  # [J]
+    return aggregation.planners[int(total.argmax())], float(total.max())
