@@ -23,8 +23,7 @@ from multiadvisor.explorer.bundle import episode_pack, run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.onefile import html
 from multiadvisor.runs.drawing import in_one_thread
-from multiadvisor.runs.pictures import with_pictures
-from multiadvisor.runs.png import pixels
+from multiadvisor.runs.pictures import pixels, with_pictures
 from multiadvisor.runs.trace import explain_step, read_trace, record, record_evaluation, replay
 
 

@@ -1,7 +1,7 @@
 """What episodes looked like: drawn in an environment of their own, within a limit, and never changing an episode."""
 
-import io
 import json
+import sys
 from pathlib import Path
 
 import gymnasium
@@ -15,8 +15,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
 from multiadvisor.runs import drawing
-from multiadvisor.runs.pictures import Painting, with_pictures
-from multiadvisor.runs.png import pixels, png, shrunk
+from multiadvisor.runs.pictures import Painting, encode, pixels, with_pictures
 from multiadvisor.runs.trace import read_trace, record
 
 
@@ -25,16 +24,19 @@ def agent():
     return drawn.walker()
 
 
-def test_a_png_is_read_by_others_and_keeps_its_colours():
-    from PIL import Image
+def test_a_picture_keeps_its_colours_however_many():
+    few = np.repeat(np.repeat(drawn.COLOURS.reshape(2, 3, 3), 7, axis=0), 5, axis=1)
+    many = np.random.default_rng(0).integers(0, 256, (60, 60, 3), np.uint8)
+    for image in (few, many):
+        assert np.array_equal(pixels(encode(image)), image)
+        assert np.array_equal(pixels(encode(np.repeat(np.repeat(image, 2, axis=0), 2, axis=1), 2)), image)
+    assert len(encode(np.repeat(few, 9, axis=0))) < 200
 
-    image = np.repeat(np.repeat(drawn.COLOURS.reshape(2, 3, 3), 7, axis=0), 5, axis=1)
-    with Image.open(io.BytesIO(png(image))) as seen:
-        assert np.array_equal(np.asarray(seen.convert("RGB")), image)
-    assert np.array_equal(pixels(png(image)), image)
-    many = np.random.default_rng(0).integers(0, 256, (60, 60, 3), np.uint8)  # more than a palette holds: the nearest
-    assert np.abs(pixels(png(many)).astype(int) - many).mean() < 16
-    assert np.array_equal(shrunk(np.repeat(np.repeat(many, 2, axis=0), 2, axis=1), 2), many)
+
+def test_without_pillow_it_is_said_what_to_install(agent, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(BadInput, match="install the extra video"):
+        with_pictures(record(agent, episodes=1, seed=5), agent.task)
 
 
 def test_pictures_belong_to_their_steps_and_change_no_episode(agent, tmp_path):
@@ -68,7 +70,7 @@ def test_one_picture_is_the_one_of_its_step(agent):
         assert Painting(trace, 0, agent.task).look_at(step) == whole.content[whole.of[step]]
 
 
-@pytest.mark.parametrize(("limit", "fewer"), [(300_000, False), (30_000, True)])
+@pytest.mark.parametrize(("limit", "fewer"), [(600_000, False), (30_000, True)])
 def test_pictures_stay_below_the_limit(limit, fewer):
     agent = mad.MultiAdvisor(drawn.line(noise=200), gamma=0.9, seed=1)
     trace = with_pictures(record(agent, episodes=1, seed=0, longest=30), agent.task, limit)

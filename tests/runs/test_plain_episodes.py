@@ -10,8 +10,7 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.core.rng import EVALUATION, environment_seed
 from multiadvisor.envs.render import picture
-from multiadvisor.runs.pictures import with_pictures
-from multiadvisor.runs.png import pixels
+from multiadvisor.runs.pictures import pixels, with_pictures
 from multiadvisor.runs.trace import read_trace, record
 
 pytestmark = pytest.mark.slow

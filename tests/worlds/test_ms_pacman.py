@@ -17,8 +17,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, KnownModel
 from multiadvisor.runs import side_by_side
 from multiadvisor.runs.jobs import Job
-from multiadvisor.runs.pictures import Painting
-from multiadvisor.runs.png import pixels
+from multiadvisor.runs.pictures import Painting, pixels
 from multiadvisor.runs.trace import record
 from multiadvisor.studies import ms_pacman_report as report
 from multiadvisor.studies import ms_pacman_study as study

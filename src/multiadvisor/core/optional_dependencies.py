@@ -30,7 +30,7 @@ EXTRAS = {
     "mujoco": Extra("MuJoCo's environments need", ("mujoco",)),
     "atari": Extra("Atari games need", ("ale_py",)),
     "deep": Extra("networks need", ("jax", "equinox", "optax")),
-    "explorer": Extra("the explorer needs", ("starlette", "uvicorn", "websockets")),
+    "explorer": Extra("the explorer needs", ("starlette", "uvicorn", "websockets", "PIL")),
     "ray": Extra("the engine ray needs", ("ray",)),
     "search": Extra("a search needs", ("optuna",)),
     "tensorboard": Extra("TensorBoard files need", ("tensorboardX",)),

@@ -19,8 +19,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import pack
 from multiadvisor.explorer.following import RunWatchers
 from multiadvisor.explorer.library import _LONGEST, Entry, Library
-from multiadvisor.runs.pictures import LIMIT, Painting, Pictures, facts_of
-from multiadvisor.runs.png import SIGNATURE
+from multiadvisor.runs.pictures import LIMIT, SIGNATURE, Painting, Pictures, facts_of
 from multiadvisor.runs.trace import Trace
 
 _AT_ONCE = 12  # pictures to an answer, so that the first ones come at once

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,16 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.drawing import Gone, Order, Scene, replayed
-from multiadvisor.runs.png import SIGNATURE, png, shrunk, size_of
 from multiadvisor.task import Task
 from multiadvisor.viz.goal_overlays import draw_wishes
 
 if TYPE_CHECKING:
     from multiadvisor.runs.trace_file import Trace
 
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
 LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
 WIDEST, _NARROWEST = 640, 64  # pixels
@@ -67,9 +69,44 @@ class Pictures:
         return cls(tuple(whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)), of.astype(np.int64))
 
 
+# ---- one picture -----------------------------------------------------------------------------------------------------
+def encode(drawn: np.ndarray | str, factor: int = 1) -> bytes:
+    """A picture [height, width, 3] of bytes as PNG, its sides `factor` times shorter; a text as UTF-8.
+
+    >>> pixels(encode(np.full((4, 6, 3), 7, np.uint8), 2)).tolist()[0]
+    [[7, 7, 7], [7, 7, 7], [7, 7, 7]]
+    """
+    if isinstance(drawn, str):
+        return drawn.encode("utf-8", "replace")
+    image = _pillow().fromarray(drawn).reduce(factor)
+    codes = np.asarray(image) @ np.array([1 << 16, 1 << 8, 1])  # [height, width]
+    colours, places = np.unique(codes, return_inverse=True)
+    if len(colours) <= 256:  # as most environments draw: a palette takes less room
+        image = _pillow().fromarray(places.reshape(codes.shape).astype(np.uint8))
+        image.putpalette(b"".join(int(colour).to_bytes(3, "big") for colour in colours))
+    content = io.BytesIO()
+    image.save(content, "PNG")
+    return content.getvalue()
+
+
+def pixels(picture: bytes) -> np.ndarray:
+    """The picture [height, width, 3] of bytes that a PNG shows."""
+    with _pillow().open(io.BytesIO(picture)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def _pillow() -> Any:
+    """Pillow's `Image`, or what to install."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise lacking("video", error) from None
+    return Image
+
+
 def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
     """Of pictures, of which so many places show the one before once more."""
-    drawn = [size_of(one) for one in content if one.startswith(SIGNATURE)]
+    drawn = [pixels(one).shape[1::-1] for one in content if one.startswith(SIGNATURE)]
     return {
         "kind": "picture" if drawn else "text", "bytes": sum(map(len, content)), "shown": count, "different":
         len(content), "repeated": repeated, "largest": list(max(drawn)) if drawn else None,
@@ -129,7 +166,7 @@ class Painting:
         with contextlib.suppress(BadInput), self._drawn(object(), step, step) as (states, _):
             if (drawn := next(states, None)) is None:
                 return None
-            return _coded(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
+            return encode(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
         return None
 
     @contextlib.contextmanager
@@ -190,12 +227,12 @@ class Painting:
         left = self.count - len(self.of)
         if not self._factor:
             self._factor = 1 if isinstance(drawn, str) else -(-drawn.shape[1] // WIDEST)
-        coded = _coded(drawn, self._factor)
+        coded = encode(drawn, self._factor)
         while self.used + left * len(coded) > self.limit:
             if isinstance(drawn, str) or drawn.shape[1] < _NARROWEST * (self._factor + 1):
                 break
             self._factor += 1
-            coded = _coded(drawn, self._factor)
+            coded = encode(drawn, self._factor)
         due = self.limit * (len(self.of) + 1) / self.count
         if self.of and self.used + len(coded) > due:
             self.of.append(self.of[-1])  # too large: the one before stays a little longer
@@ -209,10 +246,6 @@ class Painting:
     def facts(self) -> dict[str, Any]:
         """How many there are, and how large."""
         return facts_of(self.content, len(self.of), self.repeated)
-
-
-def _coded(drawn: np.ndarray | str, factor: int) -> bytes:
-    return drawn.encode("utf-8", "replace") if isinstance(drawn, str) else png(shrunk(drawn, factor))
 
 
 def with_pictures(trace: Trace, task: Task, limit: int = LIMIT) -> Trace:

@@ -21,7 +21,7 @@ import numpy as np
 from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.envs.render import picture
 from multiadvisor.errors import BadInput, short
-from multiadvisor.runs.png import SIGNATURE, pixels
+from multiadvisor.runs.pictures import SIGNATURE, pixels
 from multiadvisor.runs.trace import Trace
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.task import Task
