@@ -31,7 +31,7 @@ HEAVY = {
     "matplotlib": {"plots.py"},
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
     "torch": {"baselines.py"}, "pickle": set(),
-    "imageio_ffmpeg": {"video.py"}, "PIL": {"video.py"},
+    "imageio_ffmpeg": {"video.py"}, "PIL": {"video.py", "pictures.py"},
     "starlette": {"server.py"}, "uvicorn": {"server.py"}, "websockets": set(),
     "yaml": set(), "marshal": set(),
     "ray": {"ray_engine.py"}, "optuna": {"search.py"}, "tensorboardX": {"tensorboard.py"},
