@@ -68,7 +68,7 @@ def look(learner: Any) -> dict[str, Any]:
     far = np.asarray(errors(critic[0][:-1]))
     fit = calibrate(learner, 3)
     return {
-        "transitions": learner.steps, "temperature": warmth,
+        "steps": learner.steps, "temperature": warmth,
         "values": dict(zip(names, np.asarray(forward(critic[0], seen)).mean(axis=0).tolist(), strict=True)),
         "followed": {name: one.followed for name, one in fit.items()},
         "predicted": {name: one.predicted for name, one in fit.items()},

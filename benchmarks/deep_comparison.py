@@ -23,7 +23,7 @@ from measures.tables import machine
 from multiadvisor.core.intervals import interval
 from multiadvisor.envs.builtin import make
 from multiadvisor.learners.dqn import Cohort
-from multiadvisor.settings import DeepSettings, Settings
+from multiadvisor.settings import DeepSettings, Schedule, Settings
 
 
 def advisors(planning: str, split: str = "advisors") -> tuple[str, dict]:
@@ -51,51 +51,52 @@ CASES = {
     "lunar-lander": {
         "task": ("gymnasium:mo-lunar-lander-v3", {"weights": {
             "landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}}),
-        "gamma": 0.99, "epochs": 15, "transitions": 10_000, "episodes": 20, "deep": LANDER, "methods": SPLIT,
+        "gamma": 0.99, "steps": 150_000, "eval_every": 10_000, "eval_episodes": 20, "deep": LANDER, "methods": SPLIT,
     },
     "fruit-grid": {
-        "task": ("fruit-grid", {}), "gamma": 0.9, "epochs": 15, "transitions": 10_000, "episodes": 50,
+        "task": ("fruit-grid", {}), "gamma": 0.9, "steps": 150_000, "eval_every": 10_000, "eval_episodes": 50,
         "deep": dataclasses.replace(LANDER, n_envs=8), "methods": SPLIT,
     },
     "cart-pole": {  # the network as it is by default
-        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epochs": 10, "transitions": 5_000, "episodes": 10,
+        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "steps": 50_000, "eval_every": 5_000, "eval_episodes": 10,
         "deep": DeepSettings(), "methods": CHOICES,
     },
     "cart-pole-tuned": {  # and with Stable-Baselines3's tuned figures
-        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "epochs": 10, "transitions": 5_000,
-        "episodes": 10, "deep": RETURNS["CartPole-v1"].deep, "methods": CHOICES,
+        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "steps": 50_000, "eval_every": 5_000,
+        "eval_episodes": 10, "deep": RETURNS["CartPole-v1"].deep, "methods": CHOICES,
     },
 }  # fmt: skip
 
 
 def train(case: dict, method: str, seeds: range) -> list[list[float]]:
-    """The mean score of each epoch's episodes, [epochs][seeds]."""
+    """The mean score of each evaluation's episodes, [evaluations][seeds]."""
     planning, changes = case["methods"][method]
     name, options = case["task"]
     settings = Settings(planning, gamma=case["gamma"], epsilon=case.get("epsilon", 0.05),
                         deep=dataclasses.replace(case["deep"], **changes))  # fmt: skip
     cohort = Cohort(make(name, **options), settings, seeds)
     curve: list[list[float]] = []
-    for epoch in range(1, case["epochs"] + 1):
-        cohort.learn(epoch * case["transitions"] - cohort.steps)
-        curve.append([float(played.score.mean()) for played in cohort.evaluate(case["episodes"], epoch)])
-        print(f"{method} epoch {epoch}: {np.mean(curve[-1]):.2f}", file=sys.stderr)
+    schedule = Schedule(*(case[name] for name in ("steps", "eval_every", "eval_episodes")))
+    for number in range(1, schedule.evaluations + 1):
+        cohort.learn(schedule.due(number) - cohort.steps)
+        curve.append([float(played.score.mean()) for played in cohort.evaluate(schedule.eval_episodes, number)])
+        print(f"{method}, {schedule.due(number):,} steps: {np.mean(curve[-1]):.2f}", file=sys.stderr)
     return curve
 
 
 def table(result: dict) -> str:
-    """The last three epochs and all of them, with intervals over the seeds; and what each gains on the first one."""
+    """The last three evaluations and all of them, with intervals over seeds; and what each gains on the first one."""
     first = None
     lines = [f"{result['case']} on {result['machine']}: score of greedy episodes, mean [95% interval] over seeds"]
     for method, curve in result["curves"].items():
-        scores = np.array(curve)  # [epochs, seeds]
+        scores = np.array(curve)  # [evaluations, seeds]
         last, whole = scores[-3:].mean(axis=0), scores.mean(axis=0)
         shown = ["{:8.2f} [{:.2f}, {:.2f}]".format(each.mean(), *interval(each)) for each in (last, whole)]
-        lines.append(f"  {method:12} last 3 epochs {shown[0]}   all {len(scores)} epochs {shown[1]}   "
+        lines.append(f"  {method:12} last 3 evaluations {shown[0]}   all {len(scores)} evaluations {shown[1]}   "
                      f"{scores.shape[1]} seeds")  # fmt: skip
         if first is not None and whole.shape == first.shape:
             gain = whole - first  # seed by seed
-            lines[-1] += "   gain, all epochs {:+.2f} [{:+.2f}, {:+.2f}]".format(gain.mean(), *interval(gain))
+            lines[-1] += "   gain, all of them {:+.2f} [{:+.2f}, {:+.2f}]".format(gain.mean(), *interval(gain))
         first = whole if first is None else first
     return "\n".join(lines)
 
@@ -126,7 +127,7 @@ def main() -> None:
     else:
         seeds = range(given.first_seed, given.first_seed + given.seeds)
         result = {"case": given.case, "machine": machine(), "deep": dataclasses.asdict(case["deep"])}
-        result |= {key: case[key] for key in ("gamma", "epochs", "transitions", "episodes")}
+        result |= {key: case[key] for key in ("gamma", "steps", "eval_every", "eval_episodes")}
         methods = [method for method in case["methods"] if method in (given.methods or case["methods"])]
         result["curves"] = {method: train(case, method, seeds) for method in methods}
     print(table(result))

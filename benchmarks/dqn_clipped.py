@@ -42,12 +42,12 @@ def main() -> None:
     def tell(steps: int, epoch: int, score: float) -> None:
         print(f"epoch {epoch}: mean score {score:.2f} after {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
-    curves = train(range(given.seeds), Schedule(epochs=given.epochs), settings, tell=tell)
+    curves = train(range(given.seeds), Schedule(steps=given.epochs * 20_000), settings, tell=tell)
     seconds = time.perf_counter() - start
     last = np.array([curve[-1]["score"] for curve in curves])
     result = {
         "device": jax.devices()[0].device_kind, "seeds": given.seeds, "epochs": given.epochs, "seconds": seconds,
-        "transitions_per_second": given.seeds * given.epochs * 20_000 / seconds,
+        "steps_per_second": given.seeds * given.epochs * 20_000 / seconds,
         "score_at_the_end": float(last.mean()), "interval": interval(last),
         "settings": dataclasses.asdict(settings), "curves": curves,
     }  # fmt: skip

@@ -229,17 +229,17 @@ def in_training() -> None:
 
     agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, deep=mad.DeepSettings())
     with tempfile.TemporaryDirectory() as home, locked(folder := Path(home) / "lander", LOCK):
-        training = Training(agent, Schedule(100, 1_000, 3), out=folder, by_advisor=True)
+        training = Training(agent, Schedule(100_000, 1_000, 3), out=folder, by_advisor=True)
         training.save()
         library, log = Library(episodes=1), LiveLog(training)
         library.add_folder(folder, "runs/lander")
         explorer = Explorer(library)
         (run,) = library.entries
-        training.schedule = Schedule(40, 1_000, 3)
+        training.schedule = Schedule(40_000, 1_000, 3)
 
-        def tell(steps: int, epoch: dict[str, object] | None) -> None:
-            log.advance() if epoch is None else log.epoch(epoch)
-            if epoch is not None and epoch["epoch"] % 4 == 0:
+        def tell(steps: int, evaluation: dict[str, object] | None) -> None:
+            log.advance() if evaluation is None else log.add(evaluation)
+            if evaluation is not None and len(training.evaluations) % 4 == 0:
                 training.save()
                 explorer.more.answer(f"live/{run}/0")
 

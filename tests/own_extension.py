@@ -107,7 +107,7 @@ def two_lamps(length: int = 5) -> mad.Task:
 def jobs(plan: Plan) -> list[Job]:
     """The own planning and the own aggregation on the own task."""
     settings = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "gamma": 0.9}
-    schedule = {"epochs": plan.epochs, "transitions": 500, "episodes": 5}
+    schedule = {"steps": 500 * plan.epochs, "eval_every": 500, "eval_episodes": 5}
     seeds = range(plan.seeds)
     return [
         Job("train", {"task": "two-lamps", "settings": {**settings, "seed": s}, "schedule": schedule}) for s in seeds
@@ -116,7 +116,7 @@ def jobs(plan: Plan) -> list[Job]:
 
 def figures(evidence: Evidence) -> list[Figure]:
     """How often the last episodes were finished."""
-    done = [evidence.result(job)["epochs"][-1]["terminated"] for job in jobs(evidence.plan)]
+    done = [evidence.result(job)["evaluations"][-1]["terminated"] for job in jobs(evidence.plan)]
     return [Figure("lamps", "Two lamps", f"lamps lit in {np.mean(done):.0%} of the episodes")]
 
 

@@ -18,7 +18,7 @@ def run(capsys, *arguments):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli") / "a"
-    short = ["--epochs", "3", "--transitions", "2000", "--episodes", "5"]
+    short = ["--steps", "6000", "--eval-every", "2000", "--eval-episodes", "5"]
     assert main(["train", "pac-boy", *short, "--out", str(folder)]) == 0
     return folder
 
@@ -29,11 +29,11 @@ def test_train_json(capsys, tmp_path):
         "empathic",
         "--gamma",
         "0.9",
-        "--epochs",
-        "3",
-        "--transitions",
+        "--steps",
+        "6000",
+        "--eval-every",
         "2000",
-        "--episodes",
+        "--eval-episodes",
         "5",
         "--seed",
         "4",
@@ -42,13 +42,13 @@ def test_train_json(capsys, tmp_path):
     code, out, _ = run(capsys, "train", "pac-boy", *flags, "--seed", "4", "--json", "--out", str(tmp_path / "a"))
     result = json.loads(out)
     assert code == 0
-    assert {"task", "planning", "gamma", "seed", "transitions", "transitions_per_second", "epochs"} <= set(result)
+    assert {"task", "planning", "gamma", "seed", "steps", "steps_per_second", "evaluations"} <= set(result)
     assert (result["task"], result["planning"], result["gamma"], result["seed"]) == ("pac-boy", "empathic", 0.9, 4)
-    assert result["transitions"] == 6000
-    assert [set(e) for e in result["epochs"]] == [
-        {"epoch", "transitions", "score", "length", "terminated", "touches", "advisors"}
+    assert result["steps"] == 6000
+    assert [set(e) for e in result["evaluations"]] == [
+        {"steps", "score", "length", "terminated", "touches", "advisors"}
     ] * 3
-    assert [e["epoch"] for e in result["epochs"]] == [1, 2, 3]
+    assert [e["steps"] for e in result["evaluations"]] == [2000, 4000, 6000]
 
 
 def test_evaluate_json(capsys, trained):
@@ -64,10 +64,10 @@ def test_evaluate_json(capsys, trained):
 
 
 def test_resume_and_text_output(capsys, trained):
-    short = ["--epochs", "4", "--transitions", "2000", "--episodes", "5"]
+    short = ["--steps", "8000", "--eval-every", "2000", "--eval-episodes", "5"]
     code, out, _ = run(capsys, "train", "pac-boy", *short, "--out", str(trained), "--resume")
     assert code == 0
-    assert "8,000 transitions" in out
+    assert "8,000 steps" in out
 
 
 def test_text_outputs_are_readable(capsys, trained):
@@ -86,17 +86,17 @@ def test_check(capsys):
 
 
 def test_train_without_ghosts_has_no_touches(capsys):
-    flags = ["--no-ghosts", "--epochs", "1", "--transitions", "500", "--episodes", "2", "--json"]
+    flags = ["--no-ghosts", "--steps", "500", "--eval-every", "500", "--eval-episodes", "2", "--json"]
     code, out, _ = run(capsys, "train", "pac-boy", *flags)
     assert code == 0
-    assert json.loads(out)["epochs"][0]["touches"] is None
+    assert json.loads(out)["evaluations"][0]["touches"] is None
 
 
 def test_train_a_gymnasium_environment(capsys, tmp_path):
-    flags = ["--epochs", "2", "--transitions", "300", "--episodes", "2", "--out", str(tmp_path / "a"), "--json"]
+    flags = ["--steps", "600", "--eval-every", "300", "--eval-episodes", "2", "--out", str(tmp_path / "a"), "--json"]
     code, out, _ = run(capsys, "train", "gymnasium:multiadvisor/mo-ThreeFruits-v0", *flags)
     assert code == 0
-    assert len(json.loads(out)["epochs"]) == 2
+    assert len(json.loads(out)["evaluations"]) == 2
     code, out, _ = run(capsys, "evaluate", str(tmp_path / "a"), "--episodes", "3", "--json")
     assert (code, len(json.loads(out)["advisors"])) == (0, 3)
 
@@ -106,7 +106,7 @@ def test_benchmark_kernel_json(capsys):
     code, out, _ = run(capsys, "benchmark", "kernel", "--rounds", "1", "--json")
     result = json.loads(out)
     assert code == 0
-    for key in ("transitions_per_second", "ratio_to_native"):
+    for key in ("steps_per_second", "ratio_to_native"):
         assert set(result[key]) == {"egocentric", "agnostic", "empathic", "noisy"}
     assert result["identical_tables"]
 
@@ -123,7 +123,7 @@ def test_reproduce(capsys, tmp_path, monkeypatch):
     rows = {row["setting"]: row for row in result["table"]}
     assert -90 < rows["random player"]["score"] < -70
     assert {"linear Q-learning", "empathic 0.9"} <= set(rows)
-    assert result["machine"]["stages"]["tabular runs"]["transitions_per_second"] > 0
+    assert result["machine"]["stages"]["tabular runs"]["steps_per_second"] > 0
     assert {"report.html", "report.md", "claims.json", "results.jsonl", "machine.json"} <= {
         path.name for path in (tmp_path / "report").iterdir()
     }
@@ -163,7 +163,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train pac-boy --gamma high", "invalid float value: 'high'"),
         ("train pac-boy --seed -3", "seed is -3"),
         ("train pac-boy --seed 1.5", "invalid int value"),
-        ("train pac-boy --epochs 0", "epochs is 0"),
+        ("train pac-boy --steps 0", "steps is 0"),
         ("train pac-boy --rules chess", "unknown rules 'chess'"),
         ("train pac-boy --rule hra", "did you mean '--rules'"),
         ("train pac-boy --maze no-such-file.txt", "No such file"),
@@ -171,7 +171,7 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train three-fruits --width 3", "unknown flag '--width'"),
         ("train bridge --deep --buffer-size 100000000000000", "give an integer of at most"),
         ("train bridge --deep --n-envs 100000000000", "envs is 100000000000: give an integer of at most 100000"),
-        ("train bridge --deep --episodes 1000000000000", "episodes is 1000000000000: give an integer of at most"),
+        ("train bridge --deep --eval-episodes 1000000000000", "eval_episodes is 1000000000000: give an integer"),
         ("train bridge --seed 99999999999999999999", "give an integer of at most 9223372036854775807"),
         ("train bridge --resume", "name its folder"),
         ("train bridge --weights self=1", "no advisor or group is called 'self'"),

@@ -29,8 +29,8 @@ FLAGS = [
     "--planning=hopeful",
     "--aggregation=lamps=loudest:2",
     "--seed=3",
-    "--transitions=500",
-    "--episodes=5",
+    "--eval-every=500",
+    "--eval-episodes=5",
     "--length=4",
 ]
 
@@ -149,13 +149,13 @@ def test_a_network_plans_and_hears_so_too(mine):
 def test_in_another_process_that_imports_the_file(tmp_path):
     run = tmp_path / "run"
     given = ["--import", FILE, "--json"]
-    code, out, err = command("train", "two-lamps", *FLAGS, "--epochs", 2, "--out", run, *given, cwd=tmp_path)
+    code, out, err = command("train", "two-lamps", *FLAGS, "--steps", 1000, "--out", run, *given, cwd=tmp_path)
     assert code == 0, err
     assert json.loads(out)["aggregation"] == "lamps=loudest:2"
-    code, out, err = command("train", "two-lamps", *FLAGS, "--epochs", 4, "--out", run, "--resume", *given,
+    code, out, err = command("train", "two-lamps", *FLAGS, "--steps", 2000, "--out", run, "--resume", *given,
                              cwd=tmp_path)  # fmt: skip
     assert code == 0, err
-    assert len(json.loads(out)["epochs"]) == 4
+    assert len(json.loads(out)["evaluations"]) == 4
     code, out, err = command("evaluate", run, "--episodes", 5, *given, cwd=tmp_path)
     assert code == 0, err
     assert json.loads(out)["terminated"] == 1.0
@@ -175,7 +175,7 @@ def test_in_another_process_that_imports_the_file(tmp_path):
 def test_workers_of_a_sweep_import_it_too(tmp_path):
     (tmp_path / "grid.toml").write_text(
         'task = "two-lamps"\nseeds = 2\n[settings]\nplanning = ["hopeful", "empathic"]\naggregation = "loudest"\n'
-        "[schedule]\nepochs = 1\ntransitions = 500\nepisodes = 5\n[gammas]\nleft = [0.5, 0.9]\n"
+        "[schedule]\nsteps = 500\neval_every = 500\neval_episodes = 5\n[gammas]\nleft = [0.5, 0.9]\n"
     )
     words = ("sweep", "grid.toml", "--out", "out", "--workers", 1, "--json")
     code, out, err = command(*words, "--import", FILE, cwd=tmp_path)

@@ -11,7 +11,7 @@ from multiadvisor.cli import main
 from multiadvisor.core import optional_dependencies
 
 ROOT = Path(__file__).resolve().parents[1]
-GRID = 'task = "two-goal"\nseeds = 1\n[schedule]\nepochs = 1\ntransitions = 50\nepisodes = 1\n'
+GRID = 'task = "two-goal"\nseeds = 1\n[schedule]\nsteps = 50\neval_every = 50\neval_episodes = 1\n'
 COMMANDS = [
     ("tensorboard", "sweep grid.toml --workers 0 --tensorboard --out made"),
     ("ray", "sweep grid.toml --engine ray --out made"),
@@ -19,7 +19,7 @@ COMMANDS = [
     ("deep", "sweep deep.toml --workers 0 --out made"),
     ("parquet", "sweep results nowhere --format parquet --out made"),
     ("plots", "sweep plot nowhere --out made.png"),
-    ("deep", "train two-goal --deep --epochs 1 --transitions 50 --out made"),
+    ("deep", "train two-goal --deep --steps 50 --eval-every 50 --out made"),
     ("plots", "solve three-fruits --out made.png"),
     ("plots", "explain nowhere --step 1 --out made.png"),
     ("explorer", "explore nowhere --no-browser"),

@@ -90,7 +90,7 @@ def train(name, capsys, *more):
         if "--deep" in more
         else ()
     )
-    short = ("--epochs", "1", "--transitions", "300", "--episodes", "3")
+    short = ("--steps", "300", "--eval-every", "300", "--eval-episodes", "3")
     code = main(["train", f"gymnasium:faulty_rings:faulty/{name}-v0", *short, *more, *network])
     shown = capsys.readouterr()
     assert shown.out == ""

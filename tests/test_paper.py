@@ -67,7 +67,7 @@ def test_the_random_player(rows, evidence):
 
 def test_a_row_is_the_mean_of_the_last_epochs(evidence):
     scores = final(evidence, EMPATHIC)
-    last = [epoch["score"] for epoch in evidence.result(job(EMPATHIC, 3, PLAN))["epochs"][-LAST:]]
+    last = [epoch["score"] for epoch in evidence.result(job(EMPATHIC, 3, PLAN))["evaluations"][-LAST:]]
     assert scores[3] == np.mean(last)
     told = row("x", {key: np.array([1.0, 2.0, 3.0, 30.0]) for key in ("score", "length", "terminated", "touches")})
     assert (told["score"], told["score_iqm"], told["seeds"]) == (9.0, 2.5, 4)

@@ -64,9 +64,9 @@ _SPEED = DeepSettings(
 
 def deep(rounds: int) -> dict[str, Any]:
     """Training speed, in blocks that take steps; the ratios of the medians of CPU time."""
-    result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "transitions_per_second": {}, "notes": []}
+    result: dict[str, Any] = {"machine": machine(), "rounds": rounds, "steps_per_second": {}, "notes": []}
     others = peers("DQN", result["notes"])
-    result |= {f"{name}_transitions_per_second": {} for name in PEERS} | {f"ratio_to_{name}": {} for name in PEERS}
+    result |= {f"{name}_steps_per_second": {} for name in PEERS} | {f"ratio_to_{name}": {} for name in PEERS}
     for environment in ENVIRONMENTS:
         if why := missing(environment):
             result["notes"].append(f"{environment} was left out: {why}")
@@ -82,9 +82,9 @@ def deep(rounds: int) -> dict[str, Any]:
                 if block:  # the first one compiles
                     spent[name].append(taken)
         medians = {name: float(np.median(each)) for name, each in spent.items()}
-        result["transitions_per_second"][environment] = _BLOCK / medians[""]
+        result["steps_per_second"][environment] = _BLOCK / medians[""]
         for name in others:
-            result[f"{name}_transitions_per_second"][environment] = _BLOCK / medians[name]
+            result[f"{name}_steps_per_second"][environment] = _BLOCK / medians[name]
             result[f"ratio_to_{name}"][environment] = medians[name] / medians[""]
     return result
 
@@ -183,7 +183,7 @@ def deep_returns(rounds: int) -> dict[str, Any]:
             if why := missing(environment):
                 result["notes"].append(f"{environment} was left out: {why}")
                 continue
-            entry: dict[str, Any] = {"transitions": case.steps}
+            entry: dict[str, Any] = {"steps": case.steps}
             for name, curve in learners.items():
                 curves = []
                 for seed in range(rounds):
@@ -201,16 +201,16 @@ def describe(what: str, result: dict[str, Any]) -> str:
     """A result as text."""
     lines = [f"machine: {result['machine']}"]
     if what == "deep":
-        for name, speed in result["transitions_per_second"].items():
-            line = f"  {name:15} {speed:8,.0f} transitions/s"
+        for name, speed in result["steps_per_second"].items():
+            line = f"  {name:15} {speed:8,.0f} steps/s"
             for peer, (_, _, title) in PEERS.items():
                 if name in result[f"ratio_to_{peer}"]:
-                    theirs, ratio = result[f"{peer}_transitions_per_second"][name], result[f"ratio_to_{peer}"][name]
+                    theirs, ratio = result[f"{peer}_steps_per_second"][name], result[f"ratio_to_{peer}"][name]
                     line += f", {ratio:.1f} times {title}'s {theirs:,.0f}"
             lines.append(line)
     else:
         for name, entry in result["environments"].items():
-            lines.append(f"  {name}, {entry['transitions']:,} transitions, {result['rounds']} seeds")
+            lines.append(f"  {name}, {entry['steps']:,} steps, {result['rounds']} seeds")
             for who in ("multiadvisor", "multiadvisor_double", "sb3"):
                 if who in entry:
                     (low, high), (least, most) = entry[who]["interval"], entry[who]["second_half_interval"]

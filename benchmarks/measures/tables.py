@@ -120,8 +120,8 @@ def kernel(rounds: int = 9) -> dict[str, Any]:
             speed[name], native_speed[name] = _BLOCK / float(np.median(own)), _BLOCK / float(np.median(c))
             ratio[name] = float(np.median(c / own))
     return {
-        "machine": machine(), "transitions_per_second": speed, "ratio_to_native": ratio,
-        "native_transitions_per_second": native_speed, "identical_tables": True, "rounds": rounds,
+        "machine": machine(), "steps_per_second": speed, "ratio_to_native": ratio,
+        "native_steps_per_second": native_speed, "identical_tables": True, "rounds": rounds,
     }  # fmt: skip
 
 
@@ -302,12 +302,10 @@ def describe(what: str, result: dict[str, Any]) -> str:
     """A result as text."""
     lines = [f"machine: {result['machine']}, medians of {result['rounds']} rounds"]
     if what == "kernel":
-        for name, speed in result["transitions_per_second"].items():
-            native = result["native_transitions_per_second"][name]
+        for name, speed in result["steps_per_second"].items():
+            native = result["native_steps_per_second"][name]
             share = result["ratio_to_native"][name]
-            lines.append(
-                f"  {name:11} {speed / 1e6:6.2f} M transitions/s, {share:.2f} of the C loop's {native / 1e6:.2f} M"
-            )
+            lines.append(f"  {name:11} {speed / 1e6:6.2f} M steps/s, {share:.2f} of the C loop's {native / 1e6:.2f} M")
         lines.append("  (the C loop learns without noise in every row; both give the same tables, bit for bit)")
     elif what == "gymnasium":
         for name, entry in result["environments"].items():

@@ -40,9 +40,9 @@ class _Case(NamedTuple):
 
 _CASES = {
     "CartPole, network": _Case(
-        "gymnasium:CartPole-v1", Settings(gamma=0.99, deep=DeepSettings()), Schedule(6, 5_000, 5)
+        "gymnasium:CartPole-v1", Settings(gamma=0.99, deep=DeepSettings()), Schedule(30_000, 5_000, 5)
     ),
-    "Pac-Boy, tables": _Case("pac-boy", Settings(gamma=0.9), Schedule(20, 1_000_000, 80)),
+    "Pac-Boy, tables": _Case("pac-boy", Settings(gamma=0.9), Schedule(20_000_000, 1_000_000, 80)),
 }
 
 
@@ -101,9 +101,9 @@ def _block(case: _Case, watched: bool) -> tuple[float, float]:
         with _watched(Path(folder) / "run") if watched else contextlib.nullcontext([0.0]) as spent:
             log = LiveLog(training) if watched else None
 
-            def tell(steps: int, epoch: dict[str, Any] | None) -> None:
+            def tell(steps: int, evaluation: dict[str, Any] | None) -> None:
                 if log is not None:
-                    log.advance() if epoch is None else log.epoch(epoch)
+                    log.advance() if evaluation is None else log.add(evaluation)
 
             start = time.perf_counter(), time.process_time()
             training.run(tell)
@@ -127,7 +127,7 @@ def watch(rounds: int = 9) -> dict[str, Any]:
         times = np.array(pairs)  # [rounds, alone or watched, wall or CPU]
         ratios = times[:, 1] / times[:, 0] - 1.0  # [rounds, 2]
         rows.append({
-            "case": name, "transitions": case.schedule.epochs * case.schedule.transitions,
+            "case": name, "steps": case.schedule.steps,
             "seconds": float(np.median(times[:, 0, 0])),
             "wall": float(np.median(ratios[:, 0])), "cpu": float(np.median(ratios[:, 1])),
             "wall_quartiles": np.quantile(ratios[:, 0], [0.25, 0.75]).tolist(),
@@ -147,6 +147,6 @@ def describe(what: str, result: dict[str, Any]) -> str:
         for name, words in (("cpu", "of the processor's time"), ("wall", "by the clock")):
             low, high = row[f"{name}_quartiles"]
             parts.append(f"{row[name]:+.1%} {words} (quartiles {low:+.1%} to {high:+.1%})")
-        lines.append(f"  {row['case']:18} {row['transitions']:,} transitions in {row['seconds']:.1f} s: watched, "
+        lines.append(f"  {row['case']:18} {row['steps']:,} steps in {row['seconds']:.1f} s: watched, "
                      f"{' and '.join(parts)}")  # fmt: skip
     return "\n".join(lines)

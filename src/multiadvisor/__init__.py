@@ -63,7 +63,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         from multiadvisor.errors import renamed
 
-        now = f": it is called {renamed(name)!r} now" if renamed(name) in _HOME else ""
+        new = renamed(name, _HOME)
+        now = f": it is called {new!r} now" if new else ""
         raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}{now}")
     value = getattr(importlib.import_module(f"multiadvisor.{_HOME[name]}"), name)
     globals()[name] = value

@@ -25,7 +25,7 @@ usage: multiadvisor COMMAND [...]
 
 commands:
   tasks       list the built-in tasks and their options
-  train       train an agent on a task, epoch by epoch
+  train       train an agent on a task, and evaluate it on the way
   evaluate    let a trained agent play without learning
   explain     why did it do that? the advisors behind one action of one episode
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
@@ -38,7 +38,7 @@ commands:
 `multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from, and
 --import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
 A first example (the very first run compiles for some seconds):
-  multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --out runs/first
+  multiadvisor train pac-boy --planning empathic --gamma 0.9 --steps 1000000 --out runs/first
   multiadvisor evaluate runs/first
 """
 COMMANDS = (

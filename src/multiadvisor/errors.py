@@ -39,27 +39,37 @@ RENAMED = {
     "batch": "batch_size", "replay": "buffer_size", "starts": "learning_starts", "envs": "n_envs",
     "update_every": "train_freq", "target_every": "target_update_interval", "beside_every": "advisors_train_freq",
     "lr_turns": "lr_steps", "epsilon_turns": "epsilon_steps", "planning": "register_planning",
-    "aggregation": "register_aggregation", "deal": "initial_state",
+    "aggregation": "register_aggregation", "deal": "initial_state", "epochs": "steps", "transitions": "eval_every",
+    "episodes": "eval_episodes", "transitions_per_second": "steps_per_second",
 }  # fmt: skip
 """What was called otherwise before: nothing answers to the old names, but errors know them."""
 
 
-def renamed(name: str) -> str:
-    """The new name of a setting, a flag or a class, spelled the same way; empty where it has none.
+MEANINGS = {"epochs": ", and it is the total: epochs times transitions"}
+"""What else changed with the name."""
 
-    >>> renamed("foci"), renamed("--epsilon-turns"), renamed("gamma")
-    ('advisors', '--epsilon-steps', '')
+
+def renamed(name: str, known: Iterable[str]) -> str:
+    """The new name of a setting, a flag or a class, spelled the same way; empty where it is not among the known.
+
+    >>> renamed("foci", ["advisors"]), renamed("--games", ["--eval-episodes"]), renamed("gamma", ["alpha"])
+    ('advisors', '--eval-episodes', '')
     """
-    bare = name.lstrip("-")
-    found = RENAMED.get(bare.replace("-", "_"), "")
-    return name[: len(name) - len(bare)] + (found.replace("_", "-") if bare != name else found) if found else ""
+    names, bare = set(known), name.lstrip("-")
+    dashes, found = name[: len(name) - len(bare)], bare.replace("-", "_")
+    while found := RENAMED.get(found, ""):  # some were renamed twice
+        new = dashes + (found.replace("_", "-") if dashes else found)
+        if new in names:
+            return new
+    return ""
 
 
 def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> BadInput:
     """An unknown name, with the closest known one, or all of them, and what else can be done."""
     names = sorted(known)
-    if renamed(str(name)) in names:
-        return BadInput(f"unknown {kind} {short(str(name))!r}: it is called {renamed(str(name))!r} now")
+    if new := renamed(str(name), names):
+        more = MEANINGS.get(str(name).lstrip("-"), "")
+        return BadInput(f"unknown {kind} {short(str(name))!r}: it is called {new!r} now{more}")
     close = difflib.get_close_matches(str(name)[:100], names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}{otherwise}"
     return BadInput(f"unknown {kind} {short(str(name))!r}: {hint}")

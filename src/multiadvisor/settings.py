@@ -32,7 +32,7 @@ _MOST = {"buffer_size": 100_000_000, "target_update_interval": (1 << 31) - 1}
 _MOST_AT_ONCE = 1 << 17  # transitions in one compiled call, which holds them all
 LARGEST_WEIGHT = 1e30
 """What a network's values, which have 32 bits, may be multiplied with: no sum of such products is too large."""
-MOST_EPOCHS = 250_000  # each of which is remembered; a checkpoint's JSON has room for them
+MOST_EVALUATIONS = 250_000  # each of which is remembered; a checkpoint's JSON has room for them
 MOST_EPISODES = 10_000_000  # in one evaluation, each of which is remembered
 
 
@@ -304,16 +304,35 @@ class Settings:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to train and how to look at it."""
+    """How long to train, and when to evaluate.
 
-    epochs: int = option(50, "number of epochs")
-    transitions: int = option(20_000, "transitions learned from in an epoch")
-    episodes: int = option(80, "greedy episodes played after each epoch")
+    >>> schedule = Schedule(steps=50, eval_every=20)
+    >>> [schedule.due(number) for number in range(1, schedule.evaluations + 1)]
+    [20, 40, 50]
+    """
+
+    steps: int = option(1_000_000, "transitions to learn from")
+    eval_every: int = option(20_000, "transitions between evaluations; there is always one at the end")
+    eval_episodes: int = option(80, "greedy episodes in an evaluation")
 
     def __post_init__(self) -> None:
-        whole_number("epochs", self.epochs, 1, MOST_EPOCHS)
-        whole_number("transitions", self.transitions, 1)
-        whole_number("episodes", self.episodes, 0, MOST_EPISODES)
+        for name, least, most in (("steps", 1, MOST_STEPS), ("eval_every", 1, MOST_STEPS),
+                                  ("eval_episodes", 0, MOST_EPISODES)):  # fmt: skip
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least, most))
+        if self.evaluations > MOST_EVALUATIONS:
+            raise BadInput(
+                f"{self.steps} steps with an evaluation every {self.eval_every} are {self.evaluations} evaluations: "
+                f"let them be at most {MOST_EVALUATIONS}"
+            )
+
+    @property
+    def evaluations(self) -> int:
+        """How many there are in all."""
+        return -(-self.steps // self.eval_every)
+
+    def due(self, number: int) -> int:
+        """After how many steps an evaluation is due, the first one being number 1."""
+        return min(number * self.eval_every, self.steps)
 
 
 def finite_number(name: str, value: Any) -> float:

@@ -14,7 +14,7 @@ from multiadvisor.errors import Caution
 from multiadvisor.runs.sweep_grid import parse_grid
 from multiadvisor.runs.training import RunConfig
 
-SHORT = ["--epochs", "1", "--transitions", "300", "--episodes", "2", "--json"]
+SHORT = ["--steps", "300", "--eval-every", "300", "--eval-episodes", "2", "--json"]
 
 
 def ran(capsys, *words):
@@ -84,7 +84,7 @@ def test_numbers_for_one_advisor_whose_name_has_a_comma(capsys):
     assert {advisor.name: advisor.gamma for advisor in task.advisors}["fruit (0, 10)"] == 0.25
     assert sum(advisor.gamma == 0.75 for advisor in task.advisors) == 74
     result, _ = ran(capsys, "train", "pac-boy", "--gammas", "fruit (0, 10)=0.25,fruits=0.75", *SHORT)
-    assert result["transitions"] == 300
+    assert result["steps"] == 300
 
 
 def test_a_run_as_data_has_them_too():
@@ -114,7 +114,7 @@ def test_a_sweep_has_them_as_axes_and_ranges():
 # ---- a maximum is for wishes -----------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_a_maximum_over_fears_is_warned_of_once(capsys):
-    _, err = ran(capsys, "train", "bridge", "--aggregation", "max", "--epochs", "3", "--transitions", "200", "--json",
+    _, err = ran(capsys, "train", "bridge", "--aggregation", "max", "--steps", "600", "--eval-every", "200", "--json",
                  "--epsilon", "1")  # fmt: skip
     assert err.count("aggregation 'max' is meant for rewards of at least 0, and advisor 'water' gets less") == 1
 

@@ -10,7 +10,7 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.commands.parsing import named_value
 
-SHORT = ("--epochs", 1, "--transitions", 100, "--episodes", 2)
+SHORT = ("--steps", 100, "--eval-every", 100, "--eval-episodes", 2)
 
 
 def run(capsys, *arguments):
@@ -25,12 +25,12 @@ def made(folder):
 
 @pytest.mark.slow
 def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
-    long = ("--epochs", 1, "--transitions", 20_000, "--episodes", 20, "--epsilon", 0.5)
+    long = ("--steps", 20_000, "--eval-every", 20_000, "--eval-episodes", 20, "--epsilon", 0.5)
     flags = ("--env-kwarg", "is_slippery=false", "--env-kwarg", "map_name=4x4", "--max-episode-steps", 30)
     line = ("train", "gymnasium:FrozenLake-v1", *flags, *long, "--out", tmp_path / "a", "--json")
     code, out, error = run(capsys, *line)
     assert (code, error) == (0, "")
-    assert json.loads(out)["epochs"][0]["score"] == 1.0
+    assert json.loads(out)["evaluations"][0]["score"] == 1.0
     assert made(tmp_path / "a") == {"is_slippery": False, "max_episode_steps": 30}
     assert json.loads(run(capsys, "evaluate", tmp_path / "a", "--json")[1])["score"] == 1.0
     assert "is_slippery was False" in run(capsys, *line[:2], *line[6:], "--resume")[2]
@@ -65,16 +65,16 @@ def test_bins_make_a_table_of_real_numbers(capsys, tmp_path):
 
 def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
     """A greedy player that has learned next to nothing walks into the wall for ever."""
-    line = ("train", "gymnasium:CliffWalking-v1", "--epochs", 1, "--transitions", 20, "--episodes", 1, "--json")
+    line = ("train", "gymnasium:CliffWalking-v1", "--steps", 20, "--eval-every", 20, "--eval-episodes", 1, "--json")
     code, out, error = run(capsys, *line, "--out", tmp_path / "a")
     assert code == 0
-    assert json.loads(out)["epochs"][0]["length"] == 10_000
+    assert json.loads(out)["evaluations"][0]["length"] == 10_000
     [said] = error.splitlines()
     assert "has no step limit of its own: episodes are cut off after 10,000 steps" in said
     assert run(capsys, "evaluate", tmp_path / "a", "--episodes", 1)[2] == "", "a run says it once"
     code, out, error = run(capsys, *line, "--max-episode-steps", 50)
     assert (code, error) == (0, "")
-    assert json.loads(out)["epochs"][0]["length"] == 50
+    assert json.loads(out)["evaluations"][0]["length"] == 50
     for name in ("FrozenLake-v1", "multiadvisor/mo-TwoGoal-v0"):  # these have limits
         assert mad.make(f"gymnasium:{name}").note == ""
     assert mad.make("gymnasium:CliffWalking-v1", max_episode_steps=-1).adapter.env.spec.max_episode_steps is None
@@ -87,7 +87,7 @@ def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
         ("train pac-boy --bins 3", "--bins is for Gymnasium environments"),
         ("check pac-boy --max-episode-steps 3", "--max-episode-steps is for Gymnasium environments"),
         ("train gymnasium:FrozenLake-v1 --is-slippery false", "are given as --env-kwarg is_slippery=VALUE"),
-        ("train gymnasium:FrozenLake-v1 --epoch 3", "did you mean '--epochs'?"),
+        ("train gymnasium:FrozenLake-v1 --step 3", "did you mean '--steps'?"),
         ("train gymnasium:FrozenLake-v1 --env-kwarg slippery", "is not of the form name=value"),
         ("train gymnasium:FrozenLake-v1 --env-kwarg a-b=1", "is not of the form name=value"),
         ("train gymnasium:FrozenLake-v1 --env-kwarg is_slipery=1", "does not take these options"),

@@ -339,13 +339,13 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
     line = ["train", "gymnasium:tests/Point-v0", "--advisors", "info:reward_*", "--gamma", "0.5", "--hidden", "32,32"]
     line += ["--batch-size", "64", "--learning-starts", "100", "--buffer-size", "4000", "--learning-rate", "0.003"]
     line += ["--updates-at-once", "4"]
-    line += ["--transitions", "150", "--episodes", "2", "--json"]
-    assert main([*line, "--epochs", "1", "--out", out]) == 0
+    line += ["--eval-every", "150", "--eval-episodes", "2", "--json"]
+    assert main([*line, "--steps", "150", "--out", out]) == 0
     assert json.loads(capsys.readouterr().out)["continuous"]["critics"] == "separate"
-    assert main([*line, "--epochs", "2", "--out", out, "--resume"]) == 0
+    assert main([*line, "--steps", "300", "--out", out, "--resume"]) == 0
     resumed = json.loads(capsys.readouterr().out)
-    assert main([*line, "--epochs", "2"]) == 0
-    assert json.loads(capsys.readouterr().out)["epochs"] == resumed["epochs"]
+    assert main([*line, "--steps", "300"]) == 0
+    assert json.loads(capsys.readouterr().out)["evaluations"] == resumed["evaluations"]
     assert main(["evaluate", out, "--episodes", "2", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["advisors"]) == {"near", "cheap"}
     assert main(["explain", out, "--step", "2", "--against", "1.5", "--json"]) == 0
@@ -353,15 +353,15 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
     assert (told["against"], told["numbers"][1], told["step"]) == ("(1.50)", [1.5], 2)
     # other weights, on the same memory: recorded, and from then on the run's own
     heavy = [*line, "--weights", "cheap=9", "--out", out, "--resume"]
-    assert main([*heavy, "--epochs", "3"]) == 0
+    assert main([*heavy, "--steps", "450"]) == 0
     changed = json.loads(capsys.readouterr().out)
     assert changed["reweighted"] == [{"steps": 300, "weights": {"near": 1.0, "cheap": 9.0}}]
-    assert changed["epochs"][:2] == resumed["epochs"]
-    assert main([*heavy, "--epochs", "4"]) == 0
+    assert changed["evaluations"][:2] == resumed["evaluations"]
+    assert main([*heavy, "--steps", "600"]) == 0
     assert json.loads(capsys.readouterr().out)["reweighted"] == changed["reweighted"]
     for wrong, said in (
-        ([*line, "--out", out, "--resume", "--epochs", "5"], "with other advisors, weights or options"),
-        ([*heavy, "--epochs", "5", "--tau", "0.1"], "has another tau"),
+        ([*line, "--out", out, "--resume", "--steps", "750"], "with other advisors, weights or options"),
+        ([*heavy, "--steps", "750", "--tau", "0.1"], "has another tau"),
         (["explain", out, "--step", "99"], "nothing is done at step 99"),
         (["explain", out, "--step", "1", "--against", "east"], "give numbers with commas"),
         ([*line, "--double"], "--double is for a finite choice of actions"),

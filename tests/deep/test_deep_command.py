@@ -23,11 +23,11 @@ SMALL = [
     "600",
     "--updates-at-once",
     "4",
-    "--epochs",
-    "2",
-    "--transitions",
+    "--steps",
+    "300",
+    "--eval-every",
     "150",
-    "--episodes",
+    "--eval-episodes",
     "2",
 ]
 NAMES = ["--components", "steady,shaky"]
@@ -47,11 +47,11 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     first = json.loads(told)
     assert code == 0
     assert first["deep"]["hidden"] == [8]
-    assert (first["transitions"], len(first["epochs"])) == (300, 2)
-    longer = [*line[: line.index("--epochs")], "--epochs", "4", *line[line.index("--epochs") + 2 :]]
+    assert (first["steps"], len(first["evaluations"])) == (300, 2)
+    longer = [*line[: line.index("--steps")], "--steps", "600", *line[line.index("--steps") + 2 :]]
     code, told, _ = call(capsys, *longer, "--out", out, "--resume")
     assert code == 0
-    assert json.loads(told)["epochs"] == json.loads(call(capsys, *longer)[1])["epochs"]
+    assert json.loads(told)["evaluations"] == json.loads(call(capsys, *longer)[1])["evaluations"]
     code, told, _ = call(capsys, "evaluate", out, "--episodes", "2", "--json")
     assert code == 0
     assert json.loads(told)["episodes"] == 2
@@ -70,7 +70,7 @@ def test_names_of_components_and_weights(capsys, tmp_path):
     agent = mad.load(out)
     assert agent.task.names == ("steady", "shaky")
     assert agent.task.weights.tolist() == [1.0, -0.5]
-    score = json.loads(told)["epochs"][-1]["score"]
+    score = json.loads(told)["evaluations"][-1]["score"]
     assert 10.0 <= score <= 20.0  # 20 steps, less a half for each action 1
 
 
@@ -93,10 +93,10 @@ def test_a_decomposition_that_the_documentation_names():
         (["three-fruits", "--deep", "--hidden", "eight"], "--hidden"),
         (["three-fruits", "--deep", "--learner", "linear"], "choose one of them"),
         (["three-fruits", "--deep", "--batch-size", "100", "--buffer-size", "50"], "holds no batch"),
-        (["three-fruits", "--deep", "--convolutions", "4,4", "--epochs", "1"], "leave nothing of an image of 3 x 5"),
+        (["three-fruits", "--deep", "--convolutions", "4,4", "--steps", "20000"], "leave nothing of an image of 3 x 5"),
         (["two-goal", "--deep", "--convolutions", "4"], "convolutions need images"),
         (["three-fruits", "--deep", "--hiden", "8"], "did you mean '--hidden'"),
-        (["gymnasium:CartPole-v1", "--epochs", "1"], "--deep"),
+        (["gymnasium:CartPole-v1", "--steps", "20000"], "--deep"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
@@ -116,7 +116,7 @@ def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message,
     out = str(tmp_path / "a")
     line = ["train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--out", out]
     assert call(capsys, *line)[0] == 0
-    longer = [*line[: line.index("--epochs")], "--epochs", "9", *line[line.index("--epochs") + 2 :], "--resume"]
+    longer = [*line[: line.index("--steps")], "--steps", "1350", *line[line.index("--steps") + 2 :], "--resume"]
     begin = toy_envs.Spoiled.__init__
 
     def broken(self, what=what, step=400):
@@ -132,7 +132,7 @@ def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message,
     assert 300 <= steps < 400
     code, told, _ = call(capsys, *longer, "--json")  # mended, it goes on
     assert code == 0
-    assert json.loads(told)["transitions"] == 9 * 150
+    assert json.loads(told)["steps"] == 9 * 150
 
 
 @pytest.mark.slow
@@ -147,8 +147,8 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 from multiadvisor.cli import main
-assert main(["train", "three-fruits", "--epochs", "1", "--transitions", "100", "--episodes", "1"]) == 0
-sys.exit(main(["train", "three-fruits", "--deep", "--epochs", "1"]))
+assert main(["train", "three-fruits", "--steps", "100", "--eval-every", "100", "--eval-episodes", "1"]) == 0
+sys.exit(main(["train", "three-fruits", "--deep", "--steps", "20000"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2

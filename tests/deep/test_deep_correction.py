@@ -90,14 +90,14 @@ def test_refused_in_one_line():
 
 @pytest.mark.slow
 def test_the_command(tmp_path, capsys):
-    given = "train two-goal --deep --hidden 8 --aggregation correction --planning egocentric --epochs 1"
+    given = "train two-goal --deep --hidden 8 --aggregation correction --planning egocentric --steps 100"
     assert (
         cli.main(
             [
                 *given.split(),
                 "--learning-starts=50",
-                "--transitions=100",
-                "--episodes=2",
+                "--eval-every=100",
+                "--eval-episodes=2",
                 f"--out={tmp_path / 'run'}",
                 "--json",
             ]

@@ -189,7 +189,7 @@ def test_a_step_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_training_goes_on_with_the_same_bytes(tmp_path):
-    """Saved after every epoch here, and killed while it learns on."""
+    """Saved after every evaluation here, and killed while it learns on."""
     out = tmp_path / "a"
     program = f"""
 import os
@@ -201,11 +201,11 @@ from multiadvisor.settings import Schedule
 deep = mad.DeepSettings(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2,
                         updates_at_once=4)
 run = training.begin(
-    mad.make("gymnasium:CartPole-v1"), mad.Settings(deep=deep), Schedule(6, 150, 2), Path({str(out)!r}), True
+    mad.make("gymnasium:CartPole-v1"), mad.Settings(deep=deep), Schedule(900, 150, 2), Path({str(out)!r}), True
 )
-run.run(lambda steps, epoch: print(epoch, flush=True))
+run.run(lambda steps, evaluation: print(evaluation, flush=True))
 """
-    for lines in (5, 6, None):  # two of them for each epoch
+    for lines in (5, 6, None):  # two of them for each evaluation
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         if lines is not None:
             for _ in range(lines):
@@ -216,18 +216,18 @@ run.run(lambda steps, epoch: print(epoch, flush=True))
     deep = mad.DeepSettings(
         hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
     )
-    whole = training.begin(mad.make("gymnasium:CartPole-v1"), Settings(deep=deep), Schedule(6, 150, 2), None, False)
+    whole = training.begin(mad.make("gymnasium:CartPole-v1"), Settings(deep=deep), Schedule(900, 150, 2), None, False)
     whole.run()
     agent, record = load_with_record(out)
     assert bytes_of(agent) == bytes_of(whole.agent)
-    assert record["epochs"] == whole.epochs
+    assert record["evaluations"] == whole.evaluations
 
 
-def test_epochs_shorter_than_a_round_of_episodes():
+def test_evaluations_shorter_than_a_round_of_episodes():
     run = training.begin(
-        mad.make("two-goal"), Settings(deep=dataclasses.replace(QUICK, n_envs=16)), Schedule(4, 10, 1), None, False
+        mad.make("two-goal"), Settings(deep=dataclasses.replace(QUICK, n_envs=16)), Schedule(40, 10, 1), None, False
     ).run()
-    assert [epoch["epoch"] for epoch in run.epochs] == [1, 2, 3, 4]
+    assert [evaluation["steps"] for evaluation in run.evaluations] == [16, 32, 32, 48]
     assert run.agent.steps == 48
 
 
@@ -413,9 +413,9 @@ SINGLE = dataclasses.replace(QUICK, n_envs=1)
 def test_training_stops_and_the_last_good_checkpoint_stays(what, message, registered, tmp_path):
     out = tmp_path / "a"
     task, settings = spoiled(what, registered), Settings(deep=SINGLE)
-    training.begin(task, settings, Schedule(2, 45, 0), out, False).run()
+    training.begin(task, settings, Schedule(90, 45, 0), out, False).run()
     good = bytes_of(mad.load(out, mended(what, registered)))
-    run = training.begin(task, settings, Schedule(20, 45, 0), out, True)
+    run = training.begin(task, settings, Schedule(900, 45, 0), out, True)
     with pytest.raises(BadInput, match=message) as caught:
         run.run()
     assert len(str(caught.value).splitlines()) == 1
@@ -564,27 +564,27 @@ def test_the_reward_function_of_an_advisor_is_named():
 
 
 @pytest.mark.slow
-def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_epochs_before(tmp_path):
+def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_evaluations_before(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)
     deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
-    run = training.begin(task, mad.Settings(deep=deep), Schedule(3, 50, 4), tmp_path / "a", False)
+    run = training.begin(task, mad.Settings(deep=deep), Schedule(150, 50, 4), tmp_path / "a", False)
     with pytest.raises(mad.BadInput, match="reward of advisor 'reward' is not finite"):
-        run.run(lambda steps, epoch: setattr(env, "left", 110) if epoch else None)
+        run.run(lambda steps, evaluation: setattr(env, "left", 110) if evaluation else None)
     with pytest.raises(mad.BadInput, match="reward of advisor 'reward' is not finite"):
         run.agent.evaluate(2)
     agent, record = load_with_record(tmp_path / "a", task)
-    assert len(record["epochs"]) == 1
+    assert len(record["evaluations"]) == 1
     assert agent.steps == 100
 
 
-def test_a_network_that_diverges_has_saved_its_first_epoch(tmp_path):
+def test_a_network_that_diverges_has_saved_its_first_evaluation(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)
     deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
-    run = training.begin(task, mad.Settings(deep=deep), Schedule(3, 50, 4), tmp_path / "a", False)
+    run = training.begin(task, mad.Settings(deep=deep), Schedule(150, 50, 4), tmp_path / "a", False)
     with pytest.raises(Diverged):
-        run.run(lambda steps, epoch: setattr(env, "left", 10) if epoch else None)
+        run.run(lambda steps, evaluation: setattr(env, "left", 10) if evaluation else None)
     assert load_with_record(tmp_path / "a", task)[0].steps == 50
 
 

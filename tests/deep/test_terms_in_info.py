@@ -253,8 +253,18 @@ def test_a_vector_environment_that_forgets_a_term_is_told_in_one_line():
 
 # ---- the command line ------------------------------------------------------------------------------------------------
 def test_the_command_takes_advisors_and_rest(capsys, tmp_path):
-    line = ["train", "gymnasium:tests/Corridor-v0", "--advisors", "info:reward_*", "--remainder", "--epochs", "1"]
-    line += ["--transitions", "50", "--episodes", "1", "--weights", "time=2", "--out", str(tmp_path / "a"), "--json"]
+    line = ["train", "gymnasium:tests/Corridor-v0", "--advisors", "info:reward_*", "--remainder", "--steps", "50"]
+    line += [
+        "--eval-every",
+        "50",
+        "--eval-episodes",
+        "1",
+        "--weights",
+        "time=2",
+        "--out",
+        str(tmp_path / "a"),
+        "--json",
+    ]
     assert main(line) == 0
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "a"), "--episodes", "1", "--json"]) == 0

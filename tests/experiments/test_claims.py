@@ -135,8 +135,8 @@ def epochs_told(world, subject, seed, count):
     rows = []
     for epoch in range(1, count + 1):
         row = {figure: told(world, subject, figure, seed) for figure in ("score", "length", "terminated", "touches")}
-        rows.append({"epoch": epoch, **row, "score": row["score"] - (late if epoch <= 5 else 0.0)})
-    return {"epochs": rows, "advisors": {}, "sha256": ""}
+        rows.append({"steps": 20_000 * epoch, **row, "score": row["score"] - (late if epoch <= 5 else 0.0)})
+    return {"evaluations": rows, "advisors": {}, "sha256": ""}
 
 
 def train_told(world, config, length=None):
@@ -144,7 +144,7 @@ def train_told(world, config, length=None):
     name = "linear Q-learning" if s["learner"] == "linear" else f"{s['planning']} {s['gamma']:g}"
     name += f", noise {noise:g}" if noise else ""
     name += "" if config["options"]["ghosts"] else " without ghosts"
-    return epochs_told(world, name, s["seed"], config["schedule"]["epochs"])
+    return epochs_told(world, name, s["seed"], config["schedule"]["steps"] // 20_000)
 
 
 def theory_told(world, config):
@@ -232,7 +232,9 @@ def result_told(world, job):
     tell = {
         "train": train_told, "theory": theory_told, "value-function": value_told, "traps": traps_told,
         "perception": perception_told, "value-function-exact": lambda world, config: exact_told(world),
-        "dqn-clipped": lambda world, config: epochs_told(world, "DQN-clipped", config["seed"], config["epochs"]),
+        "dqn-clipped": lambda world, config: epochs_told(
+            world, "DQN-clipped", config["seed"], config["schedule"]["steps"] // 20_000
+        ),
     }  # fmt: skip
     return tell[job.kind](world, config)
 
@@ -437,8 +439,8 @@ def test_words_about_finished_episodes_follow_the_numbers():
     def said(early, late, kind):
         evidence = evidence_of({("empathic 0.9", "terminated"): kind})
         for seed in range(PLAN.seeds):
-            for epoch in evidence.results[pac_boy_study.job(pac_boy_study.AGNOSTIC, seed, PLAN).id]["epochs"]:
-                epoch["terminated"] = early if epoch["epoch"] == 1 else late
+            for epoch in evidence.results[pac_boy_study.job(pac_boy_study.AGNOSTIC, seed, PLAN).id]["evaluations"]:
+                epoch["terminated"] = early if epoch["steps"] == 20_000 else late
         return judged(evidence)["agnostic-rarely-finishes"].judgement.explanation
 
     assert "fewer than empathic planning" in said(0.9, 0.8, 0.95)
@@ -466,7 +468,7 @@ def test_noise_in_the_results_moves_a_verdict():
     evidence = evidence_of()
     for seed in range(PLAN.seeds):
         job = pac_boy_study.job(pac_boy_study.EGO_LOW, seed, PLAN)
-        for epoch in evidence.results[job.id]["epochs"]:
+        for epoch in evidence.results[job.id]["evaluations"]:
             epoch["length"] = 120.0 + (-1) ** seed * 60
     assert judged(evidence)["egocentric-low-finishes-sooner"].judgement.verdict != claims.REPRODUCED
     assert np.isfinite(judged(evidence)["egocentric-low-finishes-sooner"].judgement.value)

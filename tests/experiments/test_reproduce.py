@@ -81,7 +81,7 @@ def test_what_the_folder_holds(written):
     assert len(rows) >= 45
     assert sum(result["claims"].values()) == len(rows)
     machine = json.loads((out / "machine.json").read_text())
-    assert machine["stages"]["tabular runs"]["transitions_per_second"] > 0
+    assert machine["stages"]["tabular runs"]["steps_per_second"] > 0
     assert machine["stages"]["tabular runs"]["done_now"] == machine["stages"]["tabular runs"]["jobs"]
     assert "transitions" in reproduction.said(result)
 

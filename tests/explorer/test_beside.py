@@ -209,12 +209,12 @@ def test_while_a_picture_is_drawn_axe_finds_nothing(calm: Site) -> None:
 
 
 def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: Any, tmp_path: Path) -> None:
-    training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(3, 200, 2), out=tmp_path / "run")
+    training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(600, 200, 2), out=tmp_path / "run")
     log = LiveLog(training)
 
-    def tell(steps: int, epoch: dict[str, Any] | None) -> None:
-        if epoch is not None:
-            log.epoch(epoch)
+    def tell(steps: int, evaluation: dict[str, Any] | None) -> None:
+        if evaluation is not None:
+            log.add(evaluation)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -225,15 +225,15 @@ def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: A
     with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
         card = page.locator("#training")
         expect(card).to_contain_text("Interrupted: ")
-        expect(card).to_contain_text("200 of 600 transitions (33%). Go on with --resume.")
-        expect(card).to_contain_text("Score after epoch 1")
-        expect(card).to_contain_text("greedy episodes after an epoch, without exploration")
-        expect(page.get_by_role("columnheader", name="last saved epoch")).to_be_visible()
+        expect(card).to_contain_text("200 of 600 steps (33%). Go on with --resume.")
+        expect(card).to_contain_text("Score after 200 steps")
+        expect(card).to_contain_text("greedy episodes of an evaluation, without exploration")
+        expect(page.get_by_role("columnheader", name="last evaluation")).to_be_visible()
 
 
 def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_path: Path) -> None:
     agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", alpha=0.5, seed=1)
-    training = Training(agent, Schedule(3, 200, 2), out=tmp_path / "run")
+    training = Training(agent, Schedule(600, 200, 2), out=tmp_path / "run")
     training.by_advisor = True
     with locked(tmp_path / "run", LOCK):
         training.save()
@@ -244,21 +244,21 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
         with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
             card = page.locator("#training")
             expect(card).to_contain_text("Training: ")
-            expect(card).to_contain_text("0 of 600 transitions")
+            expect(card).to_contain_text("0 of 600 steps")
             expect(page.locator("main")).to_contain_text(
-                "The curves begin when the first epoch of the training is saved."
+                "The curves begin when the first evaluation of the training is saved."
             )
-            training.run(lambda steps, epoch: log.advance() if epoch is None else log.epoch(epoch))
-            expect(card).to_contain_text("600 of 600 transitions (100%)")
-            expect(card).to_contain_text("3 of 3")
-            expect(card).to_contain_text("Stuck after 600 transitions: stands still since step 0 (50 steps)")
+            training.run(lambda steps, evaluation: log.advance() if evaluation is None else log.add(evaluation))
+            expect(card).to_contain_text("600 of 600 steps (100%)")
+            expect(card).to_contain_text("Score after 600 steps")
+            expect(card).to_contain_text("Stuck after 600 steps: stands still since step 0 (50 steps)")
             card.get_by_label("Curve").select_option("returns")
-            returns = training.epochs[-1]["advisors"]
+            returns = training.evaluations[-1]["advisors"]
             expect(card.get_by_role("button", name=next(iter(returns)))).to_be_visible()
             until(page, "Object.values(explorer.extras.watch.newest)[0] > 0")
             expect(page.get_by_role("img", name="Score of two-goal by ")).to_be_visible()
             card.get_by_label("Curve").select_option("influence")
-            expect(card.get_by_role("img", name="Influence of each term after 600 transitions: ")).to_be_visible()
+            expect(card.get_by_role("img", name="Influence of each term after 600 steps: ")).to_be_visible()
             card.get_by_role("button", name="Latest episode").click()
             until(page, "explorer.shown && explorer.shown.run.steps", 600)
             assert not one.complaints

@@ -143,8 +143,8 @@ def test_a_damaged_run_in_a_folder_is_skipped_with_a_line(
     for name, change in {
         "no-gamma": {"settings": {**settings, "gamma": "much"}}, "no-planning": {"settings": {"planning": "psychic"}},
         "no-settings": {"settings": None}, "no-task": {"task": {}}, "odd-task": {"task": {"name": 3, "options": {}}},
-        "no-record": {"record": 3}, "odd-epochs": {"record": {"epochs": "many"}},
-        "odd-scores": {"record": {"epochs": [{"epoch": 1, "score": "high"}]}},
+        "no-record": {"record": 3}, "odd-evaluations": {"record": {"evaluations": "many"}},
+        "odd-scores": {"record": {"evaluations": [{"steps": 1, "score": "high"}]}},
     }.items():  # fmt: skip
         damaged(run, folder / name, **change)
     (folder / "torn").mkdir()
@@ -263,11 +263,11 @@ def test_a_used_address_is_followed_by_a_new_one(run: Path) -> None:
 def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
     for seed in range(3):
         agent = mad.MultiAdvisor(mad.make("three-fruits"), seed=seed)
-        epochs = [
-            {"epoch": e + 1, "score": float(seed + e), "length": 1.0, "terminated": 1.0, "touches": None}
+        evaluations = [
+            {"steps": e + 1, "score": float(seed + e), "length": 1.0, "terminated": 1.0, "touches": None}
             for e in range(4)
         ]
-        agent.save(tmp_path / "sweep" / f"run-{seed}", {"epochs": epochs})
+        agent.save(tmp_path / "sweep" / f"run-{seed}", {"evaluations": evaluations})
     library = Library()
     library.add_folder(tmp_path / "sweep")
     assert len(library.entries) == 3
@@ -281,8 +281,8 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
 
 
 def kept(seed: int, *scores: float) -> Record:
-    epochs = [{"epoch": e + 1, "score": score} for e, score in enumerate(scores)]
-    return Record(f"run {seed}", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "seed": seed}, epochs)
+    evaluations = [{"steps": e + 1, "score": score} for e, score in enumerate(scores)]
+    return Record(f"run {seed}", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "seed": seed}, evaluations)
 
 
 def test_a_seed_counts_once_by_its_longest_record() -> None:
@@ -295,8 +295,8 @@ def test_a_seed_counts_once_by_its_longest_record() -> None:
 def test_curves_of_different_lengths_are_not_cut() -> None:
     found = curves([kept(0, 1.0, 2.0, 3.0), kept(1, 5.0), kept(2, 3.0, 4.0, 5.0)])
     assert [(one["label"], one["runs"], one["score"]["mean"]) for one in found] == [
-        ("empathic 0.9, 3 epochs", 2, [2.0, 3.0, 4.0]),
-        ("empathic 0.9, 1 epoch", 1, [5.0]),
+        ("empathic 0.9, 3 steps", 2, [2.0, 3.0, 4.0]),
+        ("empathic 0.9, 1 steps", 1, [5.0]),
     ]
 
 
@@ -318,7 +318,7 @@ def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys:
     from multiadvisor.runs.driver import run_jobs
     from multiadvisor.runs.jobs import Job
 
-    folder, schedule = tmp_path / "sweep", {"epochs": 2, "transitions": 100, "episodes": 4}
+    folder, schedule = tmp_path / "sweep", {"steps": 200, "eval_every": 100, "eval_episodes": 4}
     jobs = [
         Job("train", {"task": "two-goal", "settings": {"planning": "agnostic", "seed": seed}, "schedule": schedule})
         for seed in range(2)
@@ -327,7 +327,7 @@ def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys:
     library = Library()
     library.add_folder(folder)
     (curve,) = library.curves()
-    means = [sum(results[job]["epochs"][k]["score"] for job in jobs) / 2 for k in range(2)]
+    means = [sum(results[job]["evaluations"][k]["score"] for job in jobs) / 2 for k in range(2)]
     assert (curve["runs"], curve["score"]["mean"], curve["label"]) == (2, means, "agnostic 0.9")
     torn = folder / "results" / f"{jobs[0].id}.json"
     torn.write_text(torn.read_text().replace('"score":', '"score":9', 1))

@@ -132,7 +132,7 @@ def test_who_draws_can_be_killed_and_ends_with_the_server(divers: list[str]) -> 
 def test_a_crash_costs_a_picture(divers: list[str], tmp_path: Path) -> None:
     (tmp_path / "falls.py").write_text(FALLS)
     run, own = str(tmp_path / "run"), str(tmp_path / "falls.py")
-    training = ["gymnasium:Falls-v0", "--import", own, "--epochs", "1", "--transitions", "50", "--out", run]
+    training = ["gymnasium:Falls-v0", "--import", own, "--steps", "50", "--eval-every", "50", "--out", run]
     subprocess.run([sys.executable, "-m", "multiadvisor", "train", *training], check=True, capture_output=True)
     with served(run, divers[0], "--import", own) as server:
         while not (seen := server.pictures(0, 0))["reason"]:  # slow ones come later

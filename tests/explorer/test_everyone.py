@@ -19,7 +19,7 @@ STATES = {  # each with something that is seen there when all of it has come
     "compare": ("view=compare&step=13", "They diverge in step"),
     "gallery": ("view=gallery", "attractor"),
     "bridge": ("view=gallery&exhibit=bridge", "never ends"),
-    "learning": ("view=learning", "last saved epoch"),
+    "learning": ("view=learning", "last evaluation"),
     "no-board": ("run=2&step=1", "This task has no board"),
 }
 
@@ -30,7 +30,7 @@ def test_axe_finds_nothing_and_every_view_is_photographed(calm: Site, scheme: st
 
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for index in range(2):
-        entry(calm, index).epochs = [{"epoch": e + 1, "score": e * (index + 1.0), "length": 9.0, "terminated": 1.0,
+        entry(calm, index).evaluations = [{"steps": e + 1, "score": e * (index + 1.0), "length": 9.0, "terminated": 1.0,
                                       "touches": None} for e in range(5)]  # fmt: skip
     with calm.tab(color_scheme=scheme) as page:
         for name, (fragment, seen) in STATES.items():

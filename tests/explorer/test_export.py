@@ -94,7 +94,7 @@ def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
         served.go(page, "view=gallery&exhibit=two-goal")
         assert page.evaluate(INK, list(take(page, "Board as PNG")))[1] > 5
         assert take(page, "Episode as CSV").startswith(b"step,place,action")
-        entries[1].epochs, entries[1].transitions = [{"epoch": e + 1, "score": 2.5 * e} for e in range(3)], 100
+        entries[1].evaluations = [{"steps": 100 * (e + 1), "score": 2.5 * e} for e in range(3)]
         try:
             page.reload()
             served.go(page, "view=learning")
@@ -102,8 +102,8 @@ def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
             assert page.evaluate(INK, list(take(page, "Curves as PNG")))[1] > 5
             rows = list(csv.DictReader(io.StringIO(take(page, "Curves as CSV").decode())))
         finally:
-            entries[1].epochs, entries[1].transitions = [], None
-        assert [(row["transitions"], float(row["score"])) for row in rows] == [("100", 0), ("200", 2.5), ("300", 5)]
+            entries[1].evaluations = []
+        assert [(row["steps"], float(row["score"])) for row in rows] == [("100", 0), ("200", 2.5), ("300", 5)]
         served.go(page, "run=99", loaded=False)
         page.get_by_text("Export", exact=True).click()
         expect(page.get_by_text("There is nothing to save yet.")).to_be_visible()
@@ -112,7 +112,7 @@ def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
 def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served: Site) -> None:
     entries = list(served.explorer.library.entries.values())
     for entry in entries:
-        entry.epochs = [{"epoch": 1, "score": 1.0}]
+        entry.evaluations = [{"steps": 1, "score": 1.0}]
     try:
         with served.tab("run=2&other=0") as page:
             file = take(page, "Page as HTML").decode()
@@ -122,7 +122,7 @@ def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served
         assert len(served.explorer.library.curves()) == 3
     finally:
         for entry in entries:
-            entry.epochs = []
+            entry.evaluations = []
 
 
 def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> None:

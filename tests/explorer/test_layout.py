@@ -58,9 +58,9 @@ def test_nothing_jumps_while_it_plays(calm: Site, width: int) -> None:
 
 @pytest.mark.parametrize("width", [390, 320])
 def test_every_view_fits_a_phone(calm: Site, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    epochs = [{"epoch": e + 1, "score": 1000.0 + e} for e in range(3)]
+    evaluations = [{"steps": e + 1, "score": 1000.0 + e} for e in range(3)]
     for k in range(3):
-        monkeypatch.setattr(entry(calm, k), "epochs", epochs)
+        monkeypatch.setattr(entry(calm, k), "evaluations", evaluations)
     with calm.tab(viewport={"width": width, "height": 844}) as page:
         for fragment in (
             "step=60", "run=2&step=1", "run=1&step=9&weights=0~2&all=1", "view=compare&step=20",

@@ -71,7 +71,7 @@ def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
     library = Library(episodes=2)
     for name, agent in agents.items():
         weighted = {"reward": -40.0} if name == "other" else {}
-        library.add_agent(agent, name, [{"epoch": 1, "score": agent.evaluate(2).score, "steps": 40.0, **weighted}])
+        library.add_agent(agent, name, [{"steps": 40, "score": agent.evaluate(2).score, **weighted}])
     with site(browser, {}, library=library) as one:
         for name in library.entries:
             one.explorer.more.insight(name)

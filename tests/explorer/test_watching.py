@@ -20,7 +20,7 @@ from patience import PATIENCE
 
 @pytest.mark.slow
 def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -> None:
-    command = ["train", "two-goal", "--epochs", "250000", "--transitions", "1000", "--episodes", "2"]
+    command = ["train", "two-goal", "--steps", "250000000", "--eval-every", "1000", "--eval-episodes", "2"]
     mine, terminal = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "multiadvisor", *command, "--out", str(tmp_path / "run"), "--watch"],
@@ -40,7 +40,7 @@ def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
             os.killpg(training.pid, signal.SIGINT)
-            assert "go on with --resume" in until("interrupted in epoch")
+            assert "go on with --resume" in until("interrupted after")
             until("the page stays until Ctrl-C")
             assert json.loads(server.ask("more/live"))["runs"][0]["training"] is False
             os.killpg(training.pid, signal.SIGINT)

@@ -12,16 +12,16 @@ from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
 from multiadvisor.runs.grid_sweep import final
-from multiadvisor.runs.training import _is_epoch
+from multiadvisor.runs.training import _is_evaluation
 
-EPOCHS = ["--epochs", "2", "--transitions", "2000", "--episodes", "3"]
+SCHEDULE = ["--steps", "4000", "--eval-every", "2000", "--eval-episodes", "3"]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for name, more in {"plain": [], "other": ["--weights", "goal 1=3,goal 2=0.1"]}.items():
-        assert main(["train", "two-goal", "--out", str(folder / name), *EPOCHS, *more]) == 0
+        assert main(["train", "two-goal", "--out", str(folder / name), *SCHEDULE, *more]) == 0
     return folder
 
 
@@ -35,17 +35,17 @@ def test_a_task_knows_the_weights_it_came_with():
     assert (back.other_weights(), back.rewards(score, returns)) == ({}, score)
 
 
-def test_an_epoch_has_both_scores(runs):
+def test_an_evaluation_has_both_scores(runs):
     kept = {name: json.loads((runs / name / "agent.json").read_text()) for name in ("plain", "other")}
-    plain, other = (one["record"]["epochs"] for one in kept.values())
-    assert all("reward" not in epoch for epoch in plain)
-    for number, epoch in enumerate(other):
-        paid = epoch["advisors"]
-        assert epoch["reward"] == pytest.approx(paid["goal 1"] + paid["goal 2"])
-        assert epoch["score"] == pytest.approx(3 * paid["goal 1"] + 0.1 * paid["goal 2"])
-        assert _is_epoch(epoch, number + 1)
-        assert not _is_epoch({**epoch, "reward": "much"}, number + 1)
-    assert final({"epochs": other}) == pytest.approx(np.mean([epoch["reward"] for epoch in other]))
+    plain, other = (one["record"]["evaluations"] for one in kept.values())
+    assert all("reward" not in evaluation for evaluation in plain)
+    for evaluation in other:
+        paid = evaluation["advisors"]
+        assert evaluation["reward"] == pytest.approx(paid["goal 1"] + paid["goal 2"])
+        assert evaluation["score"] == pytest.approx(3 * paid["goal 1"] + 0.1 * paid["goal 2"])
+        assert _is_evaluation(evaluation)
+        assert not _is_evaluation({**evaluation, "reward": "much"})
+    assert final({"evaluations": other}) == pytest.approx(np.mean([evaluation["reward"] for evaluation in other]))
 
 
 def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weights(runs):
@@ -81,10 +81,8 @@ def test_several_runs_on_the_command_line(runs, capsys, tmp_path):
 
 
 def test_runs_of_a_sweep_that_differ_in_weights_are_different_curves():
-    settings, epoch = {"planning": "empathic", "gamma": 0.9, "seed": 0}, {"epoch": 1, "reward": 1.0}
-    two = [
-        Record(str(w), "two-goal", {"weights": {"goal 1": w}}, settings, [{**epoch, "score": w}]) for w in (2.0, 3.0)
-    ]
+    settings, kept = {"planning": "empathic", "gamma": 0.9, "seed": 0}, {"steps": 1, "reward": 1.0}
+    two = [Record(str(w), "two-goal", {"weights": {"goal 1": w}}, settings, [{**kept, "score": w}]) for w in (2.0, 3.0)]
     assert [(one["label"], one["score"]["mean"], one["own"]) for one in curves(two)] == [
         ("empathic 0.9, weights goal 1=2", [1.0], 2.0),
         ("empathic 0.9, weights goal 1=3", [1.0], 3.0),

@@ -33,13 +33,13 @@ seeds = {seeds}
 planning = ["egocentric", "agnostic", "empathic"]
 gamma = [0.4, 0.9]
 [schedule]
-epochs = {epochs}
-transitions = {transitions}
-episodes = 5
+steps = {steps}
+eval_every = {every}
+eval_episodes = 5
 """
 
 
-STORM = GRID.replace("{epochs}", "10").replace("{transitions}", "100_000")  # a second or two for each run
+STORM = GRID.replace("{steps}", "1_000_000").replace("{every}", "100_000")  # a second or two for each run
 
 
 # ---- kills -----------------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Artefacts:
     def __init__(self, home: Path) -> None:
         self.home, self.folder, self.agent = home, home / "s", home / "agent"
         self.grid = home / "grid.toml"
-        self.grid.write_text(GRID.format(seeds=2, epochs=2, transitions=50))
+        self.grid.write_text(GRID.format(seeds=2, steps=100, every=50))
         assert command("sweep", self.grid, "--out", self.folder, "--workers", "0")[0] == 0
         mad.MultiAdvisor(mad.make("three-fruits"), seed=0).learn(500, progress=False).save(self.agent)
         self.scratch = home / "scratch"
@@ -240,7 +240,11 @@ class Artefacts:
         return [self.folder / "sweep.json", *sorted((self.folder / "results").iterdir())]
 
 
-TRAIN = {"task": "three-fruits", "settings": {"seed": 1}, "schedule": {"epochs": 2, "transitions": 50, "episodes": 2}}
+TRAIN = {
+    "task": "three-fruits",
+    "settings": {"seed": 1},
+    "schedule": {"steps": 100, "eval_every": 50, "eval_episodes": 2},
+}
 
 
 def command(*arguments) -> tuple[int, str, str]:
@@ -288,7 +292,7 @@ def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
                 line = ["sweep", first, artefacts.folder, *rest]
             if what == "scratch":  # a damaged checkpoint inside a run costs time, never the result
                 code, error = 0, ""
-                assert train_config(TRAIN, artefacts.scratch, lambda fraction: None)["transitions"] == 100
+                assert train_config(TRAIN, artefacts.scratch, lambda fraction: None)["steps"] == 100
             else:
                 code, _, error = command(*line)
         assert code in (0, 2), (number, what, line, error)

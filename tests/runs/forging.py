@@ -64,7 +64,7 @@ ACTOR = {
     "updates_at_once": 2,
     "n_envs": 2,
 }
-SCHEDULE = {"epochs": 2, "transitions": 45, "episodes": 2}
+SCHEDULE = {"steps": 90, "eval_every": 45, "eval_episodes": 2}
 LENGTH = 7
 
 
@@ -128,9 +128,9 @@ def made(kind: str) -> Any:
     return task() if callable(task) else make(task, **options)
 
 
-def train(folder: Path, kind: str, epochs: int = 0) -> None:
-    """Begin or resume a run, for so many epochs more than the schedule has."""
-    schedule = Schedule(**{**SCHEDULE, "epochs": SCHEDULE["epochs"] + epochs})
+def train(folder: Path, kind: str, evaluations: int = 0) -> None:
+    """Begin or resume a run, for so many evaluations more than the schedule has."""
+    schedule = Schedule(**{**SCHEDULE, "steps": SCHEDULE["steps"] + evaluations * SCHEDULE["eval_every"]})
     begin(made(kind), Settings(**VICTIMS[kind][2]), schedule, folder, resume=True).run()
 
 

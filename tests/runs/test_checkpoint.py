@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from multiadvisor.agent import load_with_record
 from multiadvisor.runs.training import train_config
-from multiadvisor.settings import MOST_EPOCHS, Schedule
+from multiadvisor.settings import MOST_EVALUATIONS, Schedule
 from multiadvisor.storage import checkpoint, files
 from multiadvisor.storage.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES
 from multiadvisor.storage.files import write_atomically
@@ -258,24 +258,23 @@ while True:
 
 # ---- what can be written can be read ---------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_as_many_epochs_as_a_schedule_allows_are_read_again(tmp_path):
-    epochs = [
+def test_as_many_evaluations_as_a_schedule_allows_are_read_again(tmp_path):
+    evaluations = [
         {
-            "epoch": k,
-            "transitions": 20_000 * k,
+            "steps": 20_000 * k,
             "score": k / 7,
             "length": k / 3,
             "terminated": k / 11,
             "touches": k / 13,
         }
-        for k in range(1, MOST_EPOCHS + 1)
+        for k in range(1, MOST_EVALUATIONS + 1)
     ]
     agent = mad.MultiAdvisor(mad.make("two-goal"))
-    agent.save(tmp_path / "a", {"epochs": epochs, "seconds": 1.0, "schedule": {}})
+    agent.save(tmp_path / "a", {"evaluations": evaluations, "seconds": 1.0, "schedule": {}})
     assert (tmp_path / "a" / "agent.json").stat().st_size > 16 << 20
-    assert load_with_record(tmp_path / "a")[1]["epochs"] == epochs
-    with pytest.raises(mad.BadInput, match=f"at most {MOST_EPOCHS}"):
-        Schedule(epochs=MOST_EPOCHS + 1)
+    assert load_with_record(tmp_path / "a")[1]["evaluations"] == evaluations
+    with pytest.raises(mad.BadInput, match=f"at most {MOST_EVALUATIONS}"):
+        Schedule(steps=MOST_EVALUATIONS + 1, eval_every=1)
 
 
 @pytest.mark.slow
@@ -290,8 +289,8 @@ def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path, record):
     assert agent.learn(10, progress=False).steps == 30
 
 
-def test_a_record_of_every_advisor_in_too_many_epochs_is_refused_before_it_begins():
-    config = {"task": "pac-boy", "record": "every", "schedule": {"epochs": 200_000, "transitions": 1, "episodes": 1}}
+def test_a_record_of_every_advisor_in_too_many_evaluations_is_refused_before_it_begins():
+    config = {"task": "pac-boy", "record": "every", "schedule": {"steps": 200000, "eval_every": 1, "eval_episodes": 1}}
     with pytest.raises(mad.BadInput, match="more than a record holds"):
         train_config(config, None, lambda fraction: None)
 

@@ -44,11 +44,11 @@ def put(name, place, value):
 
 @pytest.mark.slow
 def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
-    train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", "--transitions", "30", "--episodes", "1"]
-    train += ["--out", str(tmp_path / "a"), "--epochs"]
-    subprocess.run([*train, "1"], check=True, capture_output=True)
+    flags = ["--eval-every", "30", "--eval-episodes", "1", "--out", str(tmp_path / "a"), "--steps"]
+    train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", *flags]
+    subprocess.run([*train, "30"], check=True, capture_output=True)
     reseal(tmp_path / "a", put("x", 0, 10**9))
-    done = subprocess.run([*train, "2", "--resume"], capture_output=True, text=True)
+    done = subprocess.run([*train, "60", "--resume"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("number 0 of the state of 'three-fruits' is 1000000000: it must be "
                                                  "below 15")  # fmt: skip
@@ -295,7 +295,7 @@ def changed_everywhere(data, value):
 )  # fmt: skip
 def test_no_answer_quotes_at_length(tmp_path, task, settings):
     """Whatever text stands wherever in the header: one line, and a short one, or nothing is amiss."""
-    mad.MultiAdvisor(task(), **settings).learn(20, progress=False).save(tmp_path / "a", {"epochs": []})
+    mad.MultiAdvisor(task(), **settings).learn(20, progress=False).save(tmp_path / "a", {"evaluations": []})
     whole = json.loads((tmp_path / "a/agent.json").read_text())
     whole.pop("sha256")
     said = []

@@ -26,9 +26,9 @@ alpha = 0.2
 [weights]
 fruits = [1.0, 2.0]
 [schedule]
-epochs = 2
-transitions = 100
-episodes = 0
+steps = 200
+eval_every = 100
+eval_episodes = 0
 """
 
 
@@ -204,7 +204,7 @@ BAD = [
     ('task = "bridge"\n[settings]\nlearner = "linear"\n[deep]', "choose one of them"),
     ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),
     ('task = "bridge"\n[weights]\nwater = true', "weight of 'water'"),
-    ('task = "bridge"\n[schedule]\nepochs = 0', "epochs is 0"),
+    ('task = "bridge"\n[schedule]\nsteps = 0', "steps is 0"),
     ('task = "bridge"\n[settings]\ngamma = {low = 0.1, high = 0.9}', None),
     ('task = "bridge"\n[settings]\ngamma = {low = 0.9, high = 0.1}', "low must be below high"),
     ('task = "bridge"\n[settings]\ngamma = {low = 0.1, high = 1.9}', "gamma is 1.9"),

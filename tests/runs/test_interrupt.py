@@ -68,12 +68,12 @@ def test_what_is_torn_is_not_saved(tmp_path, monkeypatch):
     """Somebody insists between a step of the environment and what is learned from it."""
     monkeypatch.setattr(interrupt, "_PATIENCE", 0.0)
     task = mad.make("gymnasium:FrozenLake-v1")
-    run = training.begin(task, Settings(seed=1), Schedule(3, 200, 2), tmp_path / "a", False)
+    run = training.begin(task, Settings(seed=1), Schedule(600, 200, 2), tmp_path / "a", False)
     step, env = task.adapter.env.step, task.adapter.env
 
     def insist(action):
         result = step(action)
-        if run.epochs:
+        if run.evaluations:
             press()
             time.sleep(0.01)
             press()
@@ -84,7 +84,7 @@ def test_what_is_torn_is_not_saved(tmp_path, monkeypatch):
     with pytest.raises(AtOnce):
         run.run()
     agent, record = load_with_record(tmp_path / "a", task)
-    assert (agent.steps, len(record["epochs"])) == (200, 1), "what was saved after the first epoch"
+    assert (agent.steps, len(record["evaluations"])) == (200, 1), "what was saved after the first evaluation"
 
 
 @pytest.mark.slow

@@ -13,23 +13,23 @@ from multiadvisor.runs.training import LIVE, LOCK, Training, begin
 from multiadvisor.settings import Schedule, Settings
 from multiadvisor.storage.folder_lock import holder_of
 
-FLAGS = ["--transitions", "300", "--episodes", "2", "--json"]
+FLAGS = ["--eval-every", "300", "--eval-episodes", "2", "--json"]
 
 
-def test_a_line_for_every_epoch_with_each_advisors_return(tmp_path, capsys):
-    assert main(["train", "two-goal", "--epochs", "3", *FLAGS, "--out", str(tmp_path / "run")]) == 0
-    epochs = json.loads(capsys.readouterr().out)["epochs"]
+def test_a_line_for_every_evaluation_with_each_advisors_return(tmp_path, capsys):
+    assert main(["train", "two-goal", "--steps", "900", *FLAGS, "--out", str(tmp_path / "run")]) == 0
+    evaluations = json.loads(capsys.readouterr().out)["evaluations"]
     live = read_live(tmp_path / "run")
-    assert live["head"]["epochs"] == 3
-    lines = [line for line in live["lines"] if "epoch" in line]
+    assert live["head"]["total"] == 900
+    lines = [line for line in live["lines"] if "score" in line]
     assert [line["steps"] for line in lines] == [300, 600, 900]
-    assert [line["score"] for line in lines] == [epoch["score"] for epoch in epochs]
-    assert [line["length"] for line in lines] == [epoch["length"] for epoch in epochs]
-    assert [line["returns"] for line in lines] == [epoch["advisors"] for epoch in epochs]
+    assert [line["score"] for line in lines] == [evaluation["score"] for evaluation in evaluations]
+    assert [line["length"] for line in lines] == [evaluation["length"] for evaluation in evaluations]
+    assert [line["returns"] for line in lines] == [evaluation["advisors"] for evaluation in evaluations]
     assert {line["epsilon"] for line in lines} == {0.05} or all(0 <= line["epsilon"] <= 1 for line in lines)
-    assert main(["train", "two-goal", "--epochs", "4", *FLAGS, "--out", str(tmp_path / "run"), "--resume"]) == 0
-    lines = [line for line in read_live(tmp_path / "run")["lines"] if "epoch" in line]
-    assert [line["epoch"] for line in lines] == [1, 2, 3, 4]
+    assert main(["train", "two-goal", "--steps", "1200", *FLAGS, "--out", str(tmp_path / "run"), "--resume"]) == 0
+    lines = [line for line in read_live(tmp_path / "run")["lines"] if "score" in line]
+    assert [line["steps"] for line in lines] == [300, 600, 900, 1200]
 
 
 def test_what_was_lost_or_torn_is_left_out(tmp_path):
@@ -50,9 +50,9 @@ def test_what_was_lost_or_torn_is_left_out(tmp_path):
     assert [(line["steps"], line["score"]) for line in live["lines"]] == [(10, 1), (20, 3)]
 
 
-def test_between_epochs_lines_come_ever_more_seldom(tmp_path, monkeypatch):
+def test_between_evaluations_lines_come_ever_more_seldom(tmp_path, monkeypatch):
     task = mad.make("two-goal")
-    training = Training(mad.MultiAdvisor(task), Schedule(1, 1_000, 1), out=tmp_path)
+    training = Training(mad.MultiAdvisor(task), Schedule(1000, 1_000, 1), out=tmp_path)
     now = [0.0]
     monkeypatch.setattr("multiadvisor.runs.live.time.monotonic", lambda: now[0])
     log = LiveLog(training)
@@ -73,7 +73,7 @@ def test_many_advisors_are_told_by_group():
 
 def test_a_folder_with_lines_alone_is_a_new_run(tmp_path):
     (tmp_path / LIVE).write_text("")
-    begin(mad.make("two-goal"), Settings(), Schedule(1, 10, 0), tmp_path, resume=False)
+    begin(mad.make("two-goal"), Settings(), Schedule(10, 10, 0), tmp_path, resume=False)
 
 
 def test_watch_needs_a_folder(capsys):
@@ -128,11 +128,11 @@ def test_watch_opens_the_page_in_a_process_of_its_own_and_ends_it(
     monkeypatch.setattr("multiadvisor.commands.train.IMPORTED", ["mine.py"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: terminal, raising=False)
     if end is not None:
-        monkeypatch.setattr(Training, "_look", lambda self, number: (_ for _ in ()).throw(end))
+        monkeypatch.setattr(Training, "_evaluate", lambda self, number: (_ for _ in ()).throw(end))
     capsys.readouterr()
-    assert main(["train", "two-goal", "--epochs", "1", *FLAGS, "--out", str(run), "--watch"]) == code
+    assert main(["train", "two-goal", "--steps", "300", *FLAGS, "--out", str(run), "--watch"]) == code
     told = capsys.readouterr()
-    assert json.loads(told.out)["epochs"] if end is None else "interrupted in epoch 1" in told.err
+    assert json.loads(told.out)["evaluations"] if end is None else "interrupted after" in told.err
     assert ("the page stays until Ctrl-C" in told.err) == bool(waited)
     assert held == waited
     command, ended = made

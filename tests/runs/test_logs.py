@@ -15,7 +15,7 @@ from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.runs import training
 from multiadvisor.runs.logs import CsvLog, room_for_advisors
 
-TRAIN = ["train", "two-goal", "--transitions", "100", "--episodes", "4", "--json"]
+TRAIN = ["train", "two-goal", "--eval-every", "100", "--eval-episodes", "4", "--json"]
 
 
 def rows(path):
@@ -47,32 +47,32 @@ def scalars(folder):
             assert sums == (checksum(content[:8]), checksum(record))
             event, content = event_pb2.Event.FromString(record), content[16 + length :]
             for value in event.summary.value:
-                assert (value.tag, event.step) not in found, "an epoch twice"
+                assert (value.tag, event.step) not in found, "an evaluation twice"
                 found[value.tag, event.step] = value.simple_value
     return found
 
 
-def test_every_epoch_has_each_advisors_return(tmp_path, capsys):
+def test_every_evaluation_has_each_advisors_return(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run"), "--csv", str(tmp_path / "run.csv")]
-    assert main([*TRAIN, "--epochs", "3", *out]) == 0
+    assert main([*TRAIN, "--steps", "300", *out]) == 0
     result = json.loads(capsys.readouterr().out)
     names = mad.make("two-goal").names
     agent = mad.load(tmp_path / "run")
-    assert [tuple(epoch["advisors"]) for epoch in result["epochs"]] == [names] * 3
-    assert result["epochs"][-1]["advisors"] == agent.evaluate(4, seeds=(3,)).advisors
-    for row, epoch in zip(rows(tmp_path / "run.csv"), result["epochs"], strict=True):
-        assert int(row["transitions"]) == 100 * epoch["epoch"]
-        assert float(row["score"]) == epoch["score"]
-        assert {name: float(row[f"advisors/{name}"]) for name in names} == epoch["advisors"]
+    assert [tuple(evaluation["advisors"]) for evaluation in result["evaluations"]] == [names] * 3
+    assert result["evaluations"][-1]["advisors"] == agent.evaluate(4, seeds=(3,)).advisors
+    for row, evaluation in zip(rows(tmp_path / "run.csv"), result["evaluations"], strict=True):
+        assert int(row["steps"]) == evaluation["steps"]
+        assert float(row["score"]) == evaluation["score"]
+        assert {name: float(row[f"advisors/{name}"]) for name in names} == evaluation["advisors"]
 
 
 def test_a_log_is_there_while_it_trains_and_a_resumed_one_is_the_same(tmp_path, capsys, monkeypatch):
     pytest.importorskip("tensorboardX")
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
-    logs = ["--epochs", "5", "--csv", str(tmp_path / "a.csv"), "--tensorboard", str(tmp_path / "a")]
+    logs = ["--steps", "500", "--csv", str(tmp_path / "a.csv"), "--tensorboard", str(tmp_path / "a")]
     assert main([*TRAIN, *logs]) == 0
     again = [word.replace(str(tmp_path / "a"), str(tmp_path / "b")) for word in logs]
-    look, save, seen = training.Training._look, training.Training.save, []
+    look, save, seen = training.Training._evaluate, training.Training.save, []
 
     def killed(self, number):
         if number == 4:
@@ -80,15 +80,15 @@ def test_a_log_is_there_while_it_trains_and_a_resumed_one_is_the_same(tmp_path, 
             raise training.AtOnce
         return look(self, number)
 
-    # what follows the second epoch is lost with the process, though it was in the logs
-    monkeypatch.setattr(training.Training, "_look", killed)
-    monkeypatch.setattr(training.Training, "save", lambda self: save(self) if len(self.epochs) < 3 else None)
+    # what follows the second evaluation is lost with the process, though it was in the logs
+    monkeypatch.setattr(training.Training, "_evaluate", killed)
+    monkeypatch.setattr(training.Training, "save", lambda self: save(self) if len(self.evaluations) < 3 else None)
     out = ["--out", str(tmp_path / "run")]
     assert main([*TRAIN, *again, *out]) == 130
     assert seen == [3]
-    monkeypatch.setattr(training.Training, "_look", look)
+    monkeypatch.setattr(training.Training, "_evaluate", look)
     monkeypatch.setattr(training.Training, "save", save)
-    assert len(mad.agent.load_with_record(tmp_path / "run")[1]["epochs"]) == 2
+    assert len(mad.agent.load_with_record(tmp_path / "run")[1]["evaluations"]) == 2
     assert main([*TRAIN, *again, *out]) == 2
     assert main([*TRAIN, *again, *out, "--resume"]) == 0
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
@@ -123,26 +123,26 @@ NETWORK = ["--deep", "--hidden", "8", "--learning-starts", "1000", "--batch-size
 @pytest.mark.parametrize(
     ("task", "more"),
     [
-        ("two-goal", ["--episodes", "3"]),
-        ("fruit-grid", ["--episodes", "2"]),
-        ("gymnasium:tests/Alike-v0", ["--episodes", "2"]),
-        ("gymnasium:tests/Alike-v0", ["--episodes", "2", *NETWORK]),
-        ("gymnasium:tests/Alike-v0", ["--episodes", "0"]),
+        ("two-goal", ["--eval-episodes", "3"]),
+        ("fruit-grid", ["--eval-episodes", "2"]),
+        ("gymnasium:tests/Alike-v0", ["--eval-episodes", "2"]),
+        ("gymnasium:tests/Alike-v0", ["--eval-episodes", "2", *NETWORK]),
+        ("gymnasium:tests/Alike-v0", ["--eval-episodes", "0"]),
     ],
 )
 def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsys, task, more):
     pytest.importorskip("tensorboardX")
-    flags = ["--epochs", "3", "--transitions", "40", "--tensorboard", str(tmp_path / "tb"), "--json"]
+    flags = ["--steps", "120", "--eval-every", "40", "--tensorboard", str(tmp_path / "tb"), "--json"]
     assert main(["train", task, *flags, "--out", str(tmp_path / "run"), *more]) == 0
     result = json.loads(capsys.readouterr().out)
-    kept = mad.agent.load_with_record(tmp_path / "run")[1]["epochs"]
-    assert kept == result["epochs"]
+    kept = mad.agent.load_with_record(tmp_path / "run")[1]["evaluations"]
+    assert kept == result["evaluations"]
     assert scalars(tmp_path / "tb") == {
-        (name, epoch["transitions"]): np.float32(value)
-        for epoch in kept
+        (name, evaluation["steps"]): np.float32(value)
+        for evaluation in kept
         for name, value in [
-            *((name, epoch[name]) for name in ("score", "length", "terminated", "touches")),
-            *((f"advisors/{name}", value) for name, value in epoch.get("advisors", {}).items()),
+            *((name, evaluation[name]) for name in ("score", "length", "terminated", "touches")),
+            *((f"advisors/{name}", value) for name, value in evaluation.get("advisors", {}).items()),
         ]
         if value is not None
     }
@@ -151,38 +151,39 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
 
 @pytest.mark.slow
 def test_episodes_side_by_side_are_logged_with_what_was_learned(tmp_path, capsys):
-    """Seven episodes learn from seven transitions at once, past the end of an epoch: 105, 203 and 301 of them."""
+    """Seven episodes learn from seven transitions at once, past the end of an evaluation: 105, 203 and 301 of them."""
     out = ["--out", str(tmp_path / "run"), "--csv", str(tmp_path / "run.csv"), "--tensorboard", str(tmp_path / "board")]
     small = ["--deep", "--n-envs", "7", "--hidden", "4", "--buffer-size", "200"]
-    assert main([*TRAIN, *small, "--epochs", "2", *out]) == 0
-    assert main([*TRAIN, *small, "--epochs", "3", *out, "--resume"]) == 0
+    assert main([*TRAIN, *small, "--steps", "200", *out]) == 0
+    assert main([*TRAIN, *small, "--steps", "300", *out, "--resume"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
-    learned = [epoch["transitions"] for epoch in result["epochs"]]
-    assert learned == [int(row["transitions"]) for row in rows(tmp_path / "run.csv")] == [105, 203, 301]
-    assert learned[-1] == result["transitions"] == mad.load(tmp_path / "run").steps
+    learned = [evaluation["steps"] for evaluation in result["evaluations"]]
+    assert learned == [int(row["steps"]) for row in rows(tmp_path / "run.csv")] == [105, 203, 301]
+    assert learned[-1] == result["steps"] == mad.load(tmp_path / "run").steps
     assert sorted(step for tag, step in scalars(tmp_path / "board") if tag == "score") == learned
-    (curve,) = curves([Record("run", "two-goal", {}, {"gamma": 0.9, "planning": "empathic"}, result["epochs"], 100)])
-    assert curve["transitions"] == learned
+    settings = {"gamma": 0.9, "planning": "empathic"}
+    (curve,) = curves([Record("run", "two-goal", {}, settings, result["evaluations"], 100)])
+    assert curve["steps"] == learned
 
 
 def test_somebody_elses_file_is_left_alone(tmp_path, capsys):
     (tmp_path / "thesis.csv").write_text("chapter,words\n")
-    assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path / "thesis.csv")]) == 2
+    assert main([*TRAIN, "--steps", "100", "--csv", str(tmp_path / "thesis.csv")]) == 2
     assert "not the log of such a run" in capsys.readouterr().err
     assert (tmp_path / "thesis.csv").read_text() == "chapter,words\n"
-    assert main([*TRAIN, "--epochs", "1", "--csv", str(tmp_path)]) == 2
+    assert main([*TRAIN, "--steps", "100", "--csv", str(tmp_path)]) == 2
 
 
 def test_a_run_without_episodes_has_nothing_to_say(tmp_path, capsys):
-    assert main([*TRAIN, "--episodes", "0", "--epochs", "2", "--csv", str(tmp_path / "a.csv")]) == 0
+    assert main([*TRAIN, "--eval-episodes", "0", "--steps", "200", "--csv", str(tmp_path / "a.csv")]) == 0
     assert [row["score"] for row in rows(tmp_path / "a.csv")] == ["", ""]
-    assert "advisors" not in json.loads(capsys.readouterr().out)["epochs"][0]
+    assert "advisors" not in json.loads(capsys.readouterr().out)["evaluations"][0]
 
 
 def test_the_table_has_a_column_for_few_advisors_and_for_groups(capsys):
-    assert main([*TRAIN[:-1], "--epochs", "1"]) == 0
+    assert main([*TRAIN[:-1], "--steps", "100"]) == 0
     assert mad.make("two-goal").names[0] in capsys.readouterr().out.splitlines()[0]
-    assert main(["train", "pac-boy", "--epochs", "1", "--transitions", "50", "--episodes", "1"]) == 0
+    assert main(["train", "pac-boy", "--steps", "50", "--eval-every", "50", "--eval-episodes", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["ghosts", "fruits"]
 
 
@@ -191,7 +192,7 @@ def test_names_with_commas_and_quotes_are_columns_too(tmp_path):
     log = CsvLog(tmp_path / "a.csv", task)
     paid = dict.fromkeys(task.names, math.pi)
     figures = {"score": 1.0, "length": 1.0, "terminated": 1.0, "touches": None}
-    log.epoch({"epoch": 1, "transitions": 10, **figures, "advisors": paid})
+    log.add({"steps": 10, **figures, "advisors": paid})
     log.close()
     (row,) = rows(tmp_path / "a.csv")
     assert [float(row[f"advisors/{name}"]) for name in task.names] == [math.pi] * 3

@@ -12,51 +12,51 @@ from multiadvisor.analysis.stuck import Stuck
 from multiadvisor.cli import main
 from multiadvisor.runs import stuck_monitor
 from multiadvisor.runs.live import LiveLog, read_live
-from multiadvisor.runs.training import Training, _is_epoch, table_digest
+from multiadvisor.runs.training import Training, _is_evaluation, table_digest
 from multiadvisor.settings import Schedule, Settings
 
-STUCK = ["train", "two-goal", "--planning", "egocentric", "--transitions", "1000", "--episodes", "3", "--seed", "0"]
+STUCK = ["train", "two-goal", "--planning", "egocentric", "--eval-every", "1000", "--eval-episodes", "3", "--seed", "0"]
 
 
 def test_train_says_that_the_agent_is_stuck(capsys):
-    assert main([*STUCK, "--epochs", "2"]) == 0
+    assert main([*STUCK, "--steps", "2000"]) == 0
     out = capsys.readouterr().out
-    assert "stuck after the last epoch: episode 0 stands still since step 0 (50 steps)" in out
+    assert "stuck in the last evaluation: episode 0 stands still since step 0 (50 steps)" in out
     assert "held by goal" in out
-    assert main([*STUCK, "--epochs", "2", "--json"]) == 0
+    assert main([*STUCK, "--steps", "2000", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["stuck"]["since"] == 0
     assert set(found["stuck"]["held_by"]) <= {"goal 1", "goal 2"}
     assert found["stuck"]["held_by"]
-    assert main(["train", "two-goal", "--epochs", "1", "--transitions", "1000", "--episodes", "3"]) == 0
+    assert main(["train", "two-goal", "--steps", "1000", "--eval-every", "1000", "--eval-episodes", "3"]) == 0
     assert "stuck" not in capsys.readouterr().out
 
 
-def training(trap, notices, epochs=3, out=None):
+def training(trap, notices, steps=60_000, out=None):
     agent = mad.MultiAdvisor(trap.task, Settings(planning="egocentric", gamma=trap.gamma, alpha=0.3, epsilon=0.3))
-    return Training(agent, Schedule(epochs, 20_000, 3), by_advisor=True, notices=notices, out=out)
+    return Training(agent, Schedule(steps, 20_000, 3), by_advisor=True, notices=notices, out=out)
 
 
-def test_epochs_say_it_within_their_allowance_and_learning_is_the_same(tmp_path):
+def test_evaluations_say_it_within_their_allowance_and_learning_is_the_same(tmp_path):
     """20,000 transitions allow for 20 steps in a Python environment: an episode of 60 is looked at in every third
-    epoch."""
+    evaluation."""
     watched = training(planted("goes to and fro", 100), True, out=tmp_path / "run")
     watched.agent.prepare()
     log = LiveLog(watched)
-    watched.run(lambda steps, epoch: epoch and log.epoch(epoch))
+    watched.run(lambda steps, evaluation: evaluation and log.add(evaluation))
     log.close()
     alone = training(planted("goes to and fro", 100), False).run()
     assert table_digest(watched.agent) == table_digest(alone.agent)
-    assert [epoch.get("steps_checked") for epoch in watched.epochs] == [None, None, 60]
-    assert watched.epochs[2]["stuck"]["kind"] == "goes to and fro"
-    assert [{**epoch, "steps_checked": 0, "stuck": 0} for epoch in alone.epochs] == [
-        {**epoch, "steps_checked": 0, "stuck": 0} for epoch in watched.epochs
+    assert [evaluation.get("steps_checked") for evaluation in watched.evaluations] == [None, None, 60]
+    assert watched.evaluations[2]["stuck"]["kind"] == "goes to and fro"
+    assert [{**evaluation, "steps_checked": 0, "stuck": 0} for evaluation in alone.evaluations] == [
+        {**evaluation, "steps_checked": 0, "stuck": 0} for evaluation in watched.evaluations
     ]
     assert [line["stuck"] for line in read_live(tmp_path / "run")["lines"] if "stuck" in line] == [
-        stuck_monitor.in_words(watched.epochs[2]["stuck"])
+        stuck_monitor.in_words(watched.evaluations[2]["stuck"])
     ]
-    assert watched.stuck_at_the_end() == watched.epochs[2]["stuck"]
-    assert stuck_monitor.allowance(watched.agent, watched.epochs) == 0
+    assert watched.stuck_at_the_end() == watched.evaluations[2]["stuck"]
+    assert stuck_monitor.allowance(watched.agent, watched.evaluations) == 0
 
 
 def test_what_ends_is_not_looked_at_and_what_cannot_be_told_is_left_out():
@@ -81,5 +81,5 @@ KNOWN = Stuck(0, 7, 20, "stands still", "there", {"goal": 1.0}, {}, "learn longe
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_refused(change, whole):
-    epoch = {"epoch": 1, "transitions": 100, "score": 1.0, "length": 2.0, "terminated": 1.0, "touches": None}
-    assert _is_epoch({**epoch, **change}, 1) is whole
+    evaluation = {"steps": 100, "score": 1.0, "length": 2.0, "terminated": 1.0, "touches": None}
+    assert _is_evaluation({**evaluation, **change}) is whole

@@ -63,7 +63,7 @@ def kill_one():
         os.kill(int(pid), signal.SIGKILL)
 
 jobs = rehearsals(16, seconds=0.4, steps=4)
-schedule = {"epochs": 1, "transitions": 50, "episodes": 1}
+schedule = {"steps": 50, "eval_every": 50, "eval_episodes": 1}
 train = [Job("train", {"task": "bridge", "settings": {"seed": s}, "schedule": schedule}) for s in range(2)]
 faults = [{"number": 100, "then": "kill", "faults": 1}, {"number": 101, "then": "raise"},
           {"number": 102, "then": "kill"}, {"number": 103, "then": "hang", "faults": 1}]
@@ -86,7 +86,7 @@ print(json.dumps({"first": len(first), "failed": second.failed, "done": len(seco
 def test_a_node_of_the_cluster_dies_in_the_middle(tmp_path):
     """24 jobs and 4 faulty ones on two nodes of one core each; results are those of the local engine, byte for byte."""
     diary, grid = tmp_path / "diary", tmp_path / "grid.toml"
-    grid.write_text('task = "bridge"\nseeds = 3\n[schedule]\nepochs = 2\ntransitions = 50\nepisodes = 1\n')
+    grid.write_text('task = "bridge"\nseeds = 3\n[schedule]\nsteps = 100\neval_every = 50\neval_episodes = 1\n')
     done = subprocess.run(
         [sys.executable, "-c", CLUSTER, str(tmp_path / "a"), str(grid), str(tmp_path / "swept")],
         env={**environment(), "MULTIADVISOR_REHEARSAL_DIARY": str(diary)},
@@ -162,7 +162,7 @@ def test_a_ray_of_its_own_listens_on_loopback_only(tmp_path):
 
 @pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
-    (tmp_path / "grid.toml").write_text('task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 10\nepisodes = 1\n')
+    (tmp_path / "grid.toml").write_text('task = "bridge"\n[schedule]\nsteps = 10\neval_every = 10\neval_episodes = 1\n')
     line = [sys.executable, "-m", "multiadvisor", "sweep", "grid.toml", "--engine", "ray", "--address", "nonsense"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")

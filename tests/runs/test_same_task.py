@@ -184,11 +184,11 @@ TRAIN = (
     "pac-boy",
     "--maze",
     "maze.txt",
-    "--epochs",
-    "2",
-    "--transitions",
+    "--steps",
+    "400",
+    "--eval-every",
     "200",
-    "--episodes",
+    "--eval-episodes",
     "3",
     "--out",
     "run",
@@ -294,7 +294,7 @@ def test_values_that_depend_on_the_weights_ask_for_a_word(tmp_path):
 
 
 def test_a_run_goes_on_with_other_weights_only_where_it_can_and_where_it_is_told_to(tmp_path, capsys):
-    line = ["train", "two-goal", "--epochs", "1", "--transitions", "50", "--episodes", "1"]
+    line = ["train", "two-goal", "--steps", "50", "--eval-every", "50", "--eval-episodes", "1"]
     own, asks = ([*line, "--planning", planning, "--out", str(tmp_path / planning)] for planning in PAIR)
     for each in (own, asks):
         assert cli.main(each) == 0

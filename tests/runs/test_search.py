@@ -24,9 +24,9 @@ seeds = 2
 planning = "egocentric"
 gamma = {low = 0.2, high = 0.9}
 [schedule]
-epochs = 1
-transitions = 3000
-episodes = 4
+steps = 3000
+eval_every = 3000
+eval_episodes = 4
 """
 
 
@@ -99,7 +99,8 @@ def test_the_command(tmp_path, capsys):
 
 def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     pytest.importorskip("tensorboardX")
-    text = 'task = "bridge"\nrecord = "every"\nseeds = 2\n[schedule]\nepochs = 3\ntransitions = 100\nepisodes = 2\n'
+    text = 'task = "bridge"\nrecord = "every"\nseeds = 2\n[schedule]\n'
+    text += "steps = 300\neval_every = 100\neval_episodes = 2\n"
     (tmp_path / "g.toml").write_text(text)
     line = ["sweep", str(tmp_path / "g.toml"), "--out", str(tmp_path / "s"), "--workers", "0", "--tensorboard"]
     assert cli.main(line) == 0
@@ -109,11 +110,11 @@ def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     [file] = next(place for place in places if place.name.endswith(item.run.job.id[:8])).iterdir()
     measures = ("score", "length", "terminated", "touches")
     assert scalars(file.parent) == {
-        (name, epoch["epoch"] * 100): np.float32(value)
-        for epoch in item.result["epochs"]
+        (name, evaluation["steps"]): np.float32(value)
+        for evaluation in item.result["evaluations"]
         for name, value in [
-            *((name, epoch[name]) for name in measures),
-            *((f"advisors/{name}", value) for name, value in epoch["advisors"].items()),
+            *((name, evaluation[name]) for name in measures),
+            *((f"advisors/{name}", value) for name, value in evaluation["advisors"].items()),
         ]
         if value is not None
     }

@@ -27,9 +27,9 @@ seeds = {seeds}
 planning = ["egocentric", "empathic"]
 gamma = {gammas}
 [schedule]
-epochs = 3
-transitions = 300
-episodes = 4
+steps = 900
+eval_every = 300
+eval_episodes = 4
 """
 
 
@@ -73,7 +73,7 @@ def test_results_in_every_format(swept, tmp_path, capsys):
     assert [(row["planning"], row["gamma"], row["seeds"]) for row in data["table"]] == [
         ("egocentric", 0.4, 2), ("egocentric", 0.9, 2), ("empathic", 0.4, 2), ("empathic", 0.9, 2),
     ]  # fmt: skip
-    scores = [[epoch["score"] for epoch in run["result"]["epochs"]] for run in data["runs"]]
+    scores = [[evaluation["score"] for evaluation in run["result"]["evaluations"]] for run in data["runs"]]
     assert data["table"][0]["score"] == pytest.approx(np.mean(scores[:2]))
     low, high = data["table"][0]["score_interval"]
     assert low <= data["table"][0]["score"] <= high
@@ -124,14 +124,14 @@ def test_a_sweep_is_the_same_bytes_as_runs_by_hand(swept):
     config = item.run.job.config
     agent = mad.MultiAdvisor(mad.make("three-fruits"), **config["settings"]).learn(900, progress=False)
     assert config["settings"]["planning"] == "empathic"
-    assert item.result["epochs"][-1]["score"] == agent.evaluate(4, seeds=(3,)).score
-    assert final(item.result) == pytest.approx(np.mean([epoch["score"] for epoch in item.result["epochs"]]))
+    assert item.result["evaluations"][-1]["score"] == agent.evaluate(4, seeds=(3,)).score
+    assert final(item.result) == pytest.approx(np.mean([one["score"] for one in item.result["evaluations"]]))
 
 
 @pytest.mark.slow
 def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
     path = tmp_path / "long.toml"
-    path.write_text('task = "pac-boy"\nseeds = 2\n[schedule]\nepochs = 100000\n')
+    path.write_text('task = "pac-boy"\nseeds = 2\n[schedule]\nsteps = 2_000_000_000\n')
     folder = tmp_path / "s"
     line = [sys.executable, "-m", "multiadvisor", "sweep", str(path), "--out", str(folder), "--workers", "1"]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
@@ -332,7 +332,7 @@ def test_files_of_a_newer_version_say_so(swept, capsys):
 def test_summary_of_runs_without_episodes(tmp_path):
     from multiadvisor.runs.sweep_grid import parse_grid
 
-    text = 'task = "bridge"\n[schedule]\nepochs = 1\ntransitions = 50\nepisodes = 0\n'
+    text = 'task = "bridge"\n[schedule]\nsteps = 50\neval_every = 50\neval_episodes = 0\n'
     run_sweep(tmp_path / "s", parse_grid(text), text, Crew(workers=0))
     [row] = summary(finished(tmp_path / "s"))
     assert row["score"] is None

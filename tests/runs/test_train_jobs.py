@@ -17,7 +17,7 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig, table_digest, train_config
 from patience import PATIENCE
 
-SHORT = {"epochs": 3, "transitions": 400, "episodes": 3}
+SHORT = {"steps": 1200, "eval_every": 400, "eval_episodes": 3}
 
 
 def config(**changes):
@@ -34,17 +34,17 @@ def test_a_job_is_the_run_that_the_library_makes():
     assert result["sha256"] == table_digest(agent)
     seen = agent.evaluate(3, seeds=(3,))
     assert result["advisors"] == seen.advisors
-    assert result["epochs"][-1]["score"] == seen.score
-    assert result["transitions"] == 1200
-    assert len(result["epochs"]) == 3
+    assert result["evaluations"][-1]["score"] == seen.score
+    assert result["steps"] == 1200
+    assert len(result["evaluations"]) == 3
     assert result == json.loads(json.dumps(result, allow_nan=False))
 
 
 def test_weights_and_records():
     plain = train_config(config(task="bridge", record="every"), None, quiet)
     heavy = train_config(config(task="bridge", weights={"water": 5}), None, quiet)
-    assert [set(epoch["advisors"]) for epoch in plain["epochs"]] == [{"goal", "water"}] * 3
-    assert "advisors" not in heavy["epochs"][0]
+    assert [set(evaluation["advisors"]) for evaluation in plain["evaluations"]] == [{"goal", "water"}] * 3
+    assert "advisors" not in heavy["evaluations"][0]
     assert heavy["weights"] == {"water": 5.0}
     assert heavy["sha256"] != plain["sha256"]
 
@@ -69,7 +69,7 @@ def test_same_seed_same_bytes_on_1_2_and_8_workers(tmp_path):
 def test_a_killed_run_goes_on_from_where_it_was_saved(tmp_path, monkeypatch):
     """SIGKILL to driver and worker in the middle of one long run, saved all the time: the same bytes."""
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
-    job = Job("train", config(schedule={"epochs": 150, "transitions": 20_000, "episodes": 5}))
+    job = Job("train", config(schedule={"steps": 3_000_000, "eval_every": 20_000, "eval_episodes": 5}))
     program = f"""
 from pathlib import Path
 from multiadvisor.runs.driver import run_jobs
@@ -108,7 +108,7 @@ def test_a_checkpoint_that_cannot_be_used_is_begun_again(tmp_path, monkeypatch):
     assert train_config(config(), folder, quiet) == whole
 
 
-def test_long_epochs_give_signs_of_life(monkeypatch):
+def test_long_ways_between_evaluations_give_signs_of_life(monkeypatch):
     monkeypatch.setattr("multiadvisor.agent._PIECE_SECONDS", 0.0)  # every piece takes too long: they get smaller
     told = []
     result = train_config(config(), None, told.append)
@@ -132,7 +132,7 @@ def test_long_epochs_give_signs_of_life(monkeypatch):
         ({"settings": {"planning": ["empathic"]}}, "planning and learner are names"),
         ({"settings": {"seed": -1}}, "seed is -1"),
         ({"settings": []}, "settings of a run is"),
-        ({"schedule": {"epochs": 0}}, "epochs is 0"),
+        ({"schedule": {"steps": 0}}, "steps is 0"),
         ({"options": {"rules": 3}}, "option rules of task 'pac-boy' is 3"),
         ({"options": {"limit": True}}, "option limit"),
         ({"options": {"limit": 0}}, "limit is 0"),
@@ -197,7 +197,7 @@ INNER = (
     "seed",
     "planning",
     "learner",
-    "epochs",
+    "evaluations",
     "episodes",
     "noise",
 )

@@ -1,4 +1,4 @@
-"""Training in epochs: interrupted, killed and resumed, it ends with the same bytes."""
+"""Training in evaluations: interrupted, killed and resumed, it ends with the same bytes."""
 
 import os
 import random
@@ -19,30 +19,43 @@ from multiadvisor.settings import Schedule, Settings
 from patience import PATIENCE
 
 
-def begin(out=None, resume=False, epochs=5, **how):
-    return training.begin(mad.make("pac-boy"), Settings(**how), Schedule(epochs, 2000, 10), out, resume)
+def begin(out=None, resume=False, steps=10_000, **how):
+    return training.begin(mad.make("pac-boy"), Settings(**how), Schedule(steps, 2000, 10), out, resume)
 
 
-def test_resumed_epochs_equal_the_uninterrupted_ones(tmp_path):
+def test_resumed_evaluations_equal_the_uninterrupted_ones(tmp_path):
     whole = begin().run()
-    begin(tmp_path / "a", epochs=2).run()
+    begin(tmp_path / "a", steps=4000).run()
     with pytest.raises(KeyboardInterrupt):
-        begin(tmp_path / "a", resume=True).run(lambda steps, epoch: stop_at(epoch, 4))
+        begin(tmp_path / "a", resume=True).run(lambda steps, evaluation: stop_at(evaluation, 8000))
     resumed = begin(tmp_path / "a", resume=True)
-    assert len(resumed.epochs) == 4
-    assert resumed.run().epochs == whole.epochs
+    assert len(resumed.evaluations) == 4
+    assert resumed.run().evaluations == whole.evaluations
     assert resumed.agent._learner.table.tobytes() == whole.agent._learner.table.tobytes()
     assert mad.load(tmp_path / "a").steps == 10_000
 
 
-def stop_at(epoch, number):
-    if epoch is not None and epoch["epoch"] == number:
+def test_a_run_that_does_not_divide_ends_with_one_more_evaluation(tmp_path):
+    """And a longer one resumed from there is the uninterrupted one: the evaluation at the former end is dropped."""
+    short = begin(tmp_path / "a", steps=5_000).run()
+    assert [one["steps"] for one in short.evaluations] == [2_000, 4_000, 5_000]
+    assert begin(tmp_path / "a", resume=True, steps=5_000).run().evaluations == short.evaluations
+    longer, whole = begin(tmp_path / "a", resume=True, steps=7_000).run(), begin(steps=7_000).run()
+    assert [one["steps"] for one in longer.evaluations] == [2_000, 4_000, 6_000, 7_000]
+    assert longer.evaluations == whole.evaluations
+    assert training.table_digest(longer.agent) == training.table_digest(whole.agent)
+    with pytest.raises(mad.BadInput, match="has learned 7000 steps already"):
+        begin(tmp_path / "a", resume=True, steps=6_500)
+
+
+def stop_at(evaluation, steps):
+    if evaluation is not None and evaluation["steps"] == steps:
         raise KeyboardInterrupt
 
 
 @pytest.mark.slow
 def test_killed_at_random_moments_and_resumed(tmp_path):
-    """Saved after every epoch here, killed with SIGKILL a random moment after some of them."""
+    """Saved after every evaluation here, killed with SIGKILL a random moment after some of them."""
     out = tmp_path / "a"
     program = f"""
 import os
@@ -51,8 +64,8 @@ from pathlib import Path
 import multiadvisor as mad
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule, Settings
-run = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(60, 5000, 5), Path({str(out)!r}), True)
-run.run(lambda steps, epoch: print(epoch, flush=True))
+run = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(300000, 5000, 5), Path({str(out)!r}), True)
+run.run(lambda steps, evaluation: print(evaluation, flush=True))
 """
     generator = random.Random(0)
     for kill in range(9):
@@ -64,17 +77,17 @@ run.run(lambda steps, epoch: print(epoch, flush=True))
             os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     assert process.returncode == 0
-    whole = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(60, 5000, 5), None, False).run()
+    whole = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(300000, 5000, 5), None, False).run()
     agent, record = load_with_record(out)
     assert agent._learner.table.tobytes() == whole.agent._learner.table.tobytes()
-    assert record["epochs"] == whole.epochs
+    assert record["evaluations"] == whole.evaluations
 
 
 @pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "a"
     mad.MultiAdvisor(mad.make("pac-boy")).prepare()
-    command = [sys.executable, "-m", "multiadvisor", "train", "pac-boy", "--epochs", "100000", "--out", str(out)]
+    command = [sys.executable, "-m", "multiadvisor", "train", "pac-boy", "--steps", "2000000000", "--out", str(out)]
     often = {**os.environ, "MULTIADVISOR_SAVE_SECONDS": "0"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=often)
     deadline = time.monotonic() + PATIENCE
@@ -91,7 +104,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["learning", "playing"])
 def test_sigterm_saves_as_ctrl_c_does(tmp_path, moment):
-    """The process asks itself to end, in the middle of learning or of the episodes after the second epoch."""
+    """The process asks itself to end, in the middle of learning or of the episodes of the second evaluation."""
     out = tmp_path / "a"
     program = f"""
 import os, signal, sys
@@ -105,33 +118,33 @@ def end(self, *given):
         os.kill(os.getpid(), signal.SIGTERM)
     return real(self, *given)
 setattr(CompiledLearner, name, end)
-sys.argv[1:] = "train pac-boy --transitions 2000 --episodes 5 --seed 2 --epochs 3 --out".split() + [{str(out)!r}]
+sys.argv[1:] = "train pac-boy --eval-every 2000 --eval-episodes 5 --seed 2 --steps 6000 --out".split() + [{str(out)!r}]
 cli.command()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
-    assert "interrupted in epoch 2; saved in" in done.stderr.splitlines()[-1]
+    assert "interrupted after 4,000 steps; saved in" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert mad.load(out).steps == 4000
     assert [path.name for path in out.iterdir() if path.name.endswith(".lock")] == []
-    schedule = Schedule(3, 2000, 5)
+    schedule = Schedule(6000, 2000, 5)
     resumed = training.begin(mad.make("pac-boy"), Settings(seed=2), schedule, out, True).run()
     whole = training.begin(mad.make("pac-boy"), Settings(seed=2), schedule, None, False).run()
-    assert resumed.epochs == whole.epochs
+    assert resumed.evaluations == whole.evaluations
     assert training.table_digest(resumed.agent) == training.table_digest(whole.agent)
 
 
 def test_two_trainings_in_one_folder_are_one_too_many(tmp_path, monkeypatch, capsys):
     """While the first is at it the second is refused; otherwise both would end well, and one would be lost."""
-    command = ["train", "two-goal", "--epochs", "2", "--transitions", "50", "--out", str(tmp_path / "a"), "--resume"]
-    look, codes = training.Training._look, []
+    command = ["train", "two-goal", "--steps", "100", "--eval-every", "50", "--out", str(tmp_path / "a"), "--resume"]
+    look, codes = training.Training._evaluate, []
 
     def meanwhile(self, number):
         if number == 1:
             codes.append(main([*command, "--seed", "1"]))
         return look(self, number)
 
-    monkeypatch.setattr(training.Training, "_look", meanwhile)
+    monkeypatch.setattr(training.Training, "_evaluate", meanwhile)
     assert main(command) == 0
     assert codes == [2]
     assert f"in use by process {os.getpid()}" in capsys.readouterr().err
@@ -147,12 +160,12 @@ SMALL = mad.DeepSettings(hidden=(8,), learning_starts=100, buffer_size=1000, bat
     ("name", "settings"),
     [("pac-boy", Settings()), ("gymnasium:FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(deep=SMALL))],
 )
-def test_killed_within_a_long_epoch_it_goes_on_from_there(tmp_path, monkeypatch, name, settings):
-    """Saves do not wait for the end of an epoch; and who goes on from one of them ends with the same bytes."""
+def test_killed_between_evaluations_it_goes_on_from_there(tmp_path, monkeypatch, name, settings):
+    """Saves do not wait for an evaluation; and who goes on from one of them ends with the same bytes."""
     monkeypatch.setenv("MULTIADVISOR_SAVE_SECONDS", "0")
-    schedule, pieces = Schedule(2, 12_000 if name == "pac-boy" else 3_000, 5), []
+    schedule, pieces = Schedule(24_000, 12_000, 5) if name == "pac-boy" else Schedule(6_000, 3_000, 5), []
 
-    def kill(steps, epoch):
+    def kill(steps, evaluation):
         pieces.append(steps)
         if len(pieces) == 2:
             raise AtOnce  # nothing is saved after this
@@ -160,18 +173,18 @@ def test_killed_within_a_long_epoch_it_goes_on_from_there(tmp_path, monkeypatch,
     with pytest.raises(AtOnce):
         training.begin(mad.make(name), settings, schedule, tmp_path / "a", False).run(kill)
     agent, record = load_with_record(tmp_path / "a")
-    assert agent.steps == pieces[0] < schedule.transitions
-    assert record["epochs"] == []
+    assert agent.steps == pieces[0] < schedule.eval_every
+    assert record["evaluations"] == []
     resumed = training.begin(mad.make(name), settings, schedule, tmp_path / "a", True).run()
     whole = training.begin(mad.make(name), settings, schedule, None, False).run()
-    assert resumed.epochs == whole.epochs
+    assert resumed.evaluations == whole.evaluations
     assert training.table_digest(resumed.agent) == training.table_digest(whole.agent)
 
 
 def test_killed_before_anything_was_saved_it_begins_again(tmp_path):
     for left in ("run.lock", "values-0123456789abcdef.safetensors", ".agent.json.x1y2.part"):
         (tmp_path / left).touch()
-    assert begin(tmp_path, resume=True, epochs=1).run().agent.steps == 2000
+    assert begin(tmp_path, resume=True, steps=2000).run().agent.steps == 2000
 
 
 @pytest.mark.parametrize(
@@ -179,12 +192,12 @@ def test_killed_before_anything_was_saved_it_begins_again(tmp_path):
     [
         ({"gamma": 0.5}, "another gamma"),
         ({"seed": 1}, "another seed"),
-        ({"epochs": 1}, "2 epochs already"),
+        ({"steps": 2000}, "has learned 4000 steps already: give --steps at least that"),
         ({"resume": False}, "add --resume"),
     ],
 )
 def test_another_run_is_not_resumed(tmp_path, change, message):
-    begin(tmp_path / "a", epochs=2).run()
+    begin(tmp_path / "a", steps=4000).run()
     with pytest.raises(mad.BadInput, match=message):
         begin(tmp_path / "a", **{"resume": True, **change})
 
@@ -208,31 +221,31 @@ def test_a_folder_of_somebody_elses_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
-def test_the_best_epoch_is_kept_and_found_again(tmp_path):
-    """Interrupted and resumed, the same epoch is the best one, and its folder holds what it was then."""
+def test_the_best_evaluation_is_kept_and_found_again(tmp_path):
+    """Interrupted and resumed, the same evaluation is the best one, and its folder holds what it was then."""
     out = tmp_path / "a"
 
-    def go(epochs, tell=lambda steps, epoch: None, **how):
-        task, settings, schedule = mad.make("three-fruits"), Settings(seed=2), Schedule(epochs, 20, 5)
+    def go(steps, tell=lambda steps, evaluation: None, **how):
+        task, settings, schedule = mad.make("three-fruits"), Settings(seed=2), Schedule(steps, 20, 5)
         return training.begin(task, settings, schedule, out, True, **how).run(tell)
 
     with pytest.raises(KeyboardInterrupt):
-        go(6, lambda steps, epoch: stop_at(epoch, 2), keep_best=True)
-    done = go(6)  # goes on keeping it, without being told again
-    scores = [epoch["score"] for epoch in done.epochs]
+        go(120, lambda steps, evaluation: stop_at(evaluation, 40), keep_best=True)
+    done = go(120)  # goes on keeping it, without being told again
+    scores = [evaluation["score"] for evaluation in done.evaluations]
     first = scores.index(max(scores))
-    assert done.best == done.result()["best"] == {"epoch": first + 1, "score": scores[first]}
+    assert done.best == done.result()["best"] == {"steps": 20 * (first + 1), "score": scores[first]}
     kept, record = load_with_record(out / "best")
-    assert (kept.steps, len(record["epochs"])) == (20 * (first + 1), first + 1)
+    assert (kept.steps, len(record["evaluations"])) == (20 * (first + 1), first + 1)
     assert kept.evaluate(5, seeds=(first + 1,)).score == scores[first]
     assert load_with_record(out)[1]["best"] == done.best
     assert 0 < first < 5  # so that neither the first nor the last would do
 
 
-@pytest.mark.parametrize("more", [["--episodes", "2"], ["--out", "a", "--episodes", "0"]])
+@pytest.mark.parametrize("more", [["--eval-episodes", "2"], ["--out", "a", "--eval-episodes", "0"]])
 def test_nothing_to_keep_the_best_of_is_one_line(tmp_path, monkeypatch, capsys, more):
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "three-fruits", "--epochs", "1", "--keep-best", *more]) == 2
+    assert main(["train", "three-fruits", "--steps", "20000", "--keep-best", *more]) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
-    assert "give --out, and --episodes above 0" in error
+    assert "give --out, and --eval-episodes above 0" in error

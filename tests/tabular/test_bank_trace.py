@@ -106,11 +106,11 @@ def test_only_the_strongest_wishes_and_fears_are_drawn():
 
 
 def test_a_sweep_knows_what_is_usual_for_a_task():
-    run = RunConfig.parse({"task": "ms-pacman", "settings": {"gamma": 0.9}, "schedule": {"epochs": 2}})
+    run = RunConfig.parse({"task": "ms-pacman", "settings": {"gamma": 0.9}, "schedule": {"steps": 40_000}})
     assert (run.settings.planning, run.settings.aggregation, run.settings.gamma) == ("agnostic", "normalised", 0.9)
-    assert (run.schedule.epochs, run.schedule.transitions) == (2, 20_000)
+    assert (run.schedule.evaluations, run.schedule.eval_every) == (2, 20_000)
     assert RunConfig.parse(run.as_config()) == run
-    own = corridor(usual={"gamma": 0.8, "epochs": 3})
-    with pytest.raises(BadInput, match=r"epochs .* is usually 3, which a sweep would not know"):
+    own = corridor(usual={"gamma": 0.8, "steps": 3})
+    with pytest.raises(BadInput, match=r"steps .* is usually 3, which a sweep would not know"):
         refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}})
-    refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}, "schedule": {"epochs": 1}})
+    refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}, "schedule": {"steps": 1}})

@@ -60,7 +60,7 @@ def test_sweep_turns_south_just_above_one_half(capsys):
 
 
 def test_solve_a_trained_run(capsys, tmp_path):
-    flags = ["--planning", "egocentric", "--gamma", "0.9", "--epochs", "20", "--episodes", "0", "--no-ghosts"]
+    flags = ["--planning", "egocentric", "--gamma", "0.9", "--steps", "400000", "--eval-episodes", "0", "--no-ghosts"]
     assert run(capsys, "train", "pac-boy", *flags, "--out", str(tmp_path / "a"))[0] == 0
     command = ["solve", "pac-boy", "--no-ghosts", "--board", "2", "--run", str(tmp_path / "a"), "--json"]
     code, out, _ = run(capsys, *command)
@@ -74,7 +74,7 @@ def test_solve_a_trained_run(capsys, tmp_path):
 
 
 def test_a_linear_run_has_no_advisors_values(capsys, tmp_path):
-    flags = ["--learner", "linear", "--epochs", "1", "--episodes", "0", "--out", str(tmp_path / "a")]
+    flags = ["--learner", "linear", "--steps", "20000", "--eval-episodes", "0", "--out", str(tmp_path / "a")]
     assert run(capsys, "train", "pac-boy", *flags)[0] == 0
     code, _, error = run(capsys, "solve", "pac-boy", "--board", "2", "--run", str(tmp_path / "a"))
     assert (code, len(error.splitlines())) == (2, 1)

@@ -162,7 +162,7 @@ def in_an_ensemble(agent):
 
 def in_a_portfolio(agent):
     other = mad.MultiAdvisor(agent.task, alpha=0.3)
-    portfolio = Portfolio({"one": agent, "other": other}, low=-1e3, high=1e3, exploration=lambda epoch: 0.5)
+    portfolio = Portfolio({"one": agent, "other": other}, low=-1e3, high=1e3, exploration=lambda evaluation: 0.5)
     portfolio.play(agent.task.adapter.env, 3)
     return [agent, other]
 

@@ -105,7 +105,7 @@ def test_names_that_cannot_be(given, way_out):
 
 
 def test_the_command_takes_names(tmp_path, capsys):
-    run = ["train", "gymnasium:FrozenLake-v1", "--epochs", "1", "--transitions", "50", "--episodes", "1"]
+    run = ["train", "gymnasium:FrozenLake-v1", "--steps", "50", "--eval-every", "50", "--eval-episodes", "1"]
     assert main([*run, "--action-names", "a,b,c,d", "--out", str(tmp_path / "run"), "--json"]) == 0
     assert mad.load(tmp_path / "run").task.actions == ("a", "b", "c", "d")
     assert main([*run, "--action-names", "a,b"]) == 2

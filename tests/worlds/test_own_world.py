@@ -182,7 +182,7 @@ def test_registered_it_has_a_name_everywhere(named, tmp_path, capsys):
     env = gymnasium.make("multiadvisor/mo-Shuttle-v0", length=3).unwrapped
     assert env.reward_names == ("drone", "parcel")
     out = tmp_path / "run"
-    train = ["train", "shuttle", "--length", "3", "--transitions", "500", "--epochs", "2", "--out", str(out), "--json"]
+    train = ["train", "shuttle", "--length", "3", "--eval-every", "500", "--steps", "1000", "--out", str(out), "--json"]
     assert main(train) == 0
     assert main(["evaluate", str(out), "--json"]) == 0
     capsys.readouterr()

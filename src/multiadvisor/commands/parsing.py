@@ -245,8 +245,8 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _unknown_flag(given: str, known: Sequence[str], command: str) -> BadInput:
     """With the closest known one; compared without the dashes, which all flags have in common."""
-    if renamed(given) in known:
-        return BadInput(f"unknown flag {given!r}: it is called {renamed(given)!r} now")
+    if renamed(given, known):
+        return unknown("flag", given, known)
     close = difflib.get_close_matches(given.lstrip("-"), [name.lstrip("-") for name in known], n=1)
     hint = f"did you mean '--{close[0]}'?" if close else f"see {command} --help"
     return BadInput(f"unknown flag {given!r}: {hint}")

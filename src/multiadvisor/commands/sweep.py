@@ -171,8 +171,8 @@ def _results(arguments: Sequence[str]) -> int:
     parser = Parser(
         "sweep results",
         "What came out so far. The table and JSON have one row for each combination, over its seeds (means of the\n"
-        "last 10 epochs, 95% bootstrap interval); JSON has every run too. CSV and Parquet have one row for each epoch\n"
-        "of each run.",
+        "last 10 evaluations, 95% bootstrap interval); JSON has every run too. CSV and Parquet have one row for each\n"
+        "evaluation of each run.",
         "multiadvisor sweep results sweeps/first --format parquet --out curves.parquet",
     )
     parser.add_argument(
@@ -239,7 +239,7 @@ def _plot(arguments: Sequence[str]) -> int:
         "multiadvisor sweep plot sweeps/first --out curves.png",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, as .png and .svg")
-    parser.add_argument("--figure", default="score", metavar="STR", help="score (default), steps, finished or touches")
+    parser.add_argument("--figure", default="score", metavar="STR", help="score (default), length or terminated")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
     require("plots")
@@ -251,10 +251,10 @@ def _plot(arguments: Sequence[str]) -> int:
         raise unknown("figure", given.figure, FIGURES)
     plots.check_place(given.out)
     curves = {
-        name: [[epoch[given.figure] for epoch in item.result["epochs"]] for item in items]
+        name: [[(one["steps"], one[given.figure]) for one in item.result["evaluations"]] for item in items]
         for name, items in groups(finished(given.folder)).items()
     }
-    curves = {name: runs for name, runs in curves.items() if all(None not in run for run in runs)}
+    curves = {name: runs for name, runs in curves.items() if all(value is not None for run in runs for _, value in run)}
     if not curves:
         raise BadInput(f"nothing to draw in {str(given.folder)!r}: no finished run has {given.figure!r}")
     title = read_frozen(given.folder).grid.title or given.folder.name

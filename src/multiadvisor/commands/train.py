@@ -48,11 +48,11 @@ def run(arguments: Sequence[str]) -> int:
 
     parser = Parser(
         "train",
-        "Train a multi-advisor agent: epochs of learning, each followed by greedy episodes without learning.\n"
+        "Train a multi-advisor agent; every --eval-every steps it is evaluated by greedy episodes without learning.\n"
         "Ctrl-C and SIGTERM stop safely; the same command with --resume goes on, bit for bit as if it never stopped.\n"
         "With --resume, --weights may be others than before where it can go on with them: that is recorded.\n"
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
-        "multiadvisor train pac-boy --planning empathic --gamma 0.9 --epochs 50 --seed 0 --out runs/a --json",
+        "multiadvisor train pac-boy --planning empathic --gamma 0.9 --steps 1000000 --seed 0 --out runs/a --json",
     )
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
     add_fields(parser, Settings)
@@ -64,10 +64,13 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     parser.add_argument(
-        "--keep-best", action="store_true", help="also keep the epoch with the best score, in the folder best in --out"
+        "--keep-best", action="store_true", help="also keep the agent with the best score, in the folder best in --out"
     )
     parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="write each epoch as a row of this file, with each advisor's return"
+        "--csv",
+        type=Path,
+        metavar="FILE",
+        help="append each evaluation to this file, with each advisor's return",
     )
     parser.add_argument(
         "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
@@ -112,28 +115,28 @@ def run(arguments: Sequence[str]) -> int:
                 task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
             )  # fmt: skip
             training.notices = True
-            say("" if training.epochs else task.note)  # once in the life of a run
-            total = schedule.epochs * schedule.transitions - training.agent.steps
+            say("" if training.evaluations else task.note)  # once in the life of a run
+            total = schedule.steps - training.agent.steps
             logs = _logs(given, training)
             try:
                 if given.watch:
                     page.open(given, training)
                 with LearningBar(total) as bar, _live(training) as live:
 
-                    def tell(steps: int, epoch: dict[str, Any] | None) -> None:
-                        bar.advance(steps, epoch["score"] if epoch else None)
+                    def tell(steps: int, evaluation: dict[str, Any] | None) -> None:
+                        bar.advance(steps, evaluation["score"] if evaluation else None)
                         if live is not None:
-                            live.advance() if epoch is None else live.epoch(epoch)
+                            live.advance() if evaluation is None else live.add(evaluation)
                         for log in logs:
-                            if epoch is not None:
-                                log.epoch(epoch)
+                            if evaluation is not None:
+                                log.add(evaluation)
 
                     training.run(tell)
             except KeyboardInterrupt as stop:
                 interrupted = stop
                 saved = "nothing was saved, as no --out was given"
                 kept = f"saved in {given.out}, go on with --resume" if given.out else saved
-                print(f"multiadvisor train: interrupted in epoch {len(training.epochs) + 1}; {kept}", file=sys.stderr)
+                print(f"multiadvisor train: interrupted after {training.agent.steps:,} steps; {kept}", file=sys.stderr)
             finally:
                 for log in logs:
                     log.close()
@@ -145,29 +148,29 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _tell_result(given: Any, training: Training) -> None:
-    """The epochs, and what else there is to say of the run."""
+    """The evaluations, and what else there is to say of the run."""
     result = training.result()
     stuck = training.stuck_at_the_end()
     if stuck is not None:
         result["stuck"] = stuck
-    text = _table(training.agent.task, training.epochs)
-    text += f"\n{result['transitions']:,} transitions, {result['transitions_per_second']:,.0f} a second"
+    text = _table(training.agent.task, training.evaluations)
+    text += f"\n{result['steps']:,} steps, {result['steps_per_second']:,.0f} a second"
     text += f"\nsaved in {given.out}" if given.out else ""
     if training.best is not None:
-        text += "\nthe best, epoch {epoch} with a score of {score:.2f}, in {folder}/best".format(
+        text += "\nthe best, after {steps:,} steps with a score of {score:.2f}, in {folder}/best".format(
             **training.best, folder=given.out
         )
-    show(result, given.json, text + _trouble(training.epochs, stuck))
+    show(result, given.json, text + _trouble(training.evaluations, stuck))
 
 
-def _trouble(epochs: list[dict[str, Any]], stuck: dict[str, Any] | None) -> str:
+def _trouble(evaluations: list[dict[str, Any]], stuck: dict[str, Any] | None) -> str:
     """Whether the agent is stuck at the end, or was on the way, as a line more."""
     from multiadvisor.runs.stuck_monitor import in_words
 
     if stuck is not None:
-        return f"\nstuck after the last epoch: {in_words(stuck)}"
-    known = [epoch for epoch in epochs if "stuck" in epoch]
-    return f"\nit was stuck after epoch {known[-1]['epoch']}, and is not now" if known else ""
+        return f"\nstuck in the last evaluation: {in_words(stuck)}"
+    known = [evaluation for evaluation in evaluations if "stuck" in evaluation]
+    return f"\nit was stuck after {known[-1]['steps']:,} steps, and is not now" if known else ""
 
 
 def _live(training: Training) -> Any:
@@ -216,17 +219,17 @@ class _Page:
 
 
 def _logs(given: Any, training: Training) -> list[Log]:
-    """Who else hears of every epoch; those that a resumed run has already are told at once."""
+    """Who else hears of every evaluation; those that a resumed run has already are told at once."""
     logs: list[Log] = []
     try:
         if given.tensorboard is not None:
             from multiadvisor.runs.tensorboard import TensorBoardLog
 
-            logs.append(TensorBoardLog(given.tensorboard, training.epochs, given.resume))
+            logs.append(TensorBoardLog(given.tensorboard, training.evaluations, given.resume))
         if given.csv is not None:
             from multiadvisor.runs.logs import CsvLog
 
-            logs.append(CsvLog(given.csv, training.agent.task, training.epochs))
+            logs.append(CsvLog(given.csv, training.agent.task, training.evaluations))
     except BadInput:
         for log in logs:
             log.close()
@@ -234,18 +237,18 @@ def _logs(given: Any, training: Training) -> list[Log]:
     return logs
 
 
-def _table(task: Task, epochs: list[dict[str, Any]]) -> str:
-    """Some of the epochs: their measures, and the mean returns of the advisors, or of their groups where few."""
-    shown = [epochs[k] for k in sorted({0, *range(9, len(epochs), 10), len(epochs) - 1})]
-    columns = {"epoch": 0, "score": 2, "length": 1, "terminated": 2, "touches": 2}  # and their digits
-    columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in epochs)}
-    head, rows = list(columns), [[number(epoch[name], digits) for name, digits in columns.items()] for epoch in shown]
+def _table(task: Task, evaluations: list[dict[str, Any]]) -> str:
+    """Some of the evaluations: their measures, and the mean returns of the advisors, or of their groups where few."""
+    shown = [evaluations[k] for k in sorted({0, *range(9, len(evaluations), 10), len(evaluations) - 1})]
+    columns = {"steps": 0, "score": 2, "length": 1, "terminated": 2, "touches": 2}  # and their digits
+    columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in evaluations)}
+    head, rows = list(columns), [[number(one[name], digits) for name, digits in columns.items()] for one in shown]
     names = [advisor.name if task.n <= _WIDE else advisor.group for advisor in task.advisors]
     wide = list(dict.fromkeys(names))
-    if task.n < 2 or len(wide) > _WIDE or "" in wide or not any(epoch.get("advisors") for epoch in epochs):
+    if task.n < 2 or len(wide) > _WIDE or "" in wide or not any(one.get("advisors") for one in evaluations):
         return table(head, rows)
-    for row, epoch in zip(rows, shown, strict=True):
-        paid = epoch.get("advisors", {})
+    for row, one in zip(rows, shown, strict=True):
+        paid = one.get("advisors", {})
         sums = {name: sum(paid[f.name] for f, own in zip(task.advisors, names, strict=True) if own == name)
                 if paid else None for name in wide}  # fmt: skip
         row += [number(sums[name]) for name in wide]

@@ -9,8 +9,8 @@ from multiadvisor.envs.registry import register_task
 from multiadvisor.task import Task
 
 MS_PACMAN: dict[str, Any] = {
-    "planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "epochs": 15,
-    "transitions": 20_000, "episodes": 4,
+    "planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "steps": 300_000,
+    "eval_every": 20_000, "eval_episodes": 4,
 }  # fmt: skip
 
 

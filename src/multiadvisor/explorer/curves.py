@@ -30,9 +30,9 @@ class Record(NamedTuple):
     task: str
     options: dict[str, Any]
     settings: dict[str, Any]
-    epochs: list[dict[str, Any]]
-    transitions: int | None = None
-    """Of an epoch, where that is known."""
+    evaluations: list[dict[str, Any]]
+    eval_every: int | None = None
+    """Steps between them, where that is known."""
 
     @property
     def label(self) -> str:
@@ -40,24 +40,26 @@ class Record(NamedTuple):
         return label(self.settings, self.options)
 
 
-def is_epoch(kept: Any) -> bool:
-    """Whether a record of an epoch can be drawn.
+def is_evaluation(kept: Any) -> bool:
+    """Whether a record of an evaluation can be drawn.
 
-    >>> is_epoch({"epoch": 1, "score": 2.5, "touches": None}), is_epoch({"score": "much"}), is_epoch(3)
-    (True, False, False)
+    >>> is_evaluation({"steps": 1, "score": 2.5, "length": None}), is_evaluation({"steps": 1, "score": "much"})
+    (True, False)
     """
-    return isinstance(kept, dict) and all(
-        isinstance(kept.get(name), int | float | None) for name in ("epoch", "transitions", *MEASURES, OWN)
+    return (
+        isinstance(kept, dict)
+        and isinstance(kept.get("steps"), int)
+        and all(isinstance(kept.get(name), int | float | None) for name in (*MEASURES, OWN))
     )
 
 
-def epoch_length(schedule: Any) -> int | None:
-    """The transitions of an epoch of this schedule, if it says so.
+def eval_every(schedule: Any) -> int | None:
+    """The steps between two evaluations of this schedule, if it says so.
 
-    >>> epoch_length({"transitions": 500}), epoch_length(None)
+    >>> eval_every({"eval_every": 500}), eval_every(None)
     (500, None)
     """
-    found = schedule.get("transitions") if isinstance(schedule, dict) else None
+    found = schedule.get("eval_every") if isinstance(schedule, dict) else None
     return found if isinstance(found, int) and found > 0 else None
 
 
@@ -65,18 +67,18 @@ def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     """One curve for each setting, in the order in which they come.
 
     >>> runs = [Record(f"run {s}", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "seed": s},
-    ...         [{"epoch": 1, "score": float(s)}]) for s in (0, 1)]
+    ...         [{"steps": 1, "score": float(s)}]) for s in (0, 1)]
     >>> [(curve["label"], curve["runs"], curve["score"]["mean"]) for curve in curves(runs)]
     [('empathic 0.9', 2, [0.5])]
     """
     settings: dict[str, dict[str, Record]] = {}
     for record in records:
         same = {key: value for key, value in record.settings.items() if key != "seed"}
-        seeds = settings.setdefault(_key([record.task, record.options, same, record.transitions]), {})
+        seeds = settings.setdefault(_key([record.task, record.options, same, record.eval_every]), {})
         seed = _key(record.settings.get("seed"))
-        if len(record.epochs) > (len(seeds[seed].epochs) if seed in seeds else 0):
+        if len(record.evaluations) > (len(seeds[seed].evaluations) if seed in seeds else 0):
             seeds[seed] = record
-    groups = [group for seeds in settings.values() if seeds for group in _by_length(list(seeds.values()))]
+    groups = [group for seeds in settings.values() if seeds for group in _by_steps(list(seeds.values()))]
     firsts = [group[0] for group in groups]
     return [_curve(group, name) for group, name in zip(groups, names_of(firsts), strict=True)]
 
@@ -85,40 +87,34 @@ def _key(parts: Any) -> str:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _by_length(records: list[Record]) -> list[list[Record]]:
+def _by_steps(records: list[Record]) -> list[list[Record]]:
     """The runs of one setting: together, unless some are longer than others."""
-    groups: dict[int, list[Record]] = {}
+    groups: dict[tuple[int, ...], list[Record]] = {}
     for record in records:
-        groups.setdefault(len(record.epochs), []).append(record)
+        groups.setdefault(tuple(kept["steps"] for kept in record.evaluations), []).append(record)
     return list(groups.values())
 
 
 def _curve(group: list[Record], name: str) -> dict[str, Any]:
     first = group[0]
-    epochs = [first.epochs[k].get("epoch", k + 1) for k in range(len(first.epochs))]
-    curve: dict[str, Any] = {
-        "task": first.task, "label": name, "runs": len(group), "epochs": epochs,
-        "transitions": None if first.transitions is None else [
-            kept.get("transitions", epoch * first.transitions) for kept, epoch in zip(first.epochs, epochs, strict=True)
-        ],
-    }  # fmt: skip
-    length = len(epochs)
-    if any(OWN in record.epochs[-1] for record in group):
-        curve["own"] = float(np.mean([record.epochs[-1].get("score") or 0.0 for record in group]))
+    steps = [kept["steps"] for kept in first.evaluations]
+    curve: dict[str, Any] = {"task": first.task, "label": name, "runs": len(group), "steps": steps}
+    if any(OWN in record.evaluations[-1] for record in group):
+        curve["own"] = float(np.mean([record.evaluations[-1].get("score") or 0.0 for record in group]))
     for measure in MEASURES:
-        values: list[list[Any]] = [[_measured(record.epochs[k], measure) for record in group] for k in range(length)]
+        values = [[_measured(record.evaluations[k], measure) for record in group] for k in range(len(steps))]
         if any(value is None for row in values for value in row):
             curve[measure] = None
             continue
-        table = np.array(values, float)  # [epochs, runs]
+        table = np.array(values, float)  # [evaluations, runs]
         low, high = intervals(table)
         curve[measure] = {"mean": table.mean(axis=1).tolist(), "low": low.tolist(), "high": high.tolist()}
     return curve
 
 
-def _measured(epoch: dict[str, Any], measure: str) -> Any:
-    """A figure of an epoch: scores all by the same weights."""
-    return epoch.get(OWN, epoch.get(measure)) if measure == "score" else epoch.get(measure)
+def _measured(kept: dict[str, Any], measure: str) -> Any:
+    """A figure of an evaluation: scores all by the same weights."""
+    return kept.get(OWN, kept.get(measure)) if measure == "score" else kept.get(measure)
 
 
 def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,21 +205,22 @@ def _facts(record: Record) -> dict[str, Any]:
             found |= {f"{name} {part}": inner for part, inner in (value or {}).items()}
         else:
             found[name] = value
-    found |= {"transitions": record.transitions, "epochs": len(record.epochs)}
+    last = record.evaluations[-1]["steps"] if record.evaluations else 0
+    found |= {"steps": last, "eval_every": record.eval_every}
     return {name: value for name, value in found.items() if name not in _SAID}
 
 
 def _phrase(name: str, value: Any) -> str:
     """One of them in words.
 
-    >>> _phrase("deep learning_rate", 0.001), _phrase("epochs", 1), _phrase("maze", None), _phrase("deep hidden", [8])
-    ('learning rate 0.001', '1 epoch', 'no maze', 'hidden 8')
+    >>> _phrase("deep learning_rate", 0.001), _phrase("steps", 2000), _phrase("maze", None), _phrase("deep hidden", [8])
+    ('learning rate 0.001', '2,000 steps', 'no maze', 'hidden 8')
     """
     words = name.removeprefix("deep ").removeprefix("continuous ").replace("_", " ")
-    if name == "epochs":
-        return f"{value} epoch{'s' * (value != 1)}"
-    if name == "transitions":
-        return "epochs of unknown length" if value is None else f"{value:,} transitions an epoch"
+    if name == "steps":
+        return f"{value:,} steps"
+    if name == "eval_every":
+        return "evaluated at unknown intervals" if value is None else f"evaluated every {value:,}"
     if value is None or value is False:
         return f"no {words}"
     if value is True:
@@ -241,10 +238,12 @@ def sweep_records(folder: Path) -> list[Record]:
         try:
             options = {**result["options"], **{name: result[name] for name in BY_ADVISOR if result.get(name)}}
             found = Record(
-                path.stem, result["task"], options, result["settings"], list(result["epochs"]),
-                epoch_length(result.get("schedule")),
+                path.stem, result["task"], options, result["settings"], list(result["evaluations"]),
+                eval_every(result.get("schedule")),
             )  # fmt: skip
             float(found.settings["gamma"]), str(found.settings["planning"])
+            if not all(map(is_evaluation, found.evaluations)):
+                continue
         except (KeyError, TypeError, ValueError):
             continue  # another kind of job
         records.append(found)

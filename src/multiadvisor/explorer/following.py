@@ -57,7 +57,7 @@ class RunWatcher:
         except BadInput:
             return  # it is being replaced at this moment: next time
         with entry.lock:
-            entry.epochs, entry.settings, entry.task = newer.epochs, newer.settings, newer.task
+            entry.evaluations, entry.settings, entry.task = newer.evaluations, newer.settings, newer.task
             entry.loaded = None
             entry.episodes.clear()
         self.stamp = stamp

@@ -13,7 +13,7 @@ from typing import Any
 from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import episode_pack, run_pack, sends_table
-from multiadvisor.explorer.curves import Record, curves, epoch_length, is_epoch, label, sweep_records
+from multiadvisor.explorer.curves import Record, curves, eval_every, is_evaluation, label, sweep_records
 from multiadvisor.runs.trace import Trace, record
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.checkpoint import read_header
@@ -30,10 +30,10 @@ class Entry:
     folder: Path | None
     settings: dict[str, Any]
     task: dict[str, Any]
-    epochs: list[dict[str, Any]]
+    evaluations: list[dict[str, Any]]
     loaded: MultiAdvisor | None = None
-    transitions: int | None = None
-    """Of an epoch, where that is known."""
+    eval_every: int | None = None
+    """Steps between them, where that is known."""
     named: str | None = None
     traces: list[tuple[Trace, int]] = field(default_factory=list)
     """Episodes of trace files, before those that are played here."""
@@ -60,16 +60,16 @@ def _entry(folder: Path, name: str, named: str | None) -> Entry:
     """A saved run, of which all that the page lists is there; its values are read when they are looked at."""
     header = read_header(folder)
     try:
-        settings, task, epochs = header["settings"], header["task"], header["record"].get("epochs", [])
+        settings, task, evaluations = header["settings"], header["task"], header["record"].get("evaluations", [])
         settings_of(folder, settings)
         if not isinstance(task["name"], str) or not isinstance(task["options"], dict):
             raise TypeError("task")
-        if not isinstance(epochs, list) or not all(map(is_epoch, epochs)):
-            raise TypeError("epochs")
+        if not isinstance(evaluations, list) or not all(map(is_evaluation, evaluations)):
+            raise TypeError("evaluations")
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
-    length = epoch_length(header["record"].get("schedule"))
-    return Entry(name, folder, settings, task, epochs, named=named, transitions=length)
+    every = eval_every(header["record"].get("schedule"))
+    return Entry(name, folder, settings, task, evaluations, named=named, eval_every=every)
 
 
 class Library:
@@ -113,9 +113,9 @@ class Library:
             entry.load()  # what was named must be whole; what lies in a folder is loaded when looked at
         self.entries[entry.id] = entry
 
-    def add_agent(self, agent: MultiAdvisor, name: str, epochs: list[dict[str, Any]] | None = None) -> Entry:
+    def add_agent(self, agent: MultiAdvisor, name: str, evaluations: list[dict[str, Any]] | None = None) -> Entry:
         """An agent that is not saved anywhere."""
-        entry = Entry(name, None, dataclasses.asdict(agent.settings), agent.task.as_data(), epochs or [], agent)
+        entry = Entry(name, None, dataclasses.asdict(agent.settings), agent.task.as_data(), evaluations or [], agent)
         self.entries[entry.id] = entry
         return entry
 
@@ -181,7 +181,12 @@ class Library:
         shown = self.entries.values() if names is None else [self.entry(name) for name in names]
         own = [
             Record(
-                entry.name, entry.task["name"], entry.task["options"], entry.settings, entry.epochs, entry.transitions
+                entry.name,
+                entry.task["name"],
+                entry.task["options"],
+                entry.settings,
+                entry.evaluations,
+                entry.eval_every,
             )
             for entry in shown
         ]

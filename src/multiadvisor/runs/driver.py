@@ -2,7 +2,7 @@
 
 >>> import tempfile
 >>> from multiadvisor.runs.jobs import Job
->>> schedule = {"epochs": 1, "transitions": 10, "episodes": 0}
+>>> schedule = {"steps": 10, "eval_every": 10, "eval_episodes": 0}
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     jobs = [Job("train", {"task": "bridge", "schedule": schedule, "settings": {"seed": seed}}) for seed in (2, 3)]
 ...     results = run_jobs(Path(folder), jobs, workers=0)

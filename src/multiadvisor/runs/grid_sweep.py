@@ -36,7 +36,7 @@ from multiadvisor.storage.files import write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
 
 FORMAT = 1
-LAST = 10  # epochs averaged for tables, as in the paper's
+LAST = 10  # evaluations averaged for tables, as in the paper's
 FIGURES = ("score", "length", "terminated", "touches")
 _KIND = "multiadvisor sweep"
 _CREW = Crew()
@@ -181,21 +181,21 @@ def _value(config: dict[str, Any], section: str, name: str) -> Any:
 
 def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
     """A result has the shape of a training run's, or is refused."""
-    epochs = result.get("epochs")
-    fine = isinstance(epochs, list) and len(epochs) > 0 and isinstance(result.get("task"), str)
-    for epoch in epochs if fine else ():  # type: ignore[union-attr]
-        fine = fine and isinstance(epoch, dict) and {"epoch", *FIGURES} <= set(epoch)
-        fine = fine and all(epoch[name] is None or type(epoch[name]) in (int, float) for name in FIGURES)
-        fine = fine and type(epoch.get("reward", 0.0)) in (int, float)
+    found = result.get("evaluations")
+    fine = isinstance(found, list) and len(found) > 0 and isinstance(result.get("task"), str)
+    for one in found if fine else ():  # type: ignore[union-attr]
+        fine = fine and isinstance(one, dict) and {"steps", *FIGURES} <= set(one)
+        fine = fine and all(one[name] is None or type(one[name]) in (int, float) for name in FIGURES)
+        fine = fine and type(one.get("reward", 0.0)) in (int, float)
     if not fine:
         raise BadInput(f"the result {run.job.id} is no training run's: remove its file and run again")
     return result
 
 
 def final(result: dict[str, Any], figure: str = "score") -> float | None:
-    """A run's figure: the mean of its last epochs; the score by the task's own weights, so that all are comparable."""
+    """A run's figure: the mean of its last evaluations; scores by the task's own weights, comparable."""
     own = "reward" if figure == "score" else figure
-    values = [epoch.get(own, epoch[figure]) for epoch in result["epochs"][-LAST:]]
+    values = [one.get(own, one[figure]) for one in result["evaluations"][-LAST:]]
     return None if None in values else float(np.mean(values))
 
 
@@ -218,7 +218,7 @@ def name_of(labels: dict[str, Any]) -> str:
 
 
 def summary(done: list[RunResult]) -> list[dict[str, Any]]:
-    """One row for each group: means of the last epochs, with a bootstrap interval over seeds for the score."""
+    """One row for each group: means of the last evaluations, with a bootstrap interval over seeds for the score."""
     table = []
     for items in groups(done).values():
         row: dict[str, Any] = {**items[0].run.labels, "seeds": len(items)}
@@ -232,15 +232,15 @@ def summary(done: list[RunResult]) -> list[dict[str, Any]]:
 
 
 def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
-    """Columns, a row for each epoch of each run: what CSV and Parquet hold."""
+    """Columns, a row for each evaluation of each run: what CSV and Parquet hold."""
     labels = list(dict.fromkeys(name for item in done for name in item.run.labels))
-    weighted = any("reward" in epoch for item in done for epoch in item.result["epochs"])
+    weighted = any("reward" in one for item in done for one in item.result["evaluations"])
     figures = (*FIGURES, *(("reward",) if weighted else ()))  # the score by the task's own weights
-    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "epoch", *figures)}
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "steps", *figures)}
     for item in done:
-        for epoch in item.result["epochs"]:
-            whole = {**item.run.labels, **{key: epoch[key] for key in ("epoch", *FIGURES)}}
-            whole["reward"] = epoch.get("reward", epoch["score"])
+        for one in item.result["evaluations"]:
+            whole = {**item.run.labels, **{key: one[key] for key in ("steps", *FIGURES)}}
+            whole["reward"] = one.get("reward", one["score"])
             whole |= {"id": item.run.job.id, "task": item.result["task"], "seed": item.run.seed}
             for name, column in columns.items():
                 column.append(whole.get(name))

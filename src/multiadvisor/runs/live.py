@@ -1,7 +1,7 @@
 """What a training says of itself for whoever watches: a line of JSON now and then, in a file in the run's folder.
 
-Training only ever appends to the file. A page, in a process of its own, reads it. A line comes with every epoch, and
-between them once a second at first and then ever more seldom, so that a training of days has a thousand lines.
+Training only ever appends to the file. A page, in a process of its own, reads it. A line comes with every evaluation,
+and between them once a second at first and then ever more seldom, so that a training of days has a thousand lines.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EVERY = 1.0  # seconds between lines, or ...
 _SHARE = 0.005  # ... this share of the time so far
 _TERMS = 12  # so many advisors have figures of their own; of more, their groups
 _LARGEST = 16 << 20  # bytes of the file that are read
-_NUMBERS = ("seconds", "steps", "rate", "epoch", "epsilon", *MEASURES)
+_NUMBERS = ("seconds", "steps", "steps_per_second", "epsilon", *MEASURES)
 
 
 def terms_of(task: Task) -> list[str]:
@@ -47,7 +47,7 @@ def by_term(task: Task, values: dict[str, float]) -> dict[str, float]:
 
 
 class LiveLog:
-    """Appends to the file of a run: `advance` hears of every piece of learning, `epoch` of every epoch."""
+    """Appends to the file of a run: `advance` hears of every piece of learning, `add` of every evaluation."""
 
     def __init__(self, training: Training) -> None:
         assert training.out is not None
@@ -56,7 +56,7 @@ class LiveLog:
         self._before = self._spent = training.seconds
         head = {
             "kind": "multiadvisor live", "task": training.agent.task.name, "terms": terms_of(training.agent.task),
-            "epochs": training.schedule.epochs, "transitions": training.schedule.transitions,
+            "total": training.schedule.steps,
             "steps": training.agent.steps,
         }  # fmt: skip
         try:
@@ -76,13 +76,13 @@ class LiveLog:
         if now - self._last >= max(_EVERY, _SHARE * now):
             self._tell(now, {})
 
-    def epoch(self, epoch: dict[str, Any]) -> None:
-        """An epoch is over, and was looked at."""
-        found = {name: epoch[name] for name in ("epoch", *MEASURES) if epoch[name] is not None}
-        if epoch.get("advisors"):
-            found["returns"] = by_term(self._training.agent.task, epoch["advisors"])
-        if "steps_checked" in epoch:
-            found["stuck"] = in_words(epoch["stuck"]) if "stuck" in epoch else ""
+    def add(self, evaluation: dict[str, Any]) -> None:
+        """The agent was evaluated."""
+        found = {name: evaluation[name] for name in MEASURES if evaluation[name] is not None}
+        if evaluation.get("advisors"):
+            found["returns"] = by_term(self._training.agent.task, evaluation["advisors"])
+        if "steps_checked" in evaluation:
+            found["stuck"] = in_words(evaluation["stuck"]) if "stuck" in evaluation else ""
         self._tell(time.monotonic() - self._since, found)
 
     def _tell(self, now: float, more: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ class LiveLog:
         line = {"seconds": round(self._before + now, 3), "steps": agent.steps, **more}
         spent = self._training.seconds - self._spent  # in learning, and not in looking at it
         if agent.steps > self._steps and spent > 0:
-            line["rate"] = round((agent.steps - self._steps) / spent, 1)
+            line["steps_per_second"] = round((agent.steps - self._steps) / spent, 1)
             self._steps, self._spent = agent.steps, self._training.seconds
         line["epsilon"] = float(agent.exploring)
         if (losses := agent.losses) is not None:

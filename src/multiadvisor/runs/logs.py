@@ -1,7 +1,7 @@
-"""What a training says of itself while it goes on: each epoch as a row of a CSV file, written as soon as it is there.
+"""What a training says of itself while it goes on: each evaluation as a row of a CSV file, written at once.
 
-A log is begun with the epochs that a resumed run has already, so that it never has an epoch twice: what a process that
-was killed had written beyond its last checkpoint is written anew.
+A log is begun with the evaluations that a resumed run has already, so that it never has one twice: what a process
+that was killed had written beyond its last checkpoint is written again.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from multiadvisor.storage.checkpoint import MOST_ENTRIES
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.task import Task
 
-MEASURES = ("score", "length", "terminated", "touches")  # of an epoch
+MEASURES = ("score", "length", "terminated", "touches")  # of an evaluation
 _PREFIX = "advisors/"
 
 
 class Log(Protocol):
-    """Hears of every epoch."""
+    """Hears of every evaluation."""
 
-    def epoch(self, epoch: dict[str, Any]) -> None:
-        """Write one epoch down, at once."""
+    def add(self, evaluation: dict[str, Any]) -> None:
+        """Write one evaluation down, at once."""
 
     def close(self) -> None:
         """There are no more."""
 
 
-def figures(epoch: dict[str, Any]) -> dict[str, float]:
-    """What there is to say of an epoch, by name: its measures, and each advisor's mean return.
+def figures(evaluation: dict[str, Any]) -> dict[str, float]:
+    """What there is to say of an evaluation, by name: its measures, and each advisor's mean return.
 
     >>> measured = {"score": 2.0, "length": 3.0, "terminated": 1.0, "touches": None}
-    >>> figures({"epoch": 1, **measured, "advisors": {"goal": 2.0}})
+    >>> figures({"steps": 1, **measured, "advisors": {"goal": 2.0}})
     {'score': 2.0, 'length': 3.0, 'terminated': 1.0, 'advisors/goal': 2.0}
     """
-    found = {name: epoch[name] for name in MEASURES if epoch[name] is not None}
-    return found | {f"{_PREFIX}{name}": value for name, value in epoch.get("advisors", {}).items()}
+    found = {name: evaluation[name] for name in MEASURES if evaluation[name] is not None}
+    return found | {f"{_PREFIX}{name}": value for name, value in evaluation.get("advisors", {}).items()}
 
 
-def room_for_advisors(task: Task, epochs: int) -> bool:
-    """Whether the record of a run has room for every advisor's return in every epoch."""
-    return epochs * (len(MEASURES) + 9 + task.n) <= MOST_ENTRIES  # and some for what is seen of being stuck
+def room_for_advisors(task: Task, evaluations: int) -> bool:
+    """Whether the record of a run has room for every advisor's return in every evaluation."""
+    return evaluations * (len(MEASURES) + 9 + task.n) <= MOST_ENTRIES  # and some for what is seen of being stuck
 
 
 class CsvLog:
-    """A row for each epoch: its number, the transitions so far, its measures and each advisor's mean return."""
+    """A row for each evaluation: the steps so far, its measures and each advisor's mean return."""
 
-    def __init__(self, path: Path, task: Task, epochs: Sequence[dict[str, Any]] = ()) -> None:
-        self._columns = ["epoch", "transitions", *MEASURES, *(f"{_PREFIX}{name}" for name in task.names)]
+    def __init__(self, path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) -> None:
+        self._columns = ["steps", *MEASURES, *(f"{_PREFIX}{name}" for name in task.names)]
         check_writable(path.parent)
         head = self._line(self._columns)
         if path.exists() and not _begins_with(path, head):
             raise BadInput(f"{str(path)!r} already exists and is not the log of such a run: name another file")
         try:
-            write_atomically(path, "".join([head, *map(self._row, epochs)]).encode())
+            write_atomically(path, "".join([head, *map(self._row, evaluations)]).encode())
             self._file = path.open("a", encoding="utf-8", newline="")
         except OSError as error:
             raise BadInput(f"cannot write {str(path)!r}: {error.strerror}") from None
@@ -68,13 +68,13 @@ class CsvLog:
         csv.writer(text, lineterminator="\n").writerow(cells)
         return text.getvalue()
 
-    def _row(self, epoch: dict[str, Any]) -> str:
-        found = {"epoch": epoch["epoch"], "transitions": epoch["transitions"], **figures(epoch)}
+    def _row(self, evaluation: dict[str, Any]) -> str:
+        found = {"steps": evaluation["steps"], **figures(evaluation)}
         return self._line([found.get(name, "") for name in self._columns])
 
-    def epoch(self, epoch: dict[str, Any]) -> None:
+    def add(self, evaluation: dict[str, Any]) -> None:
         """A row more, at once."""
-        self._file.write(self._row(epoch))
+        self._file.write(self._row(evaluation))
         self._file.flush()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether the episodes that are played after an epoch get stuck, looked at so seldom that training hardly feels it.
+"""Whether the episodes that are played in an evaluation get stuck, looked at so seldom that training hardly feels it.
 
 An episode is played again step by step, in Python, which takes as long as learning from many transitions. So steps
 that are looked at are paid for with steps that were learned from, and none is looked at before there are enough: how
@@ -25,14 +25,14 @@ _NAMED = 3  # so many advisors of either side
 
 
 class StuckCheck(NamedTuple):
-    """One look at the episodes of an epoch."""
+    """One look at the episodes of an evaluation."""
 
     steps: int
     """That were played again."""
     stuck: Stuck | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record of an epoch: `looked`, and where an episode is stuck `stuck`."""
+        """For the record of an evaluation: `steps_checked`, and where an episode is stuck `stuck`."""
         if self.stuck is None:
             return {"steps_checked": self.steps}
         found = self.stuck.as_dict()
@@ -40,10 +40,10 @@ class StuckCheck(NamedTuple):
         return {"steps_checked": self.steps, "stuck": {**found, **few}}
 
 
-def allowance(agent: MultiAdvisor, epochs: list[dict[str, Any]]) -> int:
+def allowance(agent: MultiAdvisor, evaluations: list[dict[str, Any]]) -> int:
     """How many steps may be looked at now, after what was learned and looked at so far."""
     price = _PRICE[agent.task.world is not None]
-    return agent.steps // price - sum(epoch.get("steps_checked", 0) for epoch in epochs)
+    return agent.steps // price - sum(evaluation.get("steps_checked", 0) for evaluation in evaluations)
 
 
 def look(agent: MultiAdvisor, seed: int, played: EpisodeReturns, most: int = _LONGEST) -> StuckCheck | None:
@@ -66,18 +66,18 @@ def look(agent: MultiAdvisor, seed: int, played: EpisodeReturns, most: int = _LO
     return StuckCheck(steps, next((one for one in found if one.episode == episode), None))
 
 
-def is_look(epoch: dict[str, Any]) -> bool:
-    """Whether what an epoch of a record says of a look is as it should be."""
-    looked, stuck = epoch.get("steps_checked", 0), epoch.get("stuck")
+def is_look(evaluation: dict[str, Any]) -> bool:
+    """Whether what an evaluation of a record says of a look is as it should be."""
+    checked, stuck = evaluation.get("steps_checked", 0), evaluation.get("stuck")
     if stuck is not None:
         kinds = {"held_by": dict, "leaves": dict, **dict.fromkeys(("kind", "where", "advice"), str)}
         if not isinstance(stuck, dict) or {*stuck} != {field.name for field in dataclasses.fields(Stuck)}:
             return False
         if not all(type(value) is kinds.get(name, int) for name, value in stuck.items()):
             return False
-    return type(looked) is int and looked >= 0
+    return type(checked) is int and checked >= 0
 
 
 def in_words(stuck: dict[str, Any]) -> str:
-    """What an epoch says of being stuck, as a sentence."""
+    """What an evaluation says of being stuck, as a sentence."""
     return f"episode {stuck['episode']} {Stuck(**stuck)}"

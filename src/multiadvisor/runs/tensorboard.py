@@ -11,7 +11,7 @@ from typing import Any
 
 from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.grid_sweep import FIGURES, RunResult, name_of
+from multiadvisor.runs.grid_sweep import RunResult, name_of
 from multiadvisor.runs.logs import figures
 from multiadvisor.storage.files import check_writable
 
@@ -22,8 +22,8 @@ _SUFFIX = ".multiadvisor"
 def write_tensorboard(folder: Path, done: list[RunResult]) -> int:
     """A folder under `tensorboard/` for each run that has none yet; how many were written.
 
-    Score, steps, finished and touches of every epoch, and the advisors' returns by name: of every epoch where the grid
-    says `record = "every"`, else of the last.
+    The figures of every evaluation, and the advisors' returns by name: of every evaluation where the grid says
+    `record = "every"`, else of the last.
     """
     try:
         from tensorboardX import SummaryWriter
@@ -52,28 +52,24 @@ def write_tensorboard(folder: Path, done: list[RunResult]) -> int:
 
 
 def _write(writer: Any, result: dict[str, Any]) -> None:
-    last = len(result["epochs"])
-    for epoch in result["epochs"]:
-        number = epoch["epoch"]
-        advisors = epoch.get("advisors") or (result["advisors"] if number == last else {})
-        values = {name: epoch[name] for name in FIGURES} | {f"advisors/{name}": v for name, v in advisors.items()}
-        for name, value in values.items():
-            if value is not None:
-                _put(writer, name, value, epoch)
+    for number, evaluation in enumerate(result["evaluations"], 1):
+        last = number == len(result["evaluations"])
+        _put_all(writer, {**evaluation, "advisors": evaluation.get("advisors") or (result["advisors"] if last else {})})
 
 
-def _put(writer: Any, name: str, value: float, epoch: dict[str, Any]) -> None:
-    """One figure of an epoch, under its very name: `add_scalar` would make one curve of "a b" and "a_b"."""
+def _put_all(writer: Any, evaluation: dict[str, Any]) -> None:
+    """The figures of an evaluation, under their very names: `add_scalar` would make one curve of "a b" and "a_b"."""
     from tensorboardX.proto.summary_pb2 import Summary
 
-    summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
-    writer.file_writer.add_summary(summary, epoch["transitions"], walltime=float(epoch["epoch"]))
+    for name, value in figures(evaluation).items():
+        summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+        writer.file_writer.add_summary(summary, evaluation["steps"], walltime=float(evaluation["steps"]))
 
 
 class TensorBoardLog:
-    """Every epoch of a training, at its number of transitions, as soon as it is there."""
+    """Every evaluation of a training, at its number of steps, as soon as it is there."""
 
-    def __init__(self, folder: Path, epochs: Sequence[dict[str, Any]], resume: bool) -> None:
+    def __init__(self, folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool) -> None:
         try:
             from tensorboardX import SummaryWriter
         except ImportError as error:
@@ -83,22 +79,18 @@ class TensorBoardLog:
         if before and not resume:
             raise BadInput(f"{str(folder)!r} holds the log of a run already: name another folder, or add --resume")
         try:
-            for file in before:  # all that it holds is in the epochs, but for those that are played anew
+            for file in before:  # all that it holds is in the evaluations, but for those that are made again
                 file.unlink()
             self._writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
         except OSError as error:
             raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
-        for epoch in epochs:
-            self._add(epoch)
+        for evaluation in evaluations:
+            _put_all(self._writer, evaluation)
         self._writer.flush()
 
-    def _add(self, epoch: dict[str, Any]) -> None:
-        for name, value in figures(epoch).items():
-            _put(self._writer, name, value, epoch)
-
-    def epoch(self, epoch: dict[str, Any]) -> None:
-        """The figures of an epoch, at once."""
-        self._add(epoch)
+    def add(self, evaluation: dict[str, Any]) -> None:
+        """The figures of an evaluation, at once."""
+        _put_all(self._writer, evaluation)
         self._writer.flush()
 
     def close(self) -> None:

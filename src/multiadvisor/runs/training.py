@@ -1,4 +1,4 @@
-"""Training in epochs, each followed by greedy episodes; saved on the way, taken up where it stopped."""
+"""Training with evaluations by greedy episodes on the way; saved on the way, taken up where it stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from multiadvisor.task import BY_ADVISOR, Task
 
 LOCK = "run.lock"  # held by `train` in the folder of a run
 LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
-BEST = "best"  # the folder within it where the best epoch is kept
+BEST = "best"  # the folder within it where the agent with the best score is kept
 # what a process leaves that was killed before it had saved anything
 _OURS = (LOCK, LIVE, BEST, "values-*.safetensors", ".*.part")
 
@@ -69,39 +69,39 @@ class _Clock:
 
 @dataclass
 class Training:
-    """A run in progress: the agent, its schedule and the epochs so far."""
+    """A run in progress: the agent, its schedule and the evaluations so far."""
 
     agent: MultiAdvisor
     schedule: Schedule
-    epochs: list[dict[str, Any]] = field(default_factory=list)
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     out: Path | None = None
     by_advisor: bool = False
-    """Whether every epoch keeps the advisors' returns, by name."""
+    """Whether every evaluation keeps the advisors' returns, by name."""
     keep_last: bool = True
     """Whether the end is saved too: of no use to a job, whose result is the end."""
     reweighted: list[dict[str, Any]] = field(default_factory=list)
     """When the weights were changed on the way, and to what: `steps`, and `weights` by advisor."""
     keep_best: bool = False
-    """Whether the epoch with the best score is kept too, in a folder of its own within the run's."""
+    """Whether the agent with the best score is kept too, in its own folder within the run's."""
     best: dict[str, Any] | None = None
-    """That epoch's number and score: `epoch` and `score`."""
+    """Its `steps` and `score`."""
     notices: bool = False
     """Whether it is looked for episodes that get stuck, now and then and at the end."""
-    _seen: Evaluation | None = None  # of the last epoch
+    _seen: Evaluation | None = None  # the last one
 
-    def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda steps, epoch: None) -> Training:
+    def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda steps, evaluation: None) -> Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
-        # a network may diverge at any time: its first epoch is saved as soon as it is there
+        # a network may diverge at any time: its first evaluation is saved as soon as it is there
         networks = [getattr(self.agent.settings, name) for name in NETWORKS]
         fragile = self.keep_last and any(part is not None for part in networks)
         try:
             self.agent.prepare()  # outside the clock
-            while len(self.epochs) < self.schedule.epochs:
-                number = len(self.epochs) + 1
-                # episodes that are played side by side go on together, past the end of an epoch or of several
-                while (due := number * self.schedule.transitions - self.agent.steps) > 0:
+            while len(self.evaluations) < self.schedule.evaluations:
+                number = len(self.evaluations) + 1
+                # episodes that are played side by side go on together, past one evaluation or several
+                while (due := self.schedule.due(number) - self.agent.steps) > 0:
                     start, steps = time.perf_counter(), self.agent.steps
                     try:
                         self.agent.learn(min(due, self.agent.piece), progress=False)
@@ -109,10 +109,10 @@ class Training:
                         self.seconds += time.perf_counter() - start
                         tell(self.agent.steps - steps, None)
                     if self.out is not None and clock.due():
-                        clock.time(self.save)  # within an epoch: the bytes are the same however learning is cut
-                self.epochs.append(self._look(number))
+                        clock.time(self.save)  # on the way: the bytes are the same however learning is cut
+                self.evaluations.append(self._evaluate(number))
                 better = self._keep_best()
-                tell(0, self.epochs[-1])
+                tell(0, self.evaluations[-1])
                 if self.out is not None and (better or fragile or clock.due()):
                     clock.time(self.save)
                     fragile = False
@@ -125,40 +125,41 @@ class Training:
                     self.save()
         return self
 
-    def _look(self, number: int) -> dict[str, Any]:
-        head = {"epoch": number, "transitions": self.agent.steps}
-        if self.schedule.episodes == 0:
+    def _evaluate(self, number: int) -> dict[str, Any]:
+        head = {"steps": self.agent.steps}
+        if self.schedule.eval_episodes == 0:
             return {**head, **dict.fromkeys(MEASURES)}
-        seen = self._seen = self.agent.evaluate(self.schedule.episodes, seeds=(number,))
+        seen = self._seen = self.agent.evaluate(self.schedule.eval_episodes, seeds=(number,))
         returns: dict[str, Any] = {"advisors": seen.advisors} if self.by_advisor else {}
         if self.agent.task.other_weights():
             returns["reward"] = seen.reward
-        found = look(self.agent, number, seen.played, allowance(self.agent, self.epochs)) if self.notices else None
+        found = look(self.agent, number, seen.played, allowance(self.agent, self.evaluations)) if self.notices else None
         return {**head, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
 
     def stuck_at_the_end(self) -> dict[str, Any] | None:
-        """The first episode of the last epoch that did not end by itself, where it is stuck."""
-        if not self.notices or not self.epochs or "steps_checked" in self.epochs[-1] or self._seen is None:
-            return self.epochs[-1].get("stuck") if self.epochs else None
-        found = look(self.agent, len(self.epochs), self._seen.played)
+        """The first episode of the last evaluation that did not end by itself, where it is stuck."""
+        if not self.notices or not self.evaluations or "steps_checked" in self.evaluations[-1] or self._seen is None:
+            return self.evaluations[-1].get("stuck") if self.evaluations else None
+        found = look(self.agent, len(self.evaluations), self._seen.played)
         return None if found is None else found.as_dict().get("stuck")
 
     def _keep_best(self) -> bool:
-        """Keep the last epoch, where its score is the best so far; of equal ones the first stays."""
-        last = self.epochs[-1]
+        """Keep the agent, where its score is the best so far; of equal ones the first stays."""
+        last = self.evaluations[-1]
         if not self.keep_best or (self.best is not None and last["score"] <= self.best["score"]):
             return False
         assert self.out is not None
-        self.best = {"epoch": last["epoch"], "score": last["score"]}
+        self.best = {"steps": last["steps"], "score": last["score"]}
         with deferred_interrupt():
             self.save(self.out / BEST)  # before the run itself: killed in between, it comes here again
         return True
 
     def save(self, folder: Path | None = None) -> None:
-        """Write the agent with the epochs so far to the run's folder, or to another."""
+        """Write the agent with the evaluations so far to the run's folder, or to another."""
         assert self.out is not None
-        record = {"schedule": dataclasses.asdict(self.schedule), "epochs": self.epochs, "seconds": self.seconds}
-        self.agent.save(folder or self.out, {**record, **self._changes()})
+        schedule = dataclasses.asdict(self.schedule)
+        record = {"schedule": schedule, "evaluations": self.evaluations, "seconds": self.seconds, **self._changes()}
+        self.agent.save(folder or self.out, record)
 
     def _changes(self) -> dict[str, Any]:
         best = {"best": self.best} if self.best is not None else {}
@@ -170,9 +171,9 @@ class Training:
         return {
             "task": self.agent.task.name,
             **dataclasses.asdict(settings),
-            "transitions": self.agent.steps,
-            "transitions_per_second": self.agent.steps / self.seconds if self.seconds else 0.0,
-            "epochs": self.epochs,
+            "steps": self.agent.steps,
+            "steps_per_second": self.agent.steps / self.seconds if self.seconds else 0.0,
+            "evaluations": self.evaluations,
             **self._changes(),
         }
 
@@ -196,17 +197,15 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _is_epoch(given: Any, number: int) -> bool:
-    """Whether an epoch of a record is one: its number, the transitions so far, measures, perhaps advisors' returns."""
-    if not isinstance(given, dict) or not all(type(given.get(name)) is int for name in ("epoch", "transitions")):
-        return False
-    if given["epoch"] != number:
+def _is_evaluation(given: Any) -> bool:
+    """Whether an evaluation of a record is one: the steps so far, measures, perhaps the advisors' returns."""
+    if not isinstance(given, dict) or type(given.get("steps")) is not int:
         return False
     returns = given.get("advisors", {})
     beside = {"advisors", "steps_checked", "stuck", "reward"}
     measures = [value for name, value in given.items() if name not in beside]
     return (
-        {*given} - beside == {"epoch", "transitions", *MEASURES}
+        {*given} - beside == {"steps", *MEASURES}
         and is_look(given)
         and _is_number(given.get("reward", 0.0))
         and isinstance(returns, dict)
@@ -228,14 +227,40 @@ def _is_change(given: Any, task: Task) -> bool:
 
 
 def _best_of(out: Path) -> dict[str, Any] | None:
-    """The best epoch that a run has kept, as its own record tells, which may be ahead of a run that was killed."""
+    """The best agent that a run has kept, as its own record tells, which may be ahead of a run that was killed."""
     if not (out / BEST / "agent.json").exists():
         return None
     record = read_header(out / BEST).get("record")
-    epochs = record.get("epochs") if isinstance(record, dict) else None
-    if not isinstance(epochs, list) or not epochs or not _is_epoch(last := epochs[-1], len(epochs)):
-        raise BadInput(f"the record in {str(out / BEST)!r} has no epochs: restore it from a copy, or remove it")
-    return {"epoch": last["epoch"], "score": last["score"]}
+    found = record.get("evaluations") if isinstance(record, dict) else None
+    if not isinstance(found, list) or not found or not _is_evaluation(last := found[-1]):
+        raise BadInput(f"the record in {str(out / BEST)!r} has no evaluations: restore it from a copy, or remove it")
+    return {"steps": last["steps"], "score": last["score"]}
+
+
+def _schedule_of(saved: Any) -> Schedule | None:
+    """The schedule in a record; None where it is none."""
+    if not isinstance(saved, dict) or {*saved} != {item.name for item in dataclasses.fields(Schedule)}:
+        return None
+    try:
+        return Schedule(**saved)
+    except BadInput:
+        return None
+
+
+def _fits(evaluations: list[Any], schedule: Schedule, steps: int, ahead: int) -> bool:
+    """Whether a record's evaluations are those of an agent that has learned this many steps by this schedule.
+
+    Episodes that are played side by side may be `ahead` of it.
+    """
+    done = len(evaluations)
+    if done > schedule.evaluations or not all(map(_is_evaluation, evaluations)):
+        return False
+    learned = [evaluation["steps"] for evaluation in evaluations]
+    return (
+        all(schedule.due(number) <= at <= steps for number, at in enumerate(learned, 1))
+        and all(before <= after for before, after in pairwise(learned))
+        and schedule.due(done) <= steps <= schedule.due(done + 1) + ahead
+    )
 
 
 def begin(
@@ -245,13 +270,13 @@ def begin(
     """A new run, or with `resume` the one in the folder, which must be the same run.
 
     With `reweight` it may have other weights, where it can go on with them: what was learned does not depend on them,
-    or actions are continuous. With `keep_best` the best epoch is kept too; a run that has kept one goes on doing so.
+    or actions are continuous. With `keep_best` the best agent is kept too; a run that has kept one goes on doing so.
     """
-    if keep_best and (out is None or schedule.episodes == 0):
+    if keep_best and (out is None or schedule.eval_episodes == 0):
         raise BadInput(
-            "the best epoch is kept in the run's folder, by its episodes: give --out, and --episodes above 0"
+            "the best agent is kept in the run's folder, by its score: give --out, and --eval-episodes above 0"
         )
-    by_advisor = room_for_advisors(task, schedule.epochs)
+    by_advisor = room_for_advisors(task, schedule.evaluations)
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
@@ -269,29 +294,22 @@ def begin(
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
         )
-    epochs, seconds, saved = (record.get(name) for name in ("epochs", "seconds", "schedule"))
-    fields = {item.name for item in dataclasses.fields(Schedule)}
-    if (
-        not isinstance(epochs, list) or not _is_number(seconds) or seconds < 0 or not isinstance(saved, dict)
-        or {*saved} != fields or type(saved["epochs"]) is not int or saved["epochs"] < len(epochs)
-    ):  # fmt: skip
-        raise BadInput(f"the run in {str(out)!r} has no record of its epochs: it cannot be resumed")
-    for name in ("transitions", "episodes"):
-        if not same(saved.get(name), getattr(schedule, name)):
-            raise BadInput(
-                f"the run in {str(out)!r} has another number of {name}: resume it with the flags it started with"
-            )
-    if len(epochs) > schedule.epochs:
-        raise BadInput(f"the run in {str(out)!r} has {len(epochs)} epochs already: give --epochs at least that")
-    fitting = [_is_epoch(epoch, k + 1) for k, epoch in enumerate(epochs)]
+    evaluations, seconds = record.get("evaluations"), record.get("seconds")
+    saved = _schedule_of(record.get("schedule"))
+    if not isinstance(evaluations, list) or not _is_number(seconds) or seconds < 0 or saved is None:
+        raise BadInput(f"the run in {str(out)!r} has no record of its evaluations: it cannot be resumed")
+    for name in ("eval_every", "eval_episodes"):
+        if getattr(saved, name) != getattr(schedule, name):
+            raise BadInput(f"the run in {str(out)!r} has another {name}: resume it with the flags it started with")
     ahead = max((part.n_envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
-    learned = [epoch["transitions"] for epoch in epochs] if all(fitting) else []
-    fitting += [number * schedule.transitions <= steps <= agent.steps for number, steps in enumerate(learned, 1)]
-    fitting += [before <= after for before, after in pairwise(learned)]
-    if not all(fitting) or not 0 <= agent.steps - len(epochs) * schedule.transitions <= schedule.transitions + ahead:
+    if not _fits(evaluations, saved, agent.steps, ahead):
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
         )
+    if agent.steps > schedule.steps + ahead:
+        raise BadInput(f"the run in {str(out)!r} has learned {agent.steps} steps already: give --steps at least that")
+    if evaluations and saved.due(len(evaluations)) < schedule.due(len(evaluations)):
+        evaluations = evaluations[:-1]  # it was at an earlier end: a longer run would not have had it
     changes = record.get("reweighted", [])
     if not isinstance(changes, list) or not all(_is_change(change, task) for change in changes):
         raise BadInput(f"the record of the run in {str(out)!r} names no weights: restore it from a copy")
@@ -301,11 +319,11 @@ def begin(
             {"steps": agent.steps, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
         ]
     best = _best_of(out)
-    named = record.get("best", {"epoch": 1, "score": 0.0})  # killed in between, the folder is ahead of it
-    if not isinstance(named, dict) or {*named} != {"epoch", "score"} or not all(map(_is_number, named.values())):
-        raise BadInput(f"the record of the run in {str(out)!r} names no best epoch: restore it from a copy")
+    named = record.get("best", {"steps": 1, "score": 0.0})  # killed in between, the folder is ahead of it
+    if not isinstance(named, dict) or {*named} != {"steps", "score"} or not all(map(_is_number, named.values())):
+        raise BadInput(f"the record of the run in {str(out)!r} names no best agent: restore it from a copy")
     return Training(
-        agent, schedule, list(epochs), float(seconds), out, by_advisor, reweighted=changes,
+        agent, schedule, list(evaluations), float(seconds), out, by_advisor, reweighted=changes,
         keep_best=keep_best or best is not None, best=None if changed else best,  # other weights, other scores
     )  # fmt: skip
 
@@ -328,7 +346,7 @@ class RunConfig:
     own: dict[str, dict[str, float]]
     """Weights, gammas and alphas other than the task's own, by advisor or group."""
     record: str = "last"
-    """Of which epochs the advisors' returns are kept by name: the last, or every one."""
+    """Of which evaluations the advisors' returns are kept by name: the last, or every one."""
 
     @classmethod
     def parse(cls, config: dict[str, Any]) -> RunConfig:
@@ -388,14 +406,14 @@ def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:
     """The work of a `train` job: train as the config says, and give the run as data, the same bytes every time.
 
-    Epochs are saved to `folder` on the way; a run that was killed goes on from there, bit for bit.
+    The run is saved to `folder` on the way; one that was killed goes on from there, bit for bit.
     """
     run = RunConfig.parse(config)
-    task, total = run.make_task(), run.schedule.epochs * run.schedule.transitions
-    if run.record == "every" and not room_for_advisors(task, run.schedule.epochs):
+    task, schedule = run.make_task(), run.schedule
+    if run.record == "every" and not room_for_advisors(task, schedule.evaluations):
         raise BadInput(
-            f"{run.schedule.epochs} epochs with the returns of {task.n} advisors each are more than a record holds: "
-            "choose fewer epochs, or record = 'last'"
+            f"{schedule.evaluations} evaluations with the returns of {task.n} advisors each are more than a record "
+            "holds: evaluate less often, or choose record = 'last'"
         )
     try:
         training = begin(task, run.settings, run.schedule, folder, resume=True)
@@ -405,13 +423,13 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
         shutil.rmtree(folder)  # what is left of a crash and cannot be used: the run begins again
         training = begin(task, run.settings, run.schedule, folder, resume=True)
     training.by_advisor, training.keep_last = run.record == "every", False
-    training.run(lambda steps, epoch: tell(training.agent.steps / total))
-    agent, episodes = training.agent, run.schedule.episodes
-    seen = agent.evaluate(episodes, seeds=(run.schedule.epochs,)) if episodes else None
+    training.run(lambda steps, evaluation: tell(training.agent.steps / schedule.steps))
+    agent, episodes = training.agent, schedule.eval_episodes
+    seen = agent.evaluate(episodes, seeds=(schedule.evaluations,)) if episodes else None
     return {
         **run.as_config(),
-        "transitions": agent.steps,
-        "epochs": training.epochs,
+        "steps": agent.steps,
+        "evaluations": training.evaluations,
         "advisors": seen.advisors if seen else {},
         "sha256": table_digest(agent),
     }

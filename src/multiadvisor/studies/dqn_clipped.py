@@ -52,20 +52,23 @@ def train(
     seeds: Sequence[int], schedule: Schedule, settings: Settings = SETTINGS, rules: str = "paper",
     tell: Callable[[int, int, float], None] = lambda steps, epoch, score: None,
 ) -> list[list[dict[str, Any]]]:  # fmt: skip
-    """All seeds in one program: for each, its epochs. `tell` hears of every epoch's steps, number and mean score."""
+    """All seeds in one program: for each, its evaluations, one after every epoch.
+
+    `tell` hears of every epoch's steps, number and mean score.
+    """
     from multiadvisor.learners.dqn.cohort import Cohort
 
     task = make("pac-boy", rules=rules)
     cohort = Cohort(task, settings, seeds)
     curves: list[list[dict[str, Any]]] = [[] for _ in seeds]
-    for epoch in range(1, schedule.epochs + 1):
+    for epoch in range(1, schedule.evaluations + 1):
         before = cohort.steps
-        cohort.learn(max(epoch * schedule.transitions - before, 0))
-        played = cohort.evaluate(schedule.episodes, epoch)
+        cohort.learn(max(schedule.due(epoch) - before, 0))
+        played = cohort.evaluate(schedule.eval_episodes, epoch)
         for curve, episodes in zip(curves, played, strict=True):
             assert task.measures is not None
             curve.append({
-                "epoch": epoch, "score": float(episodes.score.mean()), "length": float(episodes.length.mean()),
+                "steps": cohort.steps, "score": float(episodes.score.mean()), "length": float(episodes.length.mean()),
                 "terminated": float(episodes.terminated.mean()),
                 "touches": float(task.measures(episodes.returns)["touches"].mean()),
             })  # fmt: skip
@@ -81,15 +84,15 @@ def available() -> bool:
 
 @kind("dqn-clipped", lease=1800.0)
 def work(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
-    """Train one seed, resumed from its folder where it was stopped; its epochs, and its first episode after the
-    last."""
+    """Train one seed, resumed from its folder where it was stopped; its evaluations, and the first
+    episode of the last one."""
     from multiadvisor.studies.watching import recorded
 
-    schedule = Schedule(config["epochs"], config["transitions"], config["episodes"])
+    schedule = Schedule(**config["schedule"])
     settings = replace(SETTINGS, seed=config["seed"])
     training = _resumed(make("pac-boy", rules=config["rules"]), settings, schedule, folder)
-    training.run(lambda steps, epoch: tell(len(training.epochs) / schedule.epochs))
-    return {"epochs": training.epochs, "episode": recorded(training.agent, schedule.epochs)}
+    training.run(lambda steps, evaluation: tell(len(training.evaluations) / schedule.evaluations))
+    return {"evaluations": training.evaluations, "episode": recorded(training.agent, schedule.evaluations)}
 
 
 def _resumed(task: Task, settings: Settings, schedule: Schedule, folder: Path | None) -> Training:

@@ -67,7 +67,7 @@ def run_config(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
     config = {
         "task": "pac-boy", "options": {"rules": setting.rules, "ghosts": setting.ghosts},
         "settings": {**settings, "seed": seed},
-        "schedule": {"epochs": plan.epochs, "transitions": plan.transitions, "episodes": plan.episodes},
+        "schedule": plan.schedule(),
     }  # fmt: skip
     return RunConfig.parse(config).as_config()
 
@@ -76,7 +76,7 @@ def trained(config: dict[str, Any]) -> MultiAdvisor:
     """The agent at the end of a run."""
     run = RunConfig.parse(config)
     agent = MultiAdvisor(run.make_task(), run.settings)
-    return agent.learn(run.schedule.epochs * run.schedule.transitions, progress=False)
+    return agent.learn(run.schedule.steps, progress=False)
 
 
 def random_job(plan: Plan) -> Job:
@@ -112,9 +112,9 @@ def with_rules(setting: Setting, plan: Plan) -> Setting:
 
 
 def epochs_of(evidence: Evidence, setting: Setting) -> list[list[dict[str, Any]]]:
-    """The epochs of every seed of a setting."""
+    """The evaluations of every seed of a setting, one after each epoch."""
     plan = evidence.plan
-    return [evidence.result(job(setting, seed, plan))["epochs"] for seed in range(plan.seeds)]
+    return [evidence.result(job(setting, seed, plan))["evaluations"] for seed in range(plan.seeds)]
 
 
 def curve(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
@@ -131,21 +131,16 @@ def dqn_jobs(plan: Plan) -> list[Job]:
     """The runs of DQN-clipped; none where JAX is not installed."""
     if not dqn_clipped.available():
         return []
-    length = {
-        "epochs": plan.dqn_epochs,
-        "transitions": plan.transitions,
-        "episodes": plan.episodes,
-        "rules": plan.rules,
-    }
-    return [Job("dqn-clipped", {"seed": seed, **length}) for seed in range(plan.dqn_seeds)]
+    common = {"schedule": plan.schedule(plan.dqn_epochs), "rules": plan.rules}
+    return [Job("dqn-clipped", {"seed": seed, **common}) for seed in range(plan.dqn_seeds)]
 
 
 def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
-    """The epochs of every seed of DQN-clipped."""
+    """The evaluations of every seed of DQN-clipped, one after each epoch."""
     jobs = dqn_jobs(evidence.plan)
     if not jobs:
         raise MissingResult("DQN-clipped is not in this report: networks need the extra deep")
-    return [evidence.result(one)["epochs"] for one in jobs]
+    return [evidence.result(one)["evaluations"] for one in jobs]
 
 
 def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job, experiments
+from multiadvisor.settings import Schedule
 
 LAST = 10  # epochs at the end of a run whose mean is its final score
 FEW_SEEDS = 3  # of what is beyond the paper, where the full length is not asked for
@@ -97,6 +98,11 @@ class Plan:
                    literal_seeds=min(count, base.literal_seeds), dqn_seeds=min(count, base.dqn_seeds),
                    dqn_epochs=min(long, base.dqn_epochs))  # fmt: skip
 
+    def schedule(self, epochs: int | None = None) -> dict[str, int]:
+        """The schedule of a run: as many evaluations as epochs."""
+        steps = (self.epochs if epochs is None else epochs) * self.transitions
+        return {"steps": steps, "eval_every": self.transitions, "eval_episodes": self.episodes}
+
     @property
     def last(self) -> int:
         """How many epochs make a final figure."""
@@ -133,8 +139,8 @@ def epochs_of_job(job: Job) -> tuple[int, int] | None:
     config = job.config.get("run", job.config)
     if job.kind == "value-function":
         return config["epochs"], FULL_VALUE_EPOCHS
-    epochs = config.get("schedule", config).get("epochs")
-    return None if epochs is None else (epochs, FULL_EPOCHS)
+    schedule = config.get("schedule")
+    return None if schedule is None else (Schedule(**schedule).evaluations, FULL_EPOCHS)
 
 
 def _home(job: Job, plan: Plan) -> str:

@@ -78,17 +78,17 @@ class Measurement:
         self.stages: dict[str, dict[str, Any]] = {}
 
     def run(self, name: str, folder: Path, jobs: list[Job], workers: int | None) -> Results:
-        """Run jobs, and note how many were done now, how long that took, and how many transitions they learned from."""
+        """Run jobs, and note how many were done now, how long that took, and how many steps they learned from."""
         before = {path.stem for path in (folder / "results").glob("*.json")}
         start = time.perf_counter()
         results = run_jobs(folder, jobs, workers=workers, title=name)
         seconds = time.perf_counter() - start
         new = [job for job in jobs if job.id not in before]
-        learned = sum(_transitions(job) for job in new)
+        learned = sum(_steps(job) for job in new)
         self.stages[name] = {
             "jobs": len(jobs), "done_now": len(new), "seconds": seconds,
-            "work_seconds": sum(results.seconds[job.id] for job in jobs), "transitions": learned,
-            "transitions_per_second": learned / seconds if new and seconds > 0 else None,
+            "work_seconds": sum(results.seconds[job.id] for job in jobs), "steps": learned,
+            "steps_per_second": learned / seconds if new and seconds > 0 else None,
         }  # fmt: skip
         return results
 
@@ -102,9 +102,9 @@ class Measurement:
         }  # fmt: skip
 
 
-def _transitions(job: Job) -> int:
+def _steps(job: Job) -> int:
     schedule = job.config.get("run", job.config).get("schedule") if job.kind in TABULAR else None
-    return schedule["epochs"] * schedule["transitions"] if isinstance(schedule, dict) else 0
+    return schedule["steps"] if isinstance(schedule, dict) else 0
 
 
 def given_results(path: Path) -> dict[str, Any]:

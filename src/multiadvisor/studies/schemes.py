@@ -111,7 +111,7 @@ def run_job(scheme: Scheme, case: Case, seed: int, plan: Plan) -> Job:
             "planning": scheme.planning, "gamma": scheme.gamma, "aggregation": scheme.aggregation,
             "alpha_half": scheme.alpha_half, "noise": case.noise, "seed": seed,
         },
-        "schedule": {"epochs": plan.epochs, "transitions": plan.transitions, "episodes": plan.episodes},
+        "schedule": plan.schedule(),
     }  # fmt: skip
     return Job("scheme", {"run": RunConfig.parse(config).as_config()})
 
@@ -122,11 +122,11 @@ def run_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | No
     run = RunConfig.parse(config["run"])
     agent = MultiAdvisor(run.make_task(), run.settings).prepare()
     rows = []
-    for epoch in range(1, run.schedule.epochs + 1):
-        agent.learn(run.schedule.transitions, progress=False)
-        rows.append(_looked_at(agent, run.schedule.episodes, epoch))
+    for epoch in range(1, run.schedule.evaluations + 1):
+        agent.learn(run.schedule.due(epoch) - agent.steps, progress=False)
+        rows.append(_looked_at(agent, run.schedule.eval_episodes, epoch))
         if tell is not None:
-            tell(epoch / run.schedule.epochs)
+            tell(epoch / run.schedule.evaluations)
     figures = np.array(rows)  # [epochs, measures]
 
     def means(part: np.ndarray) -> dict[str, float]:

@@ -52,7 +52,7 @@ def results_lines(evidence: Evidence, shown: list[Part]) -> bytes:
         entry = {"experiment": first[job], "kind": job.kind, "config": job.config}
         result = evidence.result(job)
         if job.kind == "train":  # which repeats its config
-            result = {key: result[key] for key in ("epochs", "advisors", "sha256")}
+            result = {key: result[key] for key in ("evaluations", "advisors", "sha256")}
         lines.append(json.dumps({**entry, "result": result}, allow_nan=False))
     return ("\n".join(lines) + "\n").encode()
 

@@ -15,6 +15,7 @@ from multiadvisor.core.rng import low_half
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.rollout import Step, episodes_of, rollout
 from multiadvisor.runs.jobs import Tell, kind
+from multiadvisor.settings import Schedule
 from multiadvisor.studies.pac_boy_study import trained
 
 STRONGEST = 3  # advisors shown of a step
@@ -53,7 +54,7 @@ def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
 @kind("trace")
 def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Train an agent to the end of its schedule and keep the first episode of the evaluation that follows."""
-    return recorded(trained(config["run"]), config["run"]["schedule"]["epochs"], influence)
+    return recorded(trained(config["run"]), Schedule(**config["run"]["schedule"]).evaluations, influence)
 
 
 def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
@@ -90,9 +91,9 @@ def _share(what: np.ndarray, among: np.ndarray) -> float:
 def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Where a trained agent stands late in its episodes, and where the exact solver has attractors on the same
     boards."""
-    agent, epochs = trained(config["run"]), config["run"]["schedule"]["epochs"]
+    agent, last = trained(config["run"]), Schedule(**config["run"]["schedule"]).evaluations
     grid, calm = agent.task.grid, make("pac-boy", ghosts=False)
-    episodes = watch(agent, epochs, config["watched"])
+    episodes = watch(agent, last, config["watched"])
     steps = [step for episode in episodes for step in episode]
     x, after = (np.array(states) for states in zip(*((step.state, step.after) for step in steps), strict=True))
     (cell, *ghosts), boards = grid.movers(x).T, grid.lying(x)

@@ -49,61 +49,28 @@ TARGET_COLOURS = {
     "TSP": "#000000", "RL": "#0072B2", "summed egocentric": "#D55E00", "vector egocentric": "#009E73",
     "egocentric": "#CC79A7",
 }  # fmt: skip
-Curves = dict[str, list[list[dict[str, Any]]]]
 
 
-def learning_curves(curves: Curves, axis: Axes, figure: str = "score") -> Axes:
-    """Mean over seeds against epochs, with a 95% bootstrap band; noisier settings are dashed and dotted."""
-    for name, runs in curves.items():
-        values = np.array([[epoch[figure] for epoch in run] for run in runs])  # [seeds, epochs]
-        epochs = np.arange(1, values.shape[1] + 1)
-        band = np.array([interval(column, resamples=500) for column in values.T])  # [epochs, 2]
-        setting, _, noise = name.partition(", noise ")
-        style = {"": "-", "0.01": "--", "0.1": ":"}[noise]
-        colour = COLOURS[setting]
-        axis.plot(epochs, values.mean(axis=0), style, color=colour, label=name)
-        axis.fill_between(epochs, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
-    axis.set_xlabel("epoch")
-    axis.grid(alpha=0.25)
-    return axis
-
-
-def pac_boy(curves: Curves, transitions: int) -> Figure:
-    """The paper's two Pac-Boy figures, and beside them how long an episode takes."""
-    plain = {name: runs for name, runs in curves.items() if "noise" not in name}
-    noisy = {name: runs for name, runs in curves.items() if "noise" in name}
-    seeds = len(next(iter(curves.values())))
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-    learning_curves(plain, axes[0]).set(title="no noise", ylabel="score of an episode", ylim=(-90, 40))
-    learning_curves(noisy, axes[1]).set(title="noisy rewards", ylabel="score of an episode", ylim=(-90, 40))
-    learning_curves(plain, axes[2], "length").set(title="no noise", ylabel="steps of an episode", ylim=(0, 310))
-    for axis in axes:
-        axis.legend(fontsize=8, loc="lower right")
-    figure.suptitle(
-        f"Pac-Boy: greedy episodes after each epoch of {transitions:,} transitions, mean of {seeds} seeds, 95% bands"
-    )
-    return figure
-
-
-def sweep_curves(curves: dict[str, list[list[float]]], figure: str, title: str, axis: Axes) -> Axes:
-    """Mean over seeds against epochs with a 95% bootstrap band, for curves of any names; runs may differ in length."""
+def sweep_curves(curves: dict[str, list[list[tuple[int, float]]]], figure: str, title: str, axis: Axes) -> Axes:
+    """Mean over seeds with a 95% bootstrap band; a run is its steps and values, and runs may differ in length."""
     styles = ("-", "--", "-.", ":")
     for k, (name, runs) in enumerate(curves.items()):
         length = min(len(run) for run in runs)
-        values = np.array([run[:length] for run in runs])  # [seeds, epochs]
-        epochs, band = np.arange(1, length + 1), np.array([interval(column, resamples=500) for column in values.T])
+        steps = [at for at, _ in runs[0][:length]]
+        values = np.array([[value for _, value in run[:length]] for run in runs])  # [seeds, evaluations]
+        band = np.array([interval(column, resamples=500) for column in values.T])  # [evaluations, 2]
         colour, style = PALETTE[k % len(PALETTE)], styles[k // len(PALETTE) % len(styles)]
         marker = "o" if length == 1 else None
         label = f"{name} ({len(runs)} seed{'s' if len(runs) > 1 else ''})"
-        axis.plot(epochs, values.mean(axis=0), style, color=colour, marker=marker, label=label)
-        axis.fill_between(epochs, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
+        axis.plot(steps, values.mean(axis=0), style, color=colour, marker=marker, label=label)
+        axis.fill_between(steps, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
     words = {
         "score": "score of an episode",
         "length": "steps of an episode",
-        "terminated": "share of episodes finished",
+        "terminated": "share of episodes that terminated",
         "touches": "touches by ghosts an episode",
     }
-    axis.set(xlabel="epoch", ylabel=words.get(figure, figure), title=title)
+    axis.set(xlabel="steps", ylabel=words.get(figure, figure), title=title)
     axis.locator_params(axis="x", integer=True)
     axis.grid(alpha=0.25)
     if len(curves) <= 28:
@@ -351,7 +318,7 @@ def value_function(result: dict[str, Any]) -> Figure:
     panels = {
         "length": "steps to collect all fruits",
         "fruits": "fruits collected",
-        "success": "share of episodes finished",
+        "success": "share of episodes that terminated",
     }
     for axis, (key, label) in zip(axes, panels.items(), strict=True):
         value_lines(result, key, label, axis).grid(alpha=0.25)

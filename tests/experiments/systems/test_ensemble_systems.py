@@ -24,9 +24,9 @@ def shaping_results(alone, together):
     results = {}
     for seed in fresh(SEEDS):
         for name, steps in alone.items():
-            results[shaping.member(name, seed).id] = {"epochs": [{"length": steps}] * 10}
+            results[shaping.member(name, seed).id] = {"evaluations": [{"length": steps}] * 10}
         for vote, steps in together.items():
-            results[shaping.ensemble(vote, seed).id] = {"epochs": [{"length": steps}] * 10}
+            results[shaping.ensemble(vote, seed).id] = {"evaluations": [{"length": steps}] * 10}
     return results
 
 
@@ -45,7 +45,7 @@ def ensemble_results(alone, together, exact=0.0):
     for seed in fresh(SEEDS):
         for made, told in ((ensembles.single, alone), (ensembles.ensemble, together)):
             for name, score in told.items():
-                results[made(name, seed).id] = {"epochs": [{"score": score}] * ensembles.SCHEDULE["epochs"]}
+                results[made(name, seed).id] = {"evaluations": [{"score": score}] * 300}
         for name in (*ensembles.VOTES, "sum"):
             results[ensembles.safe(name, seed).id] = {"loss": exact, "off": exact}
     return results

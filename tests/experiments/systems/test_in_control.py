@@ -41,7 +41,7 @@ def test_five_of_one_mind():
 
 def scored(found):
     return {
-        arbi_q.job(heard, scale, seed).id: {"scores": [found(heard, scale)] * arbi_q.EPOCHS}
+        arbi_q.job(heard, scale, seed).id: {"scores": [found(heard, scale)] * arbi_q.EVALUATIONS}
         for heard in arbi_q.HEARD for scale in arbi_q.SCALES for seed in fresh(2)
     }  # fmt: skip
 

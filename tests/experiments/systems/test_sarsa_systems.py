@@ -12,8 +12,8 @@ from multiadvisor.studies.systems.system import FIRST, fresh
 SEEDS = 3
 
 
-def epochs(score, count=10, **others):
-    return {"epochs": [{"score": score, "terminated": score, **others}] * count}
+def evaluated(score, count=10, **others):
+    return {"evaluations": [{"score": score, "terminated": score, **others}] * count}
 
 
 def q_results(scores, fleets):
@@ -23,7 +23,7 @@ def q_results(scores, fleets):
         for planning, score in scores.items():
             for seed in fresh(SEEDS):
                 wobble = 0.1 * (seed - FIRST) * (planning == "egocentric")
-                results[q_decomposition.job(planning, seed, task).id] = epochs(score + wobble)
+                results[q_decomposition.job(planning, seed, task).id] = evaluated(score + wobble)
     for (name, learned), (catch, stock) in fleets.items():
         for seed in fresh(SEEDS) if learned else [0]:
             job = q_decomposition.fleet(name, seed) if learned else q_decomposition.exact(name)
@@ -58,13 +58,13 @@ def test_gm_sarsa_is_judged_by_its_runs(sarsa, selfish, holds):
         for seed in fresh(SEEDS):
             results[gm_sarsa.module(planning, seed).id] = {"off": loss, "loss": loss}
             for task in gm_sarsa.SCHEDULES:
-                results[gm_sarsa.job(planning, seed, task).id] = epochs(1.0 - loss)
+                results[gm_sarsa.job(planning, seed, task).id] = evaluated(1.0 - loss)
     found = gm_sarsa.statistics(results, SEEDS)
     assert {one.name: one.holds for one in found} == dict.fromkeys([one.name for one in found], holds)
 
 
 def test_the_work_of_gm_sarsa_and_its_measures():
-    work = gm_sarsa.composite({"planning": "sarsa", "seed": 1, "transitions": 300_000}, None, lambda part: None)
+    work = gm_sarsa.composite({"planning": "sarsa", "seed": 1, "steps": 300_000}, None, lambda part: None)
     assert 0.0 <= work["loss"] < 0.05
     assert 0.0 < work["off"] < 0.3
 

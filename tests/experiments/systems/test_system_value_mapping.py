@@ -9,7 +9,7 @@ from multiadvisor.studies.systems.system import fresh
 def made_up(plain, log, errors):
     shares = {"plain": plain, "logarithm": log}
     runs = {
-        value_mapping.job(scale, gamma, seed).id: {"epochs": [{"terminated": share}]}
+        value_mapping.job(scale, gamma, seed).id: {"evaluations": [{"terminated": share}]}
         for scale, share in shares.items() for gamma in value_mapping.GAMMAS for seed in fresh(2)
     }  # fmt: skip
     return runs | {value_mapping.channels_job(seed).id: {"errors": errors} for seed in fresh(2)}

@@ -8,12 +8,6 @@ import { drawLines } from "./lines.js";
 const MEASURES = { score: "Score", length: "Length", terminated: "Terminated", touches: "Touches" };
 const MOST_CURVES = 12;
 
-// Where the points of a curve lie from left to right: by transitions where all curves know them, else by epoch.
-function placesOf(curves) {
-  const known = curves.every((curve) => curve.transitions);
-  return { unit: known ? "transitions" : "epoch", of: (curve) => (known ? curve.transitions : curve.epochs) };
-}
-
 // A piece of the line as it is drawn in the chart.
 function swatch() {
   const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -36,7 +30,7 @@ class Chart {
     this.body = el("div", { class: "chart" }, this.canvas);
     this.more = el("p", { class: "hint", hidden: true });
     this.rows = el("tbody");
-    const head = ["setting", "runs", "last saved epoch", "95% interval", "own score"];
+    const head = ["setting", "runs", "last evaluation", "95% interval", "own score"];
     this.head = el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)));
     this.numbers = el(
       "div",
@@ -57,7 +51,7 @@ class Chart {
     setText(this.more, `The ${shown.length} highest of ${kept.length} settings are shown.`);
     const ends = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2).replace("-", "\u2212"));
     const told = shown.map((curve, k) => `${curve.label}: ${ends[k]} at the end`).join("; ");
-    this.canvas.setAttribute("aria-label", `${MEASURES[measure]} of ${this.task} by ${placesOf(shown).unit}. ${told}`);
+    this.canvas.setAttribute("aria-label", `${MEASURES[measure]} of ${this.task} by steps. ${told}`);
     const weighted = measure === "score" && shown.some((curve) => curve.own !== undefined);
     this.head.lastChild.hidden = !weighted;
     while (this.rows.children.length < shown.length)
@@ -79,17 +73,16 @@ class Chart {
     });
     const width = widthOf(this.body, 200);
     const height = Math.round(Math.min(380, Math.max(220, width * 0.36)));
-    const places = placesOf(shown);
     drawLines(this.canvas, {
       lines: shown.map((curve, k) => {
         const { mean, low, high } = curve[measure];
-        return { xs: places.of(curve), ys: mean, band: curve.runs > 1 ? [low, high] : null, ...curveStyle(k) };
+        return { xs: curve.steps, ys: mean, band: curve.runs > 1 ? [low, high] : null, ...curveStyle(k) };
       }),
       width,
       height,
       palette,
-      xs: [places.unit === "epoch" ? 1 : 0, Math.max(...shown.map((curve) => places.of(curve).at(-1)))],
-      xName: places.unit,
+      xs: [0, Math.max(...shown.map((curve) => curve.steps.at(-1)))],
+      xName: "steps",
       yName: MEASURES[measure] + (weighted ? ", by the task's own weights" : ""),
       zero: false,
     });
@@ -138,7 +131,7 @@ export class Curves {
     const none =
       this.curves && !this.curves.length
         ? this.training
-          ? "The curves begin when the first epoch of the training is saved."
+          ? "The curves begin when the first evaluation of the training is saved."
           : "None of these runs kept a record of its training: `multiadvisor train` keeps one."
         : "";
     setText(this.empty, text || none);

@@ -131,18 +131,17 @@ export function curvesCsv(curves, measure) {
   const lines = curves
     .filter((curve) => curve[measure])
     .flatMap((curve) =>
-      curve.epochs.map((epoch, e) => [
+      curve.steps.map((steps, e) => [
         curve.task,
         curve.label,
         curve.runs,
-        epoch,
-        curve.transitions ? curve.transitions[e] : "",
+        steps,
         curve[measure].mean[e],
         curve[measure].low[e],
         curve[measure].high[e],
       ]),
     );
-  return csvText([["task", "setting", "runs", "epoch", "transitions", measure, "low", "high"], ...lines]);
+  return csvText([["task", "setting", "runs", "steps", measure, "low", "high"], ...lines]);
 }
 
 export function exportCurves(curves, measure) {

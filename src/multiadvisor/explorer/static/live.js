@@ -92,17 +92,17 @@ export class Watch {
   }
 }
 
-const SHOWN = { score: "Score of greedy episodes", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", rate: "Transitions a second" };
+const SHOWN = { score: "Score of greedy episodes", returns: "Return of each term", influence: "Influence of each term", losses: "Loss", epsilon: "Exploration", steps_per_second: "Steps per second" };
 
 const HINT =
-  "The score is the mean of the greedy episodes after an epoch, without exploration. The curves below end with the last epoch that was saved, and the other views play episodes of their own: their scores may differ.";
+  "The score is the mean of the greedy episodes of an evaluation, without exploration. The curves below end with the last evaluation that was saved, and the other views play episodes of their own: their scores may differ.";
 
 function seriesFrom(kind, log) {
   const pick = (lines, field) => {
     const kept = lines.filter((line) => line[field] !== undefined);
     return { xs: kept.map((line) => line.steps), kept: kept.map((line) => line[field]) };
   };
-  if (["score", "epsilon", "rate"].includes(kind)) {
+  if (["score", "epsilon", "steps_per_second"].includes(kind)) {
     const { xs, kept } = pick(log.lines, kind);
     return [{ name: SHOWN[kind], xs, ys: kept }];
   }
@@ -111,11 +111,11 @@ function seriesFrom(kind, log) {
   return names.map((name) => ({ name, xs, ys: kept.map((one) => one[name] ?? NaN) }));
 }
 
-// What the last look found: the page's own, at an episode of the newest checkpoint, or the training's, after an epoch.
+// What the last look found: the page's own, at an episode of the newest checkpoint, or the training's own.
 function troubleOf(log) {
   const seen = [...log.influence, ...log.lines].filter(({ stuck }) => stuck !== undefined);
   const last = seen.reduce((one, other) => (one && one.steps >= other.steps ? one : other), null);
-  return last?.stuck ? `Stuck after ${last.steps.toLocaleString("en")} transitions: ${last.stuck}.` : "";
+  return last?.stuck ? `Stuck after ${last.steps.toLocaleString("en")} steps: ${last.stuck}.` : "";
 }
 
 export class Live {
@@ -151,7 +151,7 @@ export class Live {
     this.root.hidden = !log || !log.head;
     if (this.root.hidden) return;
     const last = log.lines.at(-1) ?? { steps: log.head.steps };
-    const total = log.head.epochs * log.head.transitions;
+    const { total } = log.head;
     const caveat = (this.kind.value === "influence" && log.influence.at(-1)?.caveat) || "";
     const busy = this.watch.training[entry.id] ?? true; // nobody has told yet
     const interrupted = !busy && last.steps < total;
@@ -160,7 +160,7 @@ export class Live {
     const broken = this.watch.problem ? ` ${this.watch.problem} Retrying.` : "";
     setText(
       this.state,
-      `${last.steps.toLocaleString("en")} of ${total.toLocaleString("en")} transitions (${Math.floor((100 * last.steps) / Math.max(1, total))}%).${interrupted ? " Go on with --resume." : ""}${broken}${caveat && ` Influence: ${caveat}.`}`,
+      `${last.steps.toLocaleString("en")} of ${total.toLocaleString("en")} steps (${Math.floor((100 * last.steps) / Math.max(1, total))}%).${interrupted ? " Continue with --resume." : ""}${broken}${caveat && ` Influence: ${caveat}.`}`,
     );
     const trouble = troubleOf(log);
     this.trouble.hidden = !trouble;
@@ -192,16 +192,16 @@ export class Live {
     });
     this.canvas.setAttribute(
       "aria-label",
-      `${SHOWN[this.kind.value]} after ${last.steps} transitions: ${series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`).join("; ") || "nothing yet"}`,
+      `${SHOWN[this.kind.value]} after ${last.steps} steps: ${series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`).join("; ") || "nothing yet"}`,
     );
   }
 
   renderFacts(log) {
     const latest = (field) => log.lines.findLast((line) => line[field] !== undefined)?.[field];
+    const evaluated = log.lines.findLast((line) => line.score !== undefined);
     const facts = [
-      ["Epoch", latest("epoch") === undefined ? "first" : `${latest("epoch")} of ${log.head.epochs}`],
-      [`Score after epoch ${latest("epoch")}`, latest("score") === undefined ? "" : axisText(latest("score"))],
-      ["Transitions a second", latest("rate") === undefined ? "" : axisText(Math.round(latest("rate")))],
+      [`Score after ${evaluated?.steps.toLocaleString("en")} steps`, evaluated ? axisText(evaluated.score) : ""],
+      ["Steps per second", latest("steps_per_second") === undefined ? "" : axisText(Math.round(latest("steps_per_second")))],
       ["Exploration", latest("epsilon") === undefined ? "" : axisText(latest("epsilon"))],
       ["Checkpoints seen", plural(log.influence.length, "time")],
     ].filter(([, value]) => value);

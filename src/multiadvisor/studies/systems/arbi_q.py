@@ -16,7 +16,7 @@ from multiadvisor.task import Advisor, Task
 
 HEARD = {"sum": "the sum", "arbi_q": "Arbi-Q"}
 SCALES = {"as they are": (1.0, 1.0), "food x 100": (100.0, 1.0), "wolf x 100": (1.0, 100.0)}
-STEPS, EPOCHS, EPISODES = 40_000, 5, 40
+STEPS, EVALUATIONS, EPISODES = 40_000, 5, 40
 
 
 def scaled(food: float, wolf: float) -> Task:
@@ -45,17 +45,17 @@ def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
         scaled(*scales), planning="egocentric", aggregation=config["heard"], gamma=0.9, epsilon=0.1, seed=config["seed"]
     )
     scores = []
-    for epoch in range(config["epochs"]):
-        agent.learn(config["steps"] // config["epochs"], progress=False)
-        scores.append(float((agent.evaluate(EPISODES, seeds=(epoch,)).played.returns / scales).sum(axis=1).mean()))
+    for number in range(config["evaluations"]):
+        agent.learn(config["steps"] // config["evaluations"], progress=False)
+        scores.append(float((agent.evaluate(EPISODES, seeds=(number,)).played.returns / scales).sum(axis=1).mean()))
         if tell is not None:
-            tell((epoch + 1) / config["epochs"])
+            tell((number + 1) / config["evaluations"])
     return {"scores": scores}
 
 
 def job(heard: str, scale: str, seed: int) -> Job:
     """A run."""
-    return Job("scale", {"heard": heard, "scale": scale, "steps": STEPS, "epochs": EPOCHS, "seed": seed})
+    return Job("scale", {"heard": heard, "scale": scale, "steps": STEPS, "evaluations": EVALUATIONS, "seed": seed})
 
 
 def jobs(seeds: int) -> list[Job]:
@@ -64,7 +64,7 @@ def jobs(seeds: int) -> list[Job]:
 
 
 def scores(results: Results, seeds: int, heard: str, scale: str) -> np.ndarray:
-    """[seeds, epochs]."""
+    """[seeds, evaluations]."""
     return np.array([results[job(heard, scale, seed).id]["scores"] for seed in fresh(seeds)])
 
 
@@ -96,7 +96,7 @@ def draw(results: Results, seeds: int) -> Any:
     """Learning curves, and where they end."""
     from multiadvisor.viz import plots
 
-    steps = np.arange(1, EPOCHS + 1) * (STEPS // EPOCHS)
+    steps = np.arange(1, EVALUATIONS + 1) * (STEPS // EVALUATIONS)
     curves = {
         f"{name}, {scale}": scores(results, seeds, heard, scale) for heard, name in HEARD.items() for scale in SCALES
     }

@@ -16,15 +16,15 @@ from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds.dyna_maze import LEARNERS
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
 
 GAMMA = 0.95
 VOTES = {
     "Boltzmann product": "boltzmann_product", "majority": "majority", "ranks": "ranks",
     "Boltzmann sum": "boltzmann_sum",
 }  # fmt: skip
-SCHEDULE = {"epochs": 300, "transitions": 2_000, "episodes": 50}
-LEARNED = 20  # epochs after which everybody knows the way: the mean of the others is the final performance
+SCHEDULE = {"steps": 600_000, "eval_every": 2_000, "eval_episodes": 50}
+LEARNED = 20  # evaluations after which everybody knows the way: the mean of the others is the final performance
 
 
 def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
@@ -88,8 +88,8 @@ def jobs(seeds: int) -> list[Job]:
 
 
 def scores(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
-    """[seeds, epochs]."""
-    return np.array([[epoch["score"] for epoch in results[made(name, seed).id]["epochs"]] for seed in fresh(seeds)])
+    """[seeds, evaluations]."""
+    return np.array([[one["score"] for one in results[made(name, seed).id]["evaluations"]] for seed in fresh(seeds)])
 
 
 def finals(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
@@ -132,7 +132,7 @@ def draw(results: Results, seeds: int) -> Any:
     curves = {name: scores(results, single, name, seeds) for name in LEARNERS}
     curves |= {f"ensemble, {name}": scores(results, ensemble, name, seeds) for name in VOTES}
     last: dict[str, Estimate] = {name: estimate(runs[:, LEARNED:].mean(axis=1)) for name, runs in curves.items()}
-    across = np.arange(1, SCHEDULE["epochs"] + 1) * SCHEDULE["transitions"]
+    across = evaluated_at(SCHEDULE)
     return plots.several(
         partial(plots.bands, curves, across, ("transitions, dyna-maze", "score of an episode")),
         partial(plots.intervals, last, "score of an episode, once the way is known"),

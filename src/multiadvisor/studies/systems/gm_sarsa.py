@@ -14,13 +14,13 @@ from multiadvisor.analysis.theory.solver import aggregate, evaluate, greedy_poli
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.builtin import make
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
 
 PLANNINGS = {"GM-Sarsa": "sarsa", "local Q": "egocentric"}
 GAMMA, STEPS = 0.9, 10_000_000
 SCHEDULES = {
-    "three-fruits": {"epochs": 10, "transitions": 10_000, "episodes": 50},
-    "pac-boy": {"epochs": 10, "transitions": 20_000, "episodes": 80},
+    "three-fruits": {"steps": 100_000, "eval_every": 10_000, "eval_episodes": 50},
+    "pac-boy": {"steps": 200_000, "eval_every": 20_000, "eval_episodes": 80},
 }
 
 
@@ -31,9 +31,9 @@ def composite(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[s
     task = make("random-mdp", instance=config["seed"])
     mdp = enumerate_task(task)
     best, _ = optimum(mdp, GAMMA)
-    cooling = {"alpha": 1.0, "alpha_half": 20_000, "epsilon": 1.0, "epsilon_half": config["transitions"] // 100}
+    cooling = {"alpha": 1.0, "alpha_half": 20_000, "epsilon": 1.0, "epsilon_half": config["steps"] // 100}
     agent = MultiAdvisor(task, planning=config["planning"], gamma=GAMMA, seed=config["seed"], **cooling)
-    agent.learn(config["transitions"], progress=False)
+    agent.learn(config["steps"], progress=False)
     learned = aggregate(np.array([agent.values(j) for j in range(task.n)]), task.weights)  # [S, A]
     policy = greedy_policy(learned)
     worth = (policy * aggregate(evaluate(mdp, policy, GAMMA).values, task.weights)).sum(axis=1)  # [S]
@@ -46,7 +46,7 @@ def composite(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[s
 
 def module(planning: str, seed: int) -> Job:
     """Modules that see the whole state of a random MDP."""
-    return Job("gm-sarsa", {"planning": planning, "seed": seed, "transitions": STEPS})
+    return Job("gm-sarsa", {"planning": planning, "seed": seed, "steps": STEPS})
 
 
 def job(planning: str, seed: int, task: str) -> Job:
@@ -67,9 +67,9 @@ def composed(results: Results, planning: str, measure: str, seeds: int) -> np.nd
 
 
 def curves(results: Results, planning: str, task: str, measure: str, seeds: int) -> np.ndarray:
-    """[seeds, epochs]."""
-    runs = [results[job(planning, seed, task).id]["epochs"] for seed in fresh(seeds)]
-    return np.array([[epoch[measure] for epoch in run] for run in runs])
+    """[seeds, evaluations]."""
+    runs = [results[job(planning, seed, task).id]["evaluations"] for seed in fresh(seeds)]
+    return np.array([[one[measure] for one in run] for run in runs])
 
 
 def statistics(results: Results, seeds: int) -> list[Statistic]:
@@ -97,8 +97,7 @@ def draw(results: Results, seeds: int) -> Any:
 
     losses = {name: estimate(composed(results, planning, "loss", seeds)) for name, planning in PLANNINGS.items()}
     scores = {name: curves(results, planning, "pac-boy", "score", seeds) for name, planning in PLANNINGS.items()}
-    schedule = SCHEDULES["pac-boy"]
-    steps = np.arange(1, schedule["epochs"] + 1) * schedule["transitions"]
+    steps = evaluated_at(SCHEDULES["pac-boy"])
     label = "random MDPs: loss of the greedy policy, as a share of the largest value"
     return plots.several(
         partial(plots.intervals, losses, label),

@@ -16,12 +16,12 @@ from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds.fishery import FIRST, LEVELS
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
 
 PLANNINGS = {"local Q": "egocentric", "local Sarsa": "sarsa"}
 SCHEDULES = {
-    "dollars-and-euros": {"epochs": 10, "transitions": 2_000, "episodes": 50},
-    "racetrack": {"epochs": 10, "transitions": 25_000, "episodes": 50},  # some 4,000 episodes
+    "dollars-and-euros": {"steps": 20_000, "eval_every": 2_000, "eval_episodes": 50},
+    "racetrack": {"steps": 250_000, "eval_every": 25_000, "eval_episodes": 50},  # some 4,000 episodes
 }
 SETTINGS: dict[str, dict[str, Any]] = {
     "dollars-and-euros": {"gamma": 0.9},
@@ -56,7 +56,7 @@ def fish(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, A
     mdp, gamma = enumerate_task(whole), YEARLY ** (1 / whole.n)  # a year has a step for each boat
     if config["seed"] is None:
         return fate(mdp, solve(mdp, config["planning"], gamma).policy, YEARS * whole.n)
-    steps = config["transitions"]
+    steps = config["steps"]
     task = make("fishery", heard=config["heard"], start="anywhere", years=5)
     cooling = {"alpha": 0.6, "alpha_half": steps // 3, "epsilon": 0.5, "epsilon_half": steps // 5}
     agent = MultiAdvisor(task, planning=config["planning"], gamma=gamma, seed=config["seed"], **cooling)
@@ -68,7 +68,7 @@ def fish(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, A
 def fleet(name: str, seed: int | None) -> Job:
     """A fleet that learns; without a seed, its fixed point."""
     planning, heard = FLEETS[name]
-    return Job("fishery", {"planning": planning, "heard": heard, "seed": seed, "transitions": FISHING})
+    return Job("fishery", {"planning": planning, "heard": heard, "seed": seed, "steps": FISHING})
 
 
 # ---- the system ------------------------------------------------------------------------------------------------------
@@ -87,12 +87,14 @@ def jobs(seeds: int) -> list[Job]:
 def exact(name: str) -> Job:
     """The fixed point of a fleet; that of local Sarsa without exploring is the optimum, as for empathic planning."""
     planning = {"local Sarsa": "empathic", "local Q": "egocentric"}[name]
-    return Job("fishery", {"planning": planning, "heard": "fleet", "seed": None, "transitions": 0})
+    return Job("fishery", {"planning": planning, "heard": "fleet", "seed": None, "steps": 0})
 
 
 def scores(results: Results, planning: str, seeds: int, task: str = "dollars-and-euros") -> np.ndarray:
-    """[seeds, epochs]."""
-    return np.array([[e["score"] for e in results[job(planning, seed, task).id]["epochs"]] for seed in fresh(seeds)])
+    """[seeds, evaluations]."""
+    return np.array(
+        [[e["score"] for e in results[job(planning, seed, task).id]["evaluations"]] for seed in fresh(seeds)]
+    )
 
 
 def fished(results: Results, name: str, measure: str, seeds: int) -> np.ndarray:
@@ -145,7 +147,7 @@ def draw(results: Results, seeds: int) -> Any:
     panels = []
     for task, schedule in SCHEDULES.items():
         curves = {name: scores(results, planning, seeds, task) for name, planning in PLANNINGS.items()}
-        steps = np.arange(1, schedule["epochs"] + 1) * schedule["transitions"]
+        steps = evaluated_at(schedule)
         panels.append(partial(plots.bands, curves, steps, (f"transitions, {task}", "score of an episode")))
     catches = {f"{name}, learned": estimate(fished(results, name, "catch", seeds)) for name in FLEETS}
     for name in PLANNINGS:

@@ -10,12 +10,12 @@ import numpy as np
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.mountain_car import SHAPINGS
 from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
 
 PLAIN, *SHAPED = SHAPINGS
 VOTES = ("majority", "ranks")
 GAMMA, SCALE = 0.99, 50.0
-SCHEDULE = {"epochs": 10, "transitions": 100_000, "episodes": 20}
+SCHEDULE = {"steps": 1_000_000, "eval_every": 100_000, "eval_episodes": 20}
 
 
 def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
@@ -45,8 +45,8 @@ def jobs(seeds: int) -> list[Job]:
 
 
 def steps(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
-    """[seeds, epochs] steps of a greedy episode."""
-    return np.array([[epoch["length"] for epoch in results[made(name, seed).id]["epochs"]] for seed in fresh(seeds)])
+    """[seeds, evaluations] steps of a greedy episode."""
+    return np.array([[one["length"] for one in results[made(name, seed).id]["evaluations"]] for seed in fresh(seeds)])
 
 
 def statistics(results: Results, seeds: int) -> list[Statistic]:
@@ -72,7 +72,7 @@ def draw(results: Results, seeds: int) -> Any:
     curves = {f"{name} alone": steps(results, member, name, seeds) for name in SHAPINGS}
     curves |= {f"ensemble, {vote}": steps(results, ensemble, vote, seeds) for vote in VOTES}
     means = {name: estimate(runs.mean(axis=1)) for name, runs in curves.items()}
-    across = np.arange(1, SCHEDULE["epochs"] + 1) * SCHEDULE["transitions"]
+    across = evaluated_at(SCHEDULE)
     return plots.several(
         partial(plots.bands, curves, across, ("transitions, mountain-car", "steps of an episode")),
         partial(plots.intervals, means, "steps of an episode, mean over all of learning"),

@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from multiadvisor.core.intervals import Estimate
 from multiadvisor.runs.jobs import Job, experiments
+from multiadvisor.settings import Schedule
 from multiadvisor.studies.claims import NOT, PARTLY, REPRODUCED
 
 SEEDS = 10  # runs of each setting, where nobody asks for another number
@@ -24,6 +27,16 @@ def fresh(seeds: int) -> range:
     range(1000, 1002)
     """
     return range(FIRST, FIRST + seeds)
+
+
+def evaluated_at(schedule: dict[str, int]) -> np.ndarray:
+    """After how many steps a run of this schedule is evaluated [evaluations].
+
+    >>> evaluated_at({"steps": 30, "eval_every": 10}).tolist()
+    [10, 20, 30]
+    """
+    plan = Schedule(**schedule)
+    return np.array([plan.due(number) for number in range(1, plan.evaluations + 1)])
 
 
 @dataclass(frozen=True)

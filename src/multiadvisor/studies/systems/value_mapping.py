@@ -21,7 +21,7 @@ from multiadvisor.task import Task
 GAMMAS = (0.1, 0.5, 0.8, 0.9, 0.96)
 SMALL = GAMMAS[:3]
 SCALES = {"plain": (None, 0.1, 1.0), "logarithm": ("log:100", 1.0, 0.1)}  # mapping, alpha, mapped_alpha
-SCHEDULE = {"epochs": 1, "transitions": 200_000, "episodes": 200}
+SCHEDULE = {"steps": 200_000, "eval_every": 200_000, "eval_episodes": 200}
 CHANNELS = ("log:50", None, "log:20")  # of the three advisors of a random MDP
 LOOKS = (20_000, 200_000, 2_000_000)  # transitions
 NEAR = 0.05
@@ -76,7 +76,7 @@ def jobs(seeds: int) -> list[Job]:
 def finished(results: Results, scale: str, seeds: int) -> np.ndarray:
     """[seeds, gammas] the share of greedy episodes that reach the goal."""
     runs = [[results[job(scale, gamma, seed).id] for gamma in GAMMAS] for seed in fresh(seeds)]
-    return np.array([[run["epochs"][-1]["terminated"] for run in row] for row in runs])
+    return np.array([[run["evaluations"][-1]["terminated"] for run in row] for row in runs])
 
 
 def errors(results: Results, seeds: int) -> np.ndarray:
