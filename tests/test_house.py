@@ -84,7 +84,7 @@ def test_imports_point_one_way(path):
         "task": {
             "multiadvisor.envs.gymnasium_tasks",
             "multiadvisor.envs.action_names",
-            "multiadvisor.envs.compiled_episodes",
+            "multiadvisor.envs.compiled_env",
         },
         "agent": {"multiadvisor.explain.explanation"},
         "runs.jobs": {"multiadvisor.studies"},

@@ -421,13 +421,12 @@ class Task:
         [12, 1, 1, 1]
         """
         from multiadvisor.core.rng import ENVIRONMENT, stream_key
-        from multiadvisor.envs.compiled_episodes import Episode
+        from multiadvisor.envs.compiled_env import CompiledEnv
 
         if self.world is None:
             raise BadInput(f"task {self.name!r} is a Python environment: its own reset gives the first observation")
-        episode = Episode(self, stream_key(seed, ENVIRONMENT))
-        episode.deal()
-        return episode.x.copy()
+        first: np.ndarray = CompiledEnv(self, [stream_key(seed, ENVIRONMENT)]).reset()[0]
+        return first
 
     def layout(self) -> Layout:
         """Rows for advisors whose numbers of local states are known.

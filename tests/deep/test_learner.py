@@ -599,13 +599,13 @@ def test_an_evaluation_of_a_vector_environment_that_fails_leaves_episodes_that_g
     envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
     deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=200)
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(envs), deep=deep).learn(40, progress=False)
-    source = agent._learner.source
-    step, source.env = envs.step, envs
+    learner = agent._learner
+    step, learner.env.env = envs.step, envs
     envs.step = lambda actions: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         agent.evaluate(2)
     envs.step = step
-    assert np.array_equal(source.current, np.stack([env.unwrapped.state for env in envs.envs]).astype(np.float32))
-    memory = agent._learner.replay
+    assert np.array_equal(learner.current, np.stack([env.unwrapped.state for env in envs.envs]).astype(np.float32))
+    memory = learner.replay
     heads = memory.clock[:, 0]
-    assert np.array_equal(memory.observations[np.arange(2), heads], source.current)
+    assert np.array_equal(memory.observations[np.arange(2), heads], learner.current)

@@ -10,6 +10,7 @@ from toy_envs import Counter
 
 import multiadvisor as mad
 from multiadvisor.core import rng
+from multiadvisor.envs.segment import LENGTH
 from multiadvisor.learners.dqn.replay import LAST, STEP
 
 QUICK = mad.DeepSettings(
@@ -46,10 +47,10 @@ def agent_of(task, **changes):
 
 def own_loop(agent, env, steps):
     """A training loop as anybody would write it, in episodes seeded as `learn` does."""
-    since, over = rng.STRETCH, True
+    since, over = LENGTH, True
     for _ in range(steps):
         if over:
-            anew = since >= rng.STRETCH
+            anew = since >= LENGTH
             since = 0 if anew else since
             number = rng.environment_seed(agent.settings.seed, rng.ENVIRONMENT, agent.steps) if anew else None
             observation, _ = env.reset(seed=number)

@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from toy_envs import Counter
 
 import multiadvisor as mad
+from multiadvisor.envs.observation_encoder import encoder_of_space
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.dqn.env_sources import sight_of
 from multiadvisor.learners.dqn.replay import END, LAST, NEWEST, STEP
 from multiadvisor.runs.trace import record, replay
 
@@ -22,54 +22,58 @@ def advisors(*states):
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
 def test_numbers_are_shown_as_they_are():
-    sight = sight_of(spaces.Box(-1, 1, (3,), np.float64), advisors(None, 2, [0, -1]), image=False)
-    assert (sight.shape, sight.scale, sight.dtype) == ((3,), 1.0, np.float32)
-    assert sight.masks == ((1, 1, 1), (0, 0, 1), (1, 0, 1))
-    assert sight.convert([0.5, -1, 7]).tolist() == [0.5, -1.0, 7.0]
+    encoder = encoder_of_space(spaces.Box(-1, 1, (3,), np.float64), advisors(None, 2, [0, -1]), image=False)
+    assert (encoder.shape, encoder.scale, encoder.dtype) == ((3,), 1.0, np.float32)
+    assert encoder.masks == ((1, 1, 1), (0, 0, 1), (1, 0, 1))
+    assert encoder.convert([0.5, -1, 7]).tolist() == [0.5, -1.0, 7.0]
     with pytest.raises(BadInput, match=r"the shape \(2,\) was given where \(3,\) is expected"):
-        sight.convert(np.zeros(2))
+        encoder.convert(np.zeros(2))
     with pytest.raises(BadInput, match="picks components 3 of an observation of 3"):
-        sight_of(spaces.Box(-1, 1, (3,)), advisors(3), image=False)
+        encoder_of_space(spaces.Box(-1, 1, (3,)), advisors(3), image=False)
 
 
 def test_choices_are_one_hot_and_an_advisor_picks_whole_numbers_of_them():
-    sight = sight_of(spaces.Discrete(3, start=5), advisors(None), image=False)
-    assert [sight.convert(np.int64(k)).tolist() for k in (5, 7)] == [[1, 0, 0], [0, 0, 1]]
+    encoder = encoder_of_space(spaces.Discrete(3, start=5), advisors(None), image=False)
+    assert [encoder.convert(np.int64(k)).tolist() for k in (5, 7)] == [[1, 0, 0], [0, 0, 1]]
     for wrong in (4, 8, 5.0, [5, 6]):
         with pytest.raises(BadInput):
-            sight.convert(wrong)
-    sight = sight_of(spaces.MultiDiscrete([2, 3, 2]), advisors(None, 1, [0, 2], -1), image=False)
-    assert sight.convert(np.array([1, 2, 0])).tolist() == [0, 1, 0, 0, 1, 1, 0]
-    assert sight.masks[1:] == ((0, 0, 1, 1, 1, 0, 0), (1, 1, 0, 0, 0, 1, 1), (0, 0, 0, 0, 0, 1, 1))
+            encoder.convert(wrong)
+    encoder = encoder_of_space(spaces.MultiDiscrete([2, 3, 2]), advisors(None, 1, [0, 2], -1), image=False)
+    assert encoder.convert(np.array([1, 2, 0])).tolist() == [0, 1, 0, 0, 1, 1, 0]
+    assert encoder.masks[1:] == ((0, 0, 1, 1, 1, 0, 0), (1, 1, 0, 0, 0, 1, 1), (0, 0, 0, 0, 0, 1, 1))
     with pytest.raises(BadInput, match="picks components 3 of an observation of 3"):
-        sight_of(spaces.MultiDiscrete([2, 3, 2]), advisors(3), image=False)
+        encoder_of_space(spaces.MultiDiscrete([2, 3, 2]), advisors(3), image=False)
 
 
 def test_images_have_their_channels_first_and_bytes_are_scaled():
     space = spaces.Box(0, 255, (6, 5, 3), np.uint8)
     picture = np.arange(90, dtype=np.uint8).reshape(6, 5, 3)
     for image in (True, False):
-        sight = sight_of(space, advisors(None, 1), image=image)
-        assert sight.scale == 1 / 255
-        assert sight.convert(picture).reshape(3, 6, 5).tolist() == picture.transpose(2, 0, 1).tolist()
-        channel = np.array(sight.masks[1]).reshape(3, -1)
+        encoder = encoder_of_space(space, advisors(None, 1), image=image)
+        assert encoder.scale == 1 / 255
+        assert encoder.convert(picture).reshape(3, 6, 5).tolist() == picture.transpose(2, 0, 1).tolist()
+        channel = np.array(encoder.masks[1]).reshape(3, -1)
         assert channel.all(axis=1).tolist() == [False, True, False]
         assert not channel[[0, 2]].any()
-    assert sight.shape == (90,)
-    assert sight_of(space, advisors(None), image=True).shape == (3, 6, 5)
-    assert sight_of(spaces.Box(0, 1, (4, 6, 5), np.uint8), advisors(None), image=True)[:3] == ((4, 6, 5), np.uint8, 1.0)
+    assert encoder.shape == (90,)
+    assert encoder_of_space(space, advisors(None), image=True).shape == (3, 6, 5)
+    assert encoder_of_space(spaces.Box(0, 1, (4, 6, 5), np.uint8), advisors(None), image=True)[:3] == (
+        (4, 6, 5),
+        np.uint8,
+        1.0,
+    )
     with pytest.raises(BadInput, match="convolutions need images"):
-        sight_of(spaces.Box(0, 1, (4,)), advisors(None), image=True)
+        encoder_of_space(spaces.Box(0, 1, (4,)), advisors(None), image=True)
 
 
 def test_dictionaries_are_laid_flat():
     space = spaces.Dict({"a": spaces.Box(0, 1, (2,)), "b": spaces.Discrete(3)})
-    sight = sight_of(space, advisors(None), image=False)
-    assert sight.convert({"a": np.array([0.5, 1.0], np.float32), "b": 2}).tolist() == [0.5, 1.0, 0, 0, 1]
+    encoder = encoder_of_space(space, advisors(None), image=False)
+    assert encoder.convert({"a": np.array([0.5, 1.0], np.float32), "b": 2}).tolist() == [0.5, 1.0, 0, 0, 1]
     with pytest.raises(BadInput, match="does not fit its space"):
-        sight.convert({"a": np.zeros(2, np.float32)})
+        encoder.convert({"a": np.zeros(2, np.float32)})
     with pytest.raises(BadInput, match="no list of numbers"):
-        sight_of(spaces.Sequence(spaces.Discrete(2)), advisors(None), image=False)
+        encoder_of_space(spaces.Sequence(spaces.Discrete(2)), advisors(None), image=False)
 
 
 def test_state_functions_add_their_numbers():
@@ -79,12 +83,12 @@ def test_state_functions_add_their_numbers():
     def one(observation):
         return observation[1]
 
-    sight = sight_of(spaces.Box(0, 255, (2,), np.uint8), advisors(None, both, one, both), image=False)
-    assert sight.masks == ((1, 1, 0, 0, 0), (0, 0, 1, 1, 0), (0, 0, 0, 0, 1), (0, 0, 1, 1, 0))
-    np.testing.assert_allclose(sight.convert(np.array([51, 102], np.uint8)), [0.2, 0.4, 153, 51, 102], rtol=1e-6)
+    encoder = encoder_of_space(spaces.Box(0, 255, (2,), np.uint8), advisors(None, both, one, both), image=False)
+    assert encoder.masks == ((1, 1, 0, 0, 0), (0, 0, 1, 1, 0), (0, 0, 0, 0, 1), (0, 0, 1, 1, 0))
+    np.testing.assert_allclose(encoder.convert(np.array([51, 102], np.uint8)), [0.2, 0.4, 153, 51, 102], rtol=1e-6)
     with pytest.raises(BadInput, match="a network cannot see: return a number"):
-        sight_of(spaces.Discrete(2), advisors(lambda observation: "left"), image=False)
-    wild = sight_of(spaces.Box(0, 1, (2,)), advisors(lambda observation: [0] * len(observation)), image=False)
+        encoder_of_space(spaces.Discrete(2), advisors(lambda observation: "left"), image=False)
+    wild = encoder_of_space(spaces.Box(0, 1, (2,)), advisors(lambda observation: [0] * len(observation)), image=False)
     with pytest.raises(BadInput):
         wild.convert(np.zeros(3))
 
@@ -262,7 +266,7 @@ def test_advisors_with_functions_of_the_transition():
         step, action = replay.observations[0, row, 0], replay.action[0, row]
         assert replay.reward[0, row].tolist() == [2 * step + 1 + 10 * action, step + 1 if step < 2 else 0]
         assert replay.active[0, row].tolist() == [1, int(step < 2)]
-        assert replay.ended[0, row, 1] == int(step + 1 >= 2)
+        assert replay.ended[0, row, 1] == int(step + 1 == 2)  # later it has no part
     assert agent.advice(np.array([3.0, 1, 0]))[0] == ("sum",)
     assert agent.advice(np.array([0.0, 1, -1]))[0] == ("sum", "early")
 

@@ -133,7 +133,7 @@ def test_vector_environments_of_both_kinds_pay_the_last_step_too(mode, advisors)
 def test_dictionaries_and_tuples_are_seen_flat():
     task = mad.Task.from_gymnasium(Corridor(dictionary=True), "info:reward_*", remainder=True)
     agent = mad.MultiAdvisor(task, deep=PLAYS, epsilon=0.5).learn(60, progress=False)
-    seen = agent._learner.source.sight
+    seen = agent._learner.encoder
     assert seen.shape == (8,)
     state = {"where": 2, "how": (np.array([0.5, -0.5], np.float32), 1)}
     assert seen.convert(state).tolist() == [0.5, -0.5, 0, 1, 0, 0, 1, 0]

@@ -10,6 +10,7 @@ from test_parity import Errands, errand_advisors
 import multiadvisor as mad
 from multiadvisor.core import rng
 from multiadvisor.core.plannings import PLANNINGS, TARGET
+from multiadvisor.envs.segment import LENGTH
 from multiadvisor.learners.tabular.reference import AdapterSource, reference
 
 
@@ -48,10 +49,10 @@ def own_loop(agent, steps, env=None, ahead=False):
     """A training loop as anybody would write it, in episodes seeded as `learn` does; `ahead`: Sarsa's, an action
     ahead."""
     env, seed = env or Errands(), agent.settings.seed
-    since, over, action = rng.STRETCH, True, None
+    since, over, action = LENGTH, True, None
     for _ in range(steps):
         if over:
-            since, anew = (0, True) if since >= rng.STRETCH else (since, False)
+            since, anew = (0, True) if since >= LENGTH else (since, False)
             number = rng.environment_seed(seed, rng.ENVIRONMENT, agent.steps) if anew else None
             observation, _ = env.reset(seed=number)
             action = agent.act(observation, explore=True) if ahead else None

@@ -13,7 +13,7 @@ from multiadvisor.analysis.theory import board_episodes
 from multiadvisor.analysis.theory.boards import distances
 from multiadvisor.cli import main
 from multiadvisor.core.aggregator import aggregator_of
-from multiadvisor.envs.compiled_episodes import Episode
+from multiadvisor.envs.compiled_env import CompiledEnv
 
 ROOM = ["......" + ("............" if row == 3 else "#" * 12) for row in range(6)]  # and a corridor of 12 cells
 ROOM[3] = ROOM[3][:3] + "P" + ROOM[3][4:]
@@ -39,12 +39,12 @@ def played(task, seed, gamma, steps):
     from multiadvisor.core.rng import ENVIRONMENT, stream_key
 
     agent = theory.exact_agent(task, "egocentric", gamma)
-    episode = Episode(task, stream_key(seed, ENVIRONMENT))
-    episode.deal()
+    env = CompiledEnv(task, [stream_key(seed, ENVIRONMENT)])
+    env.reset()
     for step in range(1, steps + 1):
-        if episode.step(agent.act(episode.x)).terminated:
+        if env.step(np.array([agent.act(env.x[0])])).terminated[0]:
             return step, 0
-    return steps, int(episode.x[1:].sum())
+    return steps, int(env.x[0, 1:].sum())
 
 
 # ---- the advice ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import multiadvisor as mad
 from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory import boards
 from multiadvisor.analysis.theory.attractors import attractor_states, stable_states
-from multiadvisor.envs.compiled_episodes import Episodes
+from multiadvisor.envs.compiled_env import CompiledEnv
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +73,16 @@ def test_the_ghost_mdp_is_the_world(rules, tmp_path):
     for start in range(cells):
         for ghost in range(cells):
             for action in range(4):
-                episodes = Episodes(task, np.arange(batch, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-                episodes.step(np.zeros(batch, np.int64))
-                episodes.x[:, 0], episodes.x[:, 1] = start, ghost
-                episodes.step(np.full(batch, action))
-                seen = np.bincount(episodes.x[:, 0] * cells + episodes.x[:, 1], minlength=cells * cells) / batch
+                env = CompiledEnv(task, np.arange(batch, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+                env.reset()
+                env.x[:, 0], env.x[:, 1] = start, ghost
+                step = env.step(np.full(batch, action))
+                seen = np.bincount(env.x[:, 0] * cells + env.x[:, 1], minlength=cells * cells) / batch
                 expected = np.zeros(cells * cells)
                 state = start * cells + ghost
                 np.add.at(expected, local.successor[state, action], local.weight[state, action])
                 assert seen == pytest.approx(expected, abs=0.04)
-                assert episodes.reward[:, 0].mean() == pytest.approx(local.reward[state, action], abs=0.4)
+                assert step.reward[:, 0].mean() == pytest.approx(local.reward[state, action], abs=0.4)
 
 
 def test_enumeration_agrees_with_the_ghost_mdp(tmp_path):

@@ -16,7 +16,7 @@ import multiadvisor as mad
 from multiadvisor.envs.builtin import TASKS
 from multiadvisor.envs.registration import environment_name
 from multiadvisor.envs.registry import ENVIRONMENTS
-from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv, WorldVectorEnv, planes
+from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv, WorldVectorEnv
 
 NAMES = [environment_name(task) for task in TASKS if task not in ENVIRONMENTS]
 BOARDS = ["PacBoy", "FruitGrid", "ThreeFruits", "FourFruits", "TwoGoal", "Bridge"]
@@ -207,7 +207,7 @@ def test_the_image_has_a_channel_for_each_kind():
         assert (fruits[tuple(board.cells[board.item_cells].T)] == x[3:]).all()
         assert fruits.sum() == x[3:].sum()
         x, shown = compact.step(action)[0], image.step(action)[0]
-    assert planes(board, x[None]).shape == (1, 4, 11, 11)
+    assert board.planes(x[None]).shape == (1, 4, 11, 11)
 
 
 def test_the_reward_is_the_weighted_sum_and_info_has_the_advisors_own():

@@ -16,7 +16,7 @@ import numpy as np
 
 from multiadvisor.analysis.episodes import parts_of
 from multiadvisor.core.rng import EVALUATION, stream_key
-from multiadvisor.envs.rollout import episodes_of, rollout
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.errors import BadInput
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ def calibrate(learner: ContinuousLearner, episodes: int, seed: int = 0, run: int
         said[-1][[place[name] for name in told.names]] = told.values[:, 0]
         return action[0]
 
-    with adapter.stage:
-        source = episodes_of(task, learner.seeds[run], _EPISODES + seed)
+    with adapter.lock:
+        source = EvaluationEpisodes(task, learner.seeds[run], _EPISODES + seed)
         each = [list(rollout(source, episode, act)) for episode in range(episodes)]
     parts, values = parts_of(task, each), np.array(said)
     first = np.concatenate([[0], np.cumsum([len(one) for one in each])])

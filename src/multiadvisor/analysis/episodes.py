@@ -14,7 +14,8 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator
-from multiadvisor.envs.rollout import Step, episodes_of, rollout
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
+from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import Decision, decider_of
 from multiadvisor.learners.protocol import EpisodeReturns
@@ -146,7 +147,7 @@ def _alone(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, lon
             f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
             "advice alone, so its shares are not defined: explain single states with agent.explain"
         )
-    stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.stage
+    stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.lock
     with stage:
         return _played(agent, seeds, episodes, draws, longest)
 
@@ -166,10 +167,10 @@ def _played(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, lo
     apart = task.world is not None and agent.settings.deep is not None
     each: list[list[Step]] = []  # the steps of each episode
     for seed in seeds:
-        source = episodes_of(task, draws, seed, apart)
+        source = EvaluationEpisodes(task, draws, seed, apart)
         each += [list(islice(rollout(source, episode, act), longest)) for episode in range(episodes)]
     steps = [step for one in each for step in one]
-    states = [state for one in each for state in (*(step.state for step in one), one[-1].after)]
+    states = [state for one in each for state in (*(step.state for step in one), one[-1].next_state)]
     parts, gains = parts_of(task, each), np.array([step.gain for step in steps])
     lengths, finished = np.array([len(one) for one in each]), np.array([bool(one[-1].terminated) for one in each])
     first = np.cumsum(lengths) - lengths
@@ -225,12 +226,7 @@ class Parts(NamedTuple):
 def parts_of(task: Task, episodes: list[list[Step]]) -> Parts:
     """The task's own advisors in these episodes, one behind the other."""
     steps = [step for one in episodes for step in one]
-    shape = (len(steps), task.n)
-    found = Parts(np.zeros(shape, bool), np.zeros(shape, bool), np.zeros(shape))
-    for k, step in enumerate(steps):
-        who = step.advisors
-        found.active[k, who], found.ended[k, who], found.paid[k, who] = True, step.ended, step.reward
-    return found
+    return Parts(*(np.array([getattr(step, name) for step in steps]) for name in ("advisors", "ended", "reward")))
 
 
 def _as_learned(

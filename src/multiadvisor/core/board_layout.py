@@ -91,6 +91,19 @@ class Grid:
         """Which of the items lie there in the states x [..., size], bool."""
         return x[..., np.array([item.place for item in self.items], np.int64)] == 1
 
+    def planes(self, x: np.ndarray) -> np.ndarray:
+        """States x [B, size] as images [B, 4, height, width] uint8: walls, others who move, what lies about, the
+        player."""
+        batch, (row, column) = np.arange(len(x)), self.cells.T
+        player, *others = self.movers(x).T
+        image = np.zeros((len(x), 4, *self.shape), np.uint8)
+        image[:, 0] = self.walls
+        for cell in others:
+            image[batch, 1, row[cell], column[cell]] = 1
+        image[:, 2, row[self.item_cells], column[self.item_cells]] = self.lying(x)
+        image[batch, 3, row[player], column[player]] = 1
+        return image
+
     def label(self, x: np.ndarray) -> str:
         """A state as people would say it: the player's cell, the others, what lies about, then what is not drawn."""
         player, *others = self.movers(x).tolist()

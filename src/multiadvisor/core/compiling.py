@@ -46,9 +46,8 @@ INLINED = (
     "envs/slots",
     "envs/worlds/maze",
     "envs/worlds/finite",
-    "envs/compiled_episodes",
+    "envs/compiled_env",
     "learners/dqn/replay",
-    "learners/dqn/env_sources",
 )
 _NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; a world in a module is kept"
 

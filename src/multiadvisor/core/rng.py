@@ -8,6 +8,7 @@ the number of steps it was cut into, and any draw can be made again on its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -88,10 +89,24 @@ def stream_key(seed: int, stream: int, index: int = 0) -> np.uint64:
     return np.uint64(word)
 
 
+def training_keys(seeds: Sequence[int], episodes: int) -> np.ndarray:
+    """The keys [N] of the episodes that each of several runs plays side by side."""
+    return np.array([stream_key(seed, TRAINING, episode) for seed in seeds for episode in range(episodes)], np.uint64)
+
+
+def evaluation_index(evaluation: int, episode: int) -> int:
+    """The number of one episode of an evaluation among all episodes of all evaluations.
+
+    >>> len({evaluation_index(evaluation, episode) for evaluation in range(3) for episode in range(3)})
+    9
+    """
+    return ((1 + evaluation) << 32) + episode
+
+
 def episode_key(seed: int, evaluation: int, episode: int) -> np.uint64:
     """The key of one episode of an evaluation whose episodes are played side by side; the first is everybody's
     first."""
-    return stream_key(seed, EVALUATION, ((1 + evaluation) << 32) + episode if episode else evaluation)
+    return stream_key(seed, EVALUATION, evaluation_index(evaluation, episode) if episode else evaluation)
 
 
 def draw_python(key: int, step: int, purpose: int) -> int:
@@ -103,12 +118,14 @@ def draw_python(key: int, step: int, purpose: int) -> int:
     return _mix_python(_mix_python(key + step * int(_GOLDEN)) + purpose * int(_STEP))
 
 
-STRETCH = 1000  # steps after which the next episode of a Python environment is seeded anew
-
-
 def environment_seed(seed: int, stream: int, index: int) -> int:
-    """A seed for `reset` of a Python environment, which takes 31 bits gladly."""
+    """A seed of 31 bits for `reset` of a Python environment."""
     return int(stream_key(seed, stream, index)) >> 33
+
+
+def evaluation_seed(seed: int, evaluation: int, episode: int) -> int:
+    """The seed with which a Python environment begins one episode of an evaluation."""
+    return environment_seed(seed, EVALUATION, evaluation_index(evaluation, episode))
 
 
 def _mix_python(word: int) -> int:

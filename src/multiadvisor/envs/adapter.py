@@ -172,7 +172,7 @@ class Adapter:
 
         self.env, self.advisors, self.discretise = env, tuple(advisors), discretise
         self.made_here = False  # from its name alone, so that another one made from it is the same
-        self.stage = lock_of(env)  # taken by whoever steps it
+        self.lock = lock_of(env)  # taken by whoever steps it
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         choice = env.single_action_space if self.vector else env.action_space
         self.box = BoxActions(choice) if isinstance(choice, spaces.Box) else None  # continuous actions

@@ -1,7 +1,7 @@
 """One environment, several who play in it: one at a time, and each can tell whether somebody else was there.
 
 Two agents of one task share its environment, and a page or a program with threads may let both play at once. Whoever
-plays takes the stage first, for an episode or for a stretch of training, and then looks who had it last.
+plays takes the lock first, for an episode or for some steps of training, and then looks who had it last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 
 class EnvironmentLock:
-    """A lock that is handed on in the order of asking, so that a long training lets others in between its stretches.
+    """A lock that is handed on in the order of asking, so that a long training lets others in from time to time.
 
     Whoever holds it may take it again.
     """
@@ -49,15 +49,15 @@ class EnvironmentLock:
                 self._changed.notify_all()
 
 
-_stages: dict[int, EnvironmentLock] = {}
+_locks: dict[int, EnvironmentLock] = {}
 _making = threading.Lock()
 
 
 def lock_of(env: Any) -> EnvironmentLock:
-    """The one stage of an environment, however it is wrapped, as long as it lives."""
+    """The one lock of an environment, however it is wrapped, as long as it lives."""
     bare = env.unwrapped
     with _making:
-        if id(bare) not in _stages:
-            _stages[id(bare)] = EnvironmentLock()
-            weakref.finalize(bare, _stages.pop, id(bare), None)
-        return _stages[id(bare)]
+        if id(bare) not in _locks:
+            _locks[id(bare)] = EnvironmentLock()
+            weakref.finalize(bare, _locks.pop, id(bare), None)
+        return _locks[id(bare)]

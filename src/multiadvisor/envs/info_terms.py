@@ -173,8 +173,8 @@ def first_info(env: Any) -> dict[str, Any]:
     """
     actions = copy.deepcopy(env.action_space)  # whoever draws from the environment's own space goes on undisturbed
     actions.seed(0)
-    with lock_of(env) as stage:
-        stage.user = None  # whoever plays in it already has to find its way back
+    with lock_of(env) as lock:
+        lock.user = None  # whoever plays in it already has to find its way back
         begin_episode(env, 0)
         info = five(env.step(actions.sample()))[4]
     return episode_info(info, 0) if hasattr(env, "single_action_space") else info

@@ -19,11 +19,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from multiadvisor.core.board_layout import Grid
 from multiadvisor.core.rng import ENVIRONMENT, stream_key
 from multiadvisor.envs import render
 from multiadvisor.envs.builtin import make
-from multiadvisor.envs.compiled_episodes import Episodes
+from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.registry import TASKS
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.errors import BadInput, short, unknown
@@ -35,38 +34,6 @@ RENDER_MODES = ["ansi", "rgb_array"]
 RENDER_FPS = 8
 
 
-def planes(board: Grid, x: np.ndarray) -> np.ndarray:
-    """States x [B, size] as images [B, 4, height, width] uint8 of ones and zeros: walls, ghosts, fruits, Pac-Boy.
-
-    On other grids: walls, whoever else moves, what lies about, the player.
-
-    >>> planes(make("pac-boy", maze="PF#\\n...").board, np.array([[1, 0]]))[0].tolist()
-    [[[0, 0, 1], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0]]]
-    """
-    batch, (row, column) = np.arange(len(x)), board.cells.T
-    player, *others = board.movers(x).T
-    image = np.zeros((len(x), 4, *board.shape), np.uint8)
-    image[:, 0] = board.walls
-    for cell in others:
-        image[batch, 1, row[cell], column[cell]] = 1
-    image[:, 2, row[board.item_cells], column[board.item_cells]] = board.lying(x)
-    image[batch, 3, row[player], column[player]] = 1
-    return image
-
-
-class _Earned(NamedTuple):
-    """The rewards of a step that are not zero, which are few; episode by episode, the advisors in order."""
-
-    episode: np.ndarray  # [k]
-    advisor: np.ndarray  # [k]
-    reward: np.ndarray  # [k]
-
-
-def _earned(episodes: Episodes) -> _Earned:
-    flat = np.flatnonzero(episodes.reward != 0.0)  # far faster on booleans than on floats
-    return _Earned(flat // episodes.reward.shape[1], episodes.advisors.ravel()[flat], episodes.reward.ravel()[flat])
-
-
 class _Payment(NamedTuple):
     """How the advisors' rewards become the environment's: advisor j pays scale[j] times its reward into column[j]."""
 
@@ -75,10 +42,11 @@ class _Payment(NamedTuple):
     scale: np.ndarray  # [n]
     scalar: bool = False  # all into one number
 
-    def __call__(self, earned: _Earned, batch: int) -> np.ndarray:
-        """The rewards [B, d], or [B] where they are numbers; summed in the advisors' order, whatever the batch."""
+    def __call__(self, episode: np.ndarray, advisor: np.ndarray, reward: np.ndarray, batch: int) -> np.ndarray:
+        """The rewards [B, d], or [B] where they are numbers, from those that are not zero [k], which are few; summed
+        in the advisors' order, whatever the batch."""
         total = np.zeros((batch, len(self.names)))
-        np.add.at(total, (earned.episode, self.column[earned.advisor]), self.scale[earned.advisor] * earned.reward)
+        np.add.at(total, (episode, self.column[advisor]), self.scale[advisor] * reward)
         return total[:, 0] if self.scalar else total
 
     def space(self, task: Task) -> spaces.Box:
@@ -133,12 +101,12 @@ class _Play:
         self.advisors, self.payment = _each_advisor(task), _together(task)
         self.actions = spaces.Discrete(len(task.actions))
         self.observations = self._observations()
-        self.episodes = Episodes(task, np.zeros(batch, np.uint64))
+        self.env = CompiledEnv(task, np.zeros(batch, np.uint64))
         self.over = np.ones(batch, bool)
         self.seeded = False
         self._last = np.full(batch, -1)  # the last actions, for which way Pac-Boy faces
 
-    def _observations(self) -> spaces.Space:
+    def _observations(self) -> spaces.Space[Any]:
         world = self.task.world
         assert world is not None
         if self.image:
@@ -151,45 +119,41 @@ class _Play:
             )
         return spaces.Discrete(world.sizes[0]) if world.size == 1 else spaces.MultiDiscrete(list(world.sizes))
 
-    def look(self) -> np.ndarray:
+    def observe(self) -> np.ndarray:
         """The observations [B, ...], a fresh array."""
-        x = self.episodes.x
+        x = self.env.x
         if self.image:
-            return planes(self.task.grid, x)
+            return self.task.grid.planes(x)
         return x[:, 0].copy() if isinstance(self.observations, spaces.Discrete) else x.copy()
 
-    def seed(self, seeds: Sequence[int]) -> None:
-        """Episode b is determined by seeds[b] and the actions."""
-        self.episodes.keys[:] = [stream_key(seed, ENVIRONMENT) for seed in seeds]
-        self.episodes.elapsed[:] = 0
-        self.seeded = True
+    def reset(self, seeds: Sequence[int] | None, random: np.random.Generator) -> np.ndarray:
+        """Begin every episode: episode b is determined by seeds[b] and the actions; None: the next ones of the same
+        streams."""
+        env = self.env
+        if seeds is None and not self.seeded:
+            first = int(random.integers(2**62))
+            seeds = [first + b for b in range(len(self.over))]
+        if seeds is None:
+            # an episode is known by the steps before it: one that was not played still has to count
+            env.elapsed[:, 0] += env.elapsed[:, 1] == 0
+        else:
+            env.keys[:] = [stream_key(seed, ENVIRONMENT) for seed in seeds]
+            env.elapsed[:], self.seeded = 0, True
+        env.reset()
+        self.over, self._last[:] = env.over.copy(), -1
+        return self.observe()
 
-    def deal(self, again: bool) -> np.ndarray:
-        """Start every episode anew; `again`: the next one of the stream."""
-        episodes = self.episodes
-        if again:
-            # An episode is known by the steps before it: one that was not played still has to count.
-            episodes.elapsed[:, 0] += episodes.elapsed[:, 1] == 0
-        episodes.fresh[:] = 1
-        self._play(np.zeros(len(episodes.keys), np.int64))
-        self._last[:] = -1
-        return self.look()
-
-    def step(self, actions: Any) -> None:
-        """One step of every episode; those that are over are dealt anew."""
-        actions = self._checked(actions)
-        self.episodes.fresh[:] = self.over
+    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray]:
+        """One step of every episode, in which those that were over begin again: the environment's rewards [B] or
+        [B, d], and the advisors' own [B, n]."""
+        actions, env = self._checked(actions), self.env
+        env.fresh[:] = self.over
         self._last = np.where(self.over, -1, actions)
-        self._play(actions)
-
-    def _play(self, actions: np.ndarray) -> None:
-        self.episodes.step(actions)
-        self.over = self.episodes.over.copy()
-
-    def rewards(self) -> tuple[np.ndarray, np.ndarray]:
-        """The environment's rewards [B] or [B, d] of the last step, and the advisors' own [B, n]."""
-        earned, batch = _earned(self.episodes), len(self.over)
-        return self.payment(earned, batch), self.advisors(earned, batch)
+        env.advance(actions)
+        self.over = env.over.copy()
+        flat = np.flatnonzero(env.reward != 0.0)  # far faster on booleans than on floats
+        paid = flat // env.reward.shape[1], env.slots.ravel()[flat], env.reward.ravel()[flat], len(self.over)
+        return self.payment(*paid), self.advisors(*paid)
 
     def _checked(self, actions: Any) -> np.ndarray:
         """The compiled loop looks actions up unchecked, so nothing else may get there."""
@@ -205,9 +169,9 @@ class _Play:
             raise BadInput(f"action {given[wrong][0]} does not exist: choose one from 0 to {count - 1}")
         return given.astype(np.int64)
 
-    def draw(self, b: int) -> Any:
+    def render(self, b: int) -> Any:
         """Episode b as the render mode wants it."""
-        x = self.episodes.x[b]
+        x = self.env.x[b]
         if self.render_mode == "ansi":
             return render.text(self.task, x)
         if self.render_mode == "rgb_array":
@@ -249,29 +213,25 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         """Start an episode: the first one of the seed's stream, or without a seed the next one of the same stream."""
         _refuse_options(options)
         super().reset(seed=seed)
-        again = self._play.seeded and seed is None
-        if not again:
-            self._play.seed([int(self.np_random.integers(2**62)) if seed is None else seed])
-        return self._single(self._play.deal(again)), {}
+        return self._single(self._play.reset(None if seed is None else [seed], self.np_random)), {}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play one step."""
         play = self._play
         if play.over[0]:
             raise BadInput("no episode is on: call reset() first")
-        play.step([action])
-        terminated, over = bool(play.episodes.terminated[0]), bool(play.over[0])
-        (reward,), (own,) = play.rewards()
+        (reward,), (own,) = play.step([action])
+        terminated, over = bool(play.env.terminated[0]), bool(play.over[0])
         info = {"rewards": dict(zip(self.task.names, own.tolist(), strict=True))}
         reward = reward if reward.shape else float(reward)
-        return self._single(play.look()), reward, terminated, over and not terminated, info
+        return self._single(play.observe()), reward, terminated, over and not terminated, info
 
     def _single(self, observations: np.ndarray) -> Any:
         return int(observations[0]) if observations.ndim == 1 else observations[0]
 
     def render(self) -> Any:
         """The state as text or as a picture [height, width, 3], by the render mode; None without one."""
-        return self._play.draw(0)
+        return self._play.render(0)
 
 
 class _VectorReward:
@@ -308,9 +268,9 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     """Many episodes of a compiled world, stepped together in one compiled call.
 
     Episode b of `reset(seed=s)` is the episode of the single environment with seed s + b, step for step. An episode
-    that is over is dealt anew by the next step, whatever its action (autoreset mode NEXT_STEP). `infos["rewards"]` [B,
-    n] has every advisor's own reward in the task's order, and `infos["_rewards"]` [B] is false for episodes that were
-    just dealt.
+    that is over begins again with the next step, whatever its action (autoreset mode NEXT_STEP). `infos["rewards"]`
+    [B, n] has every advisor's own reward in the task's order, and `infos["_rewards"]` [B] is false for episodes that
+    just began.
 
     >>> envs = WorldVectorEnv("pac-boy", num_envs=3)
     >>> envs.reset(seed=0)[0].shape
@@ -345,10 +305,7 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         _refuse_options(options)
         seeds = self._seeds(seed)
         super().reset(seed=seeds[0] if seeds else None)
-        again = self._play.seeded and seeds is None
-        if not again:
-            self._play.seed(seeds or self._seeds(int(self.np_random.integers(2**62))) or [])
-        return self._play.deal(again), {}
+        return self._play.reset(seeds, self.np_random), {}
 
     def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
         if seed is None:
@@ -363,20 +320,19 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         return seeds
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play one step of every episode, or deal it anew where it was over."""
+        """Play one step of every episode, or begin it again where it was over."""
         play = self._play
         if not play.seeded:
             raise BadInput("no episode is on: call reset() first")
-        dealt = play.over
-        play.step(actions)
-        terminated = play.episodes.terminated.copy()
-        rewards, own = play.rewards()
-        infos = {"rewards": own, "_rewards": ~dealt}
-        return play.look(), rewards, terminated, play.over & ~terminated, infos
+        begun = play.over
+        rewards, own = play.step(actions)
+        terminated = play.env.terminated.copy()
+        infos = {"rewards": own, "_rewards": ~begun}
+        return play.observe(), rewards, terminated, play.over & ~terminated, infos
 
     def render(self) -> tuple[Any, ...] | None:
         """Every episode as text or as a picture, by the render mode; None without one."""
-        return None if self.render_mode is None else tuple(self._play.draw(b) for b in range(self.num_envs))
+        return None if self.render_mode is None else tuple(self._play.render(b) for b in range(self.num_envs))
 
 
 class MOWorldVectorEnv(_VectorReward, WorldVectorEnv):

@@ -16,7 +16,8 @@ from multiadvisor.core.aggregations import CORRECTION
 from multiadvisor.core.aggregator import learned_beside
 from multiadvisor.core.intervals import interval
 from multiadvisor.core.rng import CHOICE, ENVIRONMENT, draw_python, stream_key
-from multiadvisor.envs.compiled_episodes import Episodes
+from multiadvisor.envs.compiled_env import CompiledEnv
+from multiadvisor.envs.rollout import vector_rollout
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.playing import TablePlayer
@@ -145,18 +146,18 @@ def what_if(
     player = TablePlayer(agent, reweighted(task, own_weights(agent, weights)).weights) if has_tables(agent) else agent
     limit = (_LONGEST if task.limit is None else task.limit) - step
     keys = np.tile([stream_key(k, ENVIRONMENT, step) for k in range(count)], len(actions))
-    episodes = Episodes(task, keys)
-    episodes.x[:], episodes.elapsed[:, 1], episodes.fresh[:] = x, step, 0
+    env = CompiledEnv(task, keys)
+    env.x[:], env.elapsed[:, 1] = x, step
     score, length, finished = np.zeros(len(keys)), np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
-    ways = [episodes.x[:, 0].copy()]
+    ways = [env.x[:, 0].copy()]
     first = np.repeat(np.array(actions, np.int64), count)
-    steps = episodes.until_over(lambda: first if len(ways) == 1 else _greedy(player, episodes), max(limit, 1))
-    for ahead, (playing, paid) in enumerate(steps):
-        score += paid @ task.weights
-        length += playing
-        finished |= playing & episodes.terminated
+    steps = vector_rollout(env, lambda: first if len(ways) == 1 else _greedy(player, env), longest=max(limit, 1))
+    for ahead, (now, episode) in enumerate(steps):
+        score += now.reward @ task.weights
+        length += episode == 0
+        finished |= now.terminated
         if ahead < _SHOWN:
-            ways.append(episodes.x[:, 0].copy())
+            ways.append(now.next_state[:, 0])
         if ahead % _EVERY == 0:
             tell(ahead / max(limit, 1))
     shape = (len(actions), count)
@@ -174,10 +175,10 @@ def what_if(
     }  # fmt: skip
 
 
-def _greedy(player: Any, episodes: Episodes) -> np.ndarray:
+def _greedy(player: Any, env: CompiledEnv) -> np.ndarray:
     """The greedy action of each episode, ties broken by the step's own draw."""
     draws = (
         (draw_python(int(key), step, CHOICE) & 0xFFFFFFFF) / (1 << 32)
-        for key, step in zip(episodes.keys, episodes.elapsed[:, 0].tolist(), strict=True)
+        for key, step in zip(env.keys, env.elapsed[:, 0].tolist(), strict=True)
     )
-    return np.array([player.act(x, one) for x, one in zip(episodes.x, draws, strict=True)], np.int64)
+    return np.array([player.act(x, one) for x, one in zip(env.x, draws, strict=True)], np.int64)

@@ -31,7 +31,8 @@ import numpy as np
 
 from multiadvisor.core import plugins
 from multiadvisor.core.identity import same
-from multiadvisor.envs.rollout import Source, Step, episodes_of
+from multiadvisor.envs.rollout import EvaluationEpisodes
+from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput, fault_of_environment, short
 from multiadvisor.task import Task
 
@@ -160,9 +161,9 @@ def numbers_of(observation: Any) -> np.ndarray:
     return np.ravel(np.asarray(parts, float)).astype(np.float32)
 
 
-def _stepped(source: Source, state: Any, action: Any) -> Step:
+def _stepped(source: EvaluationEpisodes, action: Any) -> Step:
     try:
-        return source.step(state, action)
+        return source.step(action)
     except BadInput:
         raise
     except Exception as error:  # whatever an environment of the user's may raise
@@ -178,17 +179,16 @@ def _scenes(task: Task, order: Order) -> Iterator[Scene]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            source = episodes_of(task, order.draws, order.seed, env=env)
-            state, reward, gain = source.deal(order.episode), np.zeros(task.n), 0.0
+            source = EvaluationEpisodes(task, order.draws, order.seed, env=env)
+            state, reward, gain = source.reset(order.episode), np.zeros(task.n), 0.0
             for step, action in enumerate([*order.actions, None]):
                 seen = numbers_of(state) if order.numbers else np.zeros(0, np.float32)
                 scene = Scene(_drawn(env) if step >= order.first else "", reward, gain, seen)
                 if step == len(order.actions):
                     break
                 yield scene
-                came = _stepped(source, state, action)
-                state, reward, gain = came.after, np.zeros(task.n), came.gain
-                reward[came.advisors] = came.reward
+                came = _stepped(source, action)
+                state, reward, gain = came.next_state, came.reward, came.gain
     finally:
         with contextlib.suppress(Exception):
             env.close()

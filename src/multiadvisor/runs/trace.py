@@ -22,7 +22,8 @@ from multiadvisor.analysis.stuck import ends_of_parts, resting
 from multiadvisor.analysis.theory.boards import has_tables
 from multiadvisor.analysis.theory.learned_values import surroundings
 from multiadvisor.core.identity import difference, same
-from multiadvisor.envs.rollout import Step, episodes_of, rollout
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
+from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput, short
 from multiadvisor.explain.decisions import Decider, Decision, decider_of
 from multiadvisor.explain.explanation import (
@@ -77,7 +78,7 @@ def _alone(
     @functools.wraps(play)
     def alone(agent: MultiAdvisor, *given: _Given.args, **named: _Given.kwargs) -> Trace:
         adapter = agent.task.adapter
-        with contextlib.nullcontext() if adapter is None else adapter.stage:
+        with contextlib.nullcontext() if adapter is None else adapter.lock:
             return play(agent, *given, **named)
 
     return alone
@@ -116,15 +117,15 @@ def record(
         said.append(decider.tell(state, draw, epsilon, values=bool(advice)))
         return said[-1].action
 
-    source = episodes_of(task, own, seed, apart)
+    source = EvaluationEpisodes(task, own, seed, apart)
     for episode in range(episodes):
         played = list(islice(rollout(source, episode, act), longest))
         steps += played
-        states += [*(step.state for step in played), played[-1].after]
+        states += [*(step.state for step in played), played[-1].next_state]
         lengths.append(len(played))
     last = np.cumsum(lengths) - 1
-    rewards = [(k, int(j), float(r)) for k, step in enumerate(steps)
-               for j, r in zip(step.advisors, step.reward, strict=True) if r != 0]  # fmt: skip
+    paid = np.array([step.reward for step in steps])  # [T, n]
+    when, who = np.nonzero(paid)
     header = {
         "version": VERSION,
         "task": task.as_data(),
@@ -144,16 +145,15 @@ def record(
     if box is not None:
         header["box"] = {**box.bounds(), "names": list(task.actions)}
     actions = np.array([step.action for step in steps])  # [T], or [T, d]
-    when, who, what = zip(*rewards, strict=True) if rewards else ((), (), ())
     return Trace(
         header=header,
         length=np.array(lengths, np.int64),
         terminated=np.array([steps[k].terminated for k in last], bool),
         action=actions + task.first_action if box is None else box.to_environment(actions).reshape(actions.shape),
         explored=np.array([one.explored for one in said], bool),
-        reward_step=np.array(when, np.int64),
-        reward_advisor=np.array(who, np.int64),
-        reward=np.array(what, float),
+        reward_step=when.astype(np.int64),
+        reward_advisor=who.astype(np.int64),
+        reward=paid[when, who],
         x=None if task.world is None else np.array(states, np.int64),
         observed=_observed(states) if task.world is None else None,
         taken=None if box is None else actions,
@@ -219,11 +219,11 @@ def replay(trace: Trace, task: Task) -> None:
         raise BadInput(
             f"the trace is of task {name!r} with other advisors or options than the given {task.name!r} ({told})"
         )
-    source = episodes_of(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
+    source = EvaluationEpisodes(task, trace.header["draws"], trace.header["seed"], trace.header.get("apart", False))
     for episode, length in enumerate(trace.length.tolist()):
         for step, now in enumerate(rollout(source, episode, _as_kept(trace, episode))):
             seen, last = trace.step(episode, step), step == length - 1
-            paid = {task.names[j]: float(r) for j, r in zip(now.advisors, now.reward, strict=True) if r != 0}
+            paid = {task.names[j]: float(now.reward[j]) for j in np.flatnonzero(now.reward)}
             same = seen.state is None or np.array_equal(seen.state, now.state)
             same &= trace.gain is None or trace.gain[trace.span(episode)][step] == now.gain
             same &= paid == seen.rewards and (now.over, now.terminated) == (
@@ -231,7 +231,7 @@ def replay(trace: Trace, task: Task) -> None:
                 last and bool(trace.terminated[episode]),
             )
             if last and seen.state is not None:
-                same &= np.array_equal(trace.states(episode)[-1], now.after)
+                same &= np.array_equal(trace.states(episode)[-1], now.next_state)
             if not same:
                 raise BadInput(f"episode {episode} of the trace differs from task {name!r} from step {step} on")
 

@@ -147,9 +147,9 @@ def _scores(learner: Any, episodes: int, look: int, weights: np.ndarray) -> list
 
 def _pushes(learner: Any, run: int) -> dict[str, float]:
     """Each advisor's mean share of the push, and how much is left of it, along an episode without noise."""
-    from multiadvisor.envs.rollout import episodes_of, rollout
+    from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 
-    source = episodes_of(learner.task, learner.seeds[run], 0)
+    source = EvaluationEpisodes(learner.task, learner.seeds[run], 0)
     states = [step.state for step in rollout(source, 0, lambda state, _: learner.choose(state, run))]
     shares, left = [], []
     for state in states[::_LOOKED]:

@@ -118,7 +118,7 @@ def _played(learner: BankLearner, seed: int) -> dict[str, float]:
 
     total: dict[str, float] = {}
     for step in learner.play(0, seed):
-        found = {"score": step.gain, **earned(step.state, step.after, step.gain)}
+        found = {"score": step.gain, **earned(step.state, step.next_state, step.gain)}
         total = {what: total.get(what, 0.0) + float(amount) for what, amount in found.items()}
     return total
 

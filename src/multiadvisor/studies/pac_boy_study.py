@@ -13,7 +13,8 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import Estimate, estimate, interquartile_mean, interval, paired
 from multiadvisor.core.rng import EVALUATION, stream_key
 from multiadvisor.envs.builtin import make
-from multiadvisor.envs.compiled_episodes import Episodes
+from multiadvisor.envs.compiled_env import CompiledEnv
+from multiadvisor.envs.rollout import vector_rollout
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.studies import dqn_clipped
@@ -88,17 +89,16 @@ def random_job(plan: Plan) -> Job:
 def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The score, steps, finish and touches of uniformly random actions, one episode on each of so many boards."""
     task, episodes = make("pac-boy", rules=config["rules"]), config["episodes"]
-    batch = Episodes(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(episodes)])
+    env = CompiledEnv(task, [stream_key(seed, EVALUATION, 1 << 30) for seed in range(episodes)])
     generator = np.random.default_rng(0)
-    batch.deal(np.ones(episodes, bool))
-    fruits = task.grid.lying(batch.x).sum(axis=1)
+    fruits = task.grid.lying(env.reset()).sum(axis=1)
     length, returns, finished = np.zeros(episodes), np.zeros((episodes, task.n)), np.zeros(episodes)
     assert task.limit is not None
     assert task.measures is not None
-    for playing, paid in batch.until_over(lambda: generator.integers(len(task.actions), size=episodes), task.limit):
-        length += playing
-        returns += paid
-        finished[playing & batch.terminated] = 1
+    for step, episode in vector_rollout(env, lambda: generator.integers(len(task.actions), size=episodes)):
+        length += episode == 0
+        returns += step.reward
+        finished[step.terminated] = 1
     return {
         "score": (returns @ task.weights).tolist(), "length": length.tolist(), "terminated": finished.tolist(),
         "touches": task.measures(returns)["touches"].tolist(), "fruits": fruits.tolist(),

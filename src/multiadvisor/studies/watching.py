@@ -13,7 +13,8 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.boards import peaks
 from multiadvisor.core.rng import low_half
 from multiadvisor.envs.builtin import make
-from multiadvisor.envs.rollout import Step, episodes_of, rollout
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
+from multiadvisor.envs.step import Step
 from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.settings import Schedule
 from multiadvisor.studies.pac_boy_study import trained
@@ -26,7 +27,7 @@ Says = list[tuple[str, float]]
 
 def watch(agent: MultiAdvisor, evaluation: int, episodes: int = 1) -> list[list[Step]]:
     """The very episodes of `agent.evaluate(episodes, seeds=(evaluation,))`, step by step."""
-    source = episodes_of(agent.task, agent.settings.seed, evaluation)
+    source = EvaluationEpisodes(agent.task, agent.settings.seed, evaluation)
     return [
         list(rollout(source, episode, lambda x, draw: agent.act(x, low_half(np.uint64(draw)))))
         for episode in range(episodes)
@@ -35,7 +36,7 @@ def watch(agent: MultiAdvisor, evaluation: int, episodes: int = 1) -> list[list[
 
 def earned(agent: MultiAdvisor, step: Step) -> float:
     """What a step added to the score."""
-    return float(agent.task.weights[step.advisors] @ step.reward)
+    return step.gain
 
 
 def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
@@ -62,7 +63,7 @@ def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _
     grid = agent.task.grid
     (steps,) = watch(agent, evaluation)
     return {
-        "movers": [grid.movers(x).tolist() for x in (*(step.state for step in steps), steps[-1].after)],
+        "movers": [grid.movers(x).tolist() for x in (*(step.state for step in steps), steps[-1].next_state)],
         "fruit": grid.item_cells[grid.lying(steps[0].state)].tolist(),
         "actions": [step.action for step in steps],
         "rewards": [earned(agent, step) for step in steps],
@@ -95,7 +96,7 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     grid, calm = agent.task.grid, make("pac-boy", ghosts=False)
     episodes = watch(agent, last, config["watched"])
     steps = [step for episode in episodes for step in episode]
-    x, after = (np.array(states) for states in zip(*((step.state, step.after) for step in steps), strict=True))
+    x, after = (np.array(states) for states in zip(*((step.state, step.next_state) for step in steps), strict=True))
     (cell, *ghosts), boards = grid.movers(x).T, grid.lying(x)
     since = np.concatenate([np.arange(len(episode)) for episode in episodes])
     late = since >= SETTLED

@@ -49,7 +49,7 @@ def film(agent: MultiAdvisor, episodes: int = 1, seed: int = 0, scale: int = 2) 
         score, pictures = 0.0, []
         for step in bank.play(episode, seed):
             picture = np.array(env.render())
-            _, advice, weights, goals = bank.pointing(step.after)
+            _, advice, weights, goals = bank.pointing(step.next_state)
             draw_wishes(mark, picture, goals, weights * advice[:, step.action])
             pictures.append(np.repeat(np.repeat(picture, scale, axis=0), scale, axis=1))
             score += step.gain

@@ -73,7 +73,7 @@ class EnvironmentSubject(Subject):
         super().__init__(task, findings, seed)
         assert task.adapter is not None
         self.adapter, self.env = task.adapter, task.adapter.env
-        self.adapter.stage.user = self  # so that an agent in the middle of an episode finds back to it
+        self.adapter.lock.user = self  # so that an agent in the middle of an episode finds back to it
         advisors = list(enumerate(task.advisors))
         views = enumerate(self.adapter.views)
         self._looking = [_Question(_STATE, k, view.owner, view.phi) for k, view in views]

@@ -219,11 +219,10 @@ def distances(task: Task) -> np.ndarray:
 def random_boards(task: Task, count: int, seed: int = 0) -> np.ndarray:
     """[count, fruits] bool: where the fruits lie at the start of so many episodes."""
     from multiadvisor.core.rng import ENVIRONMENT, stream_key
-    from multiadvisor.envs.compiled_episodes import Episodes
+    from multiadvisor.envs.compiled_env import CompiledEnv
 
-    episodes = Episodes(task, [stream_key(seed + k, ENVIRONMENT) for k in range(count)])
-    episodes.step(np.zeros(count, np.int64))
-    return episodes.x[:, 1 + len(maze_constants(task).ghost_start) :] == 1
+    x = CompiledEnv(task, [stream_key(seed + k, ENVIRONMENT) for k in range(count)]).reset()
+    return x[:, 1 + len(maze_constants(task).ghost_start) :] == 1
 
 
 def peaks(

@@ -46,13 +46,9 @@ def enumerate_task(task: Task, x: np.ndarray | None = None, *, full: bool = Fals
 
 def _first_state(task: Task) -> tuple[int, ...]:
     """The state every episode starts from."""
-    from multiadvisor.envs.compiled_episodes import Episode
+    from multiadvisor.envs.compiled_env import CompiledEnv
 
-    firsts = set()
-    for seed in range(8):
-        episode = Episode(task, stream_key(seed, 0))
-        episode.deal()
-        firsts.add(tuple(int(value) for value in episode.x))
+    firsts = {tuple(x) for x in CompiledEnv(task, [stream_key(seed, 0) for seed in range(8)]).reset().tolist()}
     if len(firsts) > 1:
         ways = "choose one board with --board SEED, or ask how often a random board is a trap with --boards"
         if maze_of(task) is None:

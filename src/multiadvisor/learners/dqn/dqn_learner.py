@@ -14,22 +14,17 @@ import numpy as np
 
 from multiadvisor.core.aggregations import CORRECTION
 from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, plannings_of
-from multiadvisor.core.rng import EVALUATION, TRAINING, stream_key
+from multiadvisor.core.rng import EVALUATION, TRAINING, episode_key, stream_key, training_keys
 from multiadvisor.core.validation import Arrays, Shapes, require, whole
-from multiadvisor.envs.stepping import LONGEST_EPISODE
+from multiadvisor.envs.compiled_env import CompiledEnv
+from multiadvisor.envs.observation_encoder import encoder_of
+from multiadvisor.envs.python_env import PythonEnv
+from multiadvisor.envs.step import Env, Step
+from multiadvisor.envs.vector_env import VectorEnv
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.learners.dqn.dqn_update import Rules, make_update
-from multiadvisor.learners.dqn.env_sources import (
-    NOBODY,
-    PythonSource,
-    Step,
-    VectorSource,
-    WorldSource,
-    evaluation_keys,
-    training_keys,
-)
-from multiadvisor.learners.dqn.locked_rollout import EpisodeStatistics, LockedRollout, play_episodes, play_vector
+from multiadvisor.learners.dqn.locked_rollout import LockedRollout, play_all
 from multiadvisor.learners.dqn.network import Network, check_saved, initial, plain, plan_networks
 from multiadvisor.learners.dqn.network_state import kept, leaves_of, networks_of, part_of
 from multiadvisor.learners.dqn.replay import DONE, FILLED, SCORE_SUM, STEPS, Chooser, Replay, StepBatch, add
@@ -43,6 +38,7 @@ _FOR_TABLES = {
     "taken": "the action taken next", "counts": "how often the aggregator acted so",
     "target": "in which of its numbered local states an advisor was",
 }  # fmt: skip
+_ALWAYS = np.zeros((0, 0), np.uint8)  # instead of activity, where every advisor always has a say
 Adviser = Callable[[np.ndarray], np.ndarray]  # observations [S, B, F] -> advice [S, B, n, A]
 _SMALL = 100_000  # parameters up to which acting in NumPy beats a compiled call
 
@@ -72,12 +68,13 @@ class DeepLearner(LockedRollout):
         if saved is not None and (task.adapter is None or not task.adapter.vector):
             episodes = len(self.seeds) * deep.n_envs
             require(saved.get("replay replay_clock") == (episodes, 3), "replay replay_clock")
-        self.source = self._source()
+        self.encoder = encoder_of(task, bool(deep.convolutions))
+        self.env = self._env()
         episodes = len(self.source_keys) // len(self.seeds)
         self.episodes_each = episodes
         self._score_weights = task.weights
-        sight = self.source.sight
-        views = [self._view(sight.masks, part) for part in self.split.members]
+        encoder = self.encoder
+        views = [self._view(encoder.masks, part) for part in self.split.members]
         shares = {
             "shared": ["all"] * len(views),
             "advisor": list(self.split.names),
@@ -88,7 +85,7 @@ class DeepLearner(LockedRollout):
         if self.split.correcting:  # it learns beside the advisors, and disturbs none of them
             shares[len(views) - 1 :] = [""]
         self.plan = plan_networks(
-            sight.shape, sight.scale, views, shares, len(task.actions), deep.convolutions, deep.strides, deep.hidden
+            encoder.shape, encoder.scale, views, shares, len(task.actions), deep.convolutions, deep.strides, deep.hidden
         )
         rules = self._rules()
         self.aggregator = rules.aggregator
@@ -102,7 +99,7 @@ class DeepLearner(LockedRollout):
         run_keys = np.array([stream_key(seed, TRAINING, 1 << 32) for seed in self.seeds], np.uint64)
         k = len(self.split.names)
         self.replay = Replay(
-            self.source_keys, run_keys, deep.buffer_size, sight.shape, sight.dtype, k, self._activity
+            self.source_keys, run_keys, deep.buffer_size, encoder.shape, encoder.dtype, k, self._activity
         )  # fmt: skip
         parameters = sum(leaf.size for leaf in jax.tree.leaves(self.state.network)) // len(self.seeds)
         self._numpy = jax.default_backend() == "cpu" and parameters <= _SMALL and not deep.convolutions
@@ -143,29 +140,26 @@ class DeepLearner(LockedRollout):
             return (1,) * len(masks[0])
         return tuple(int(any(masks[j][f] for j in part)) for f in range(len(masks[0])))
 
-    def _source(self) -> Any:
+    def _env(self) -> Env:
         task, deep = self.task, self.deep
-        image = bool(deep.convolutions)
         world = task.world
         if any(advisor.advises is not None for advisor in task.advisors) or (world and (world.advises or world.pseudo)):
             raise BadInput(
                 f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, which a network does not "
                 "know of: learn with tables"
             )
+        self.source_keys = training_keys(self.seeds, deep.n_envs)
         if world is not None:
-            self.source_keys = training_keys(self.seeds, deep.n_envs)
-            return WorldSource(task, self.source_keys, image, self._activity)
+            return CompiledEnv(task, self.source_keys, self.encoder, self._activity)
         assert task.adapter is not None
         if task.adapter.vector:
             if len(self.seeds) > 1 or deep.n_envs != 1:
                 raise BadInput("a vector environment has its own number of episodes and one run: leave envs out")
             self.source_keys = training_keys(self.seeds, task.adapter.env.num_envs)
-            return VectorSource(task, task.adapter.env, self.seeds[0], image)
-        count = len(self.seeds) * deep.n_envs
-        self.source_keys = training_keys(self.seeds, deep.n_envs)
-        envs = task.adapter.copies(count)
+            return VectorEnv(task, self.seeds[0], self.encoder)
+        envs = task.adapter.copies(len(self.seeds) * deep.n_envs)
         seeds = [(seed, episode) for seed in self.seeds for episode in range(deep.n_envs)]
-        return PythonSource(task, envs, seeds, image)
+        return PythonEnv(task, envs, seeds, self.encoder)
 
     # ---- what was learned --------------------------------------------------------------------------------------------
     @property
@@ -206,7 +200,7 @@ class DeepLearner(LockedRollout):
 
     def consult(self, state: Any) -> Advice:
         """The active advisors' advice in one state."""
-        row = self.source.sight.convert(state)
+        row = self.encoder.convert(state)
         advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0, 0]
         keep = np.arange(len(self.split.names))
         if self._activity:
@@ -221,11 +215,11 @@ class DeepLearner(LockedRollout):
 
     def _active_in(self, state: Any) -> np.ndarray:
         """[1, k] who has a say in one state."""
-        return self.split.add(self.source.active_in(state)[None], 1)
+        return self.split.add(self.env.active_in(state)[None].astype(np.uint8), 1)
 
     def _active(self, active: np.ndarray, always: np.ndarray) -> np.ndarray:
         """[N, k] who of the network's advisors is active; `always` where everybody is, all the time."""
-        return self.split.add(active, 1) if self._activity else always
+        return self.split.add(active.astype(np.uint8), 1) if self._activity else always
 
     def aggregator_at(self, state: Any) -> Aggregator:
         """How those who are active in one state [m] are heard there."""
@@ -242,7 +236,7 @@ class DeepLearner(LockedRollout):
 
     def _begin(self) -> None:
         begin = self.replay.begin_again if self.replay.clock[0, FILLED] else self.replay.open
-        begin(self.source.current, self._active(self.source.active, self._nothing))
+        begin(self.current, self._active(self.env.active, self._nothing))
 
     def epsilon_now(self) -> float:
         """The chance of an action at random."""
@@ -258,35 +252,41 @@ class DeepLearner(LockedRollout):
         return self.deep.exploring(self.settings.epsilon, self.steps)
 
     def _run(self, steps: int) -> None:
-        source, replay, runs = self.source, self.replay, len(self.seeds)
-        until = self.steps + steps
+        runs, until = len(self.seeds), self.steps + steps
         actions = np.zeros(len(self.source_keys), np.int64)
+        active = self._active(self.env.active, _ALWAYS)
         while self.steps < until:
-            advice = self._advice(source.current.reshape(runs, self.episodes_each, -1))
-            active = self._active(source.active, NOBODY)
+            advice = self._advice(self.current.reshape(runs, self.episodes_each, -1))
             self._choose(
-                advice.reshape(-1, *advice.shape[2:]), active, self.source_keys, replay.clock, self._epsilon(), actions
-            )
-            step = source.step(actions)
-            self._remember(step, actions, source.current, source.active)
+                advice.reshape(-1, *advice.shape[2:]), active, self.source_keys, self.replay.clock, self._epsilon(),
+                actions,
+            )  # fmt: skip
+            step, arrived = self._step(actions)
+            now_active = self._active(step.next_advisors, self._nothing)
+            active = now_active if arrived is self.current else self._active(self.env.active, self._nothing)
+            self._remember(step, arrived, self.current, now_active, active)
+            active = active if self._activity else _ALWAYS
             self._catch_up()
 
-    def _remember(self, step: Step, actions: np.ndarray, following: np.ndarray, active: np.ndarray) -> None:
-        """Keep a step of every episode; `following` [N, F] is what is acted on next, with who is active there."""
+    def _remember(
+        self, step: Step, arrived: np.ndarray, following: np.ndarray, now_active: np.ndarray, then_active: np.ndarray
+    ) -> None:
+        """Keep a step of every episode, which led to `arrived` [N, F]; `following` [N, F] is what is acted on next.
+
+        Who is active [N, k] in each of the two comes after them.
+        """
         deep, split = self.deep, self.split
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         if split.merge is None:
-            paid, ended = split.add(step.paid, 0), split.add(step.ended, 0) | step.terminated[:, None]
-            now_active = self._active(step.active, self._nothing)
-            then_active = self._active(active, self._nothing)
+            paid = split.add(step.reward, 0)
+            ended = split.add(step.ended.astype(np.uint8), 0) | step.terminated[:, None]
         else:
-            paid = step.paid @ split.merge
+            paid = step.reward @ split.merge
             ended = np.repeat(step.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)
-            now_active = then_active = self._nothing
         brought = StepBatch(
-            actions, step.arrived, paid, step.over, ended, step.dealt, following, now_active, then_active, step.paid
+            step.action, arrived, paid, step.over, ended, step.begun, following, now_active, then_active, step.reward
         )
-        wrong = add(self.replay.rings, self.source_keys, brought, self.source.waits, limit, sigma, self._score_weights)
+        wrong = add(self.replay.rings, self.source_keys, brought, self.env.waits, limit, sigma, self._score_weights)
         if wrong >= 0:
             # the episodes have gone on and the memory has not: what was saved before is better
             raise Diverged(f"the reward of advisor {split.names[wrong]!r} is not finite: correct its reward function")
@@ -302,9 +302,9 @@ class DeepLearner(LockedRollout):
     # ---- episodes that somebody else plays ---------------------------------------------------------------------------
     def explore(self, state: Any) -> int:
         """The action that learning would take in one state."""
-        row = self.source.sight.convert(state)
+        row = self.encoder.convert(state)
         advice = self._advice(np.repeat(row[None, None], len(self.seeds), axis=0))[0]  # [1, n, A]
-        active = self._active_in(state) if self._activity else NOBODY
+        active = self._active_in(state) if self._activity else _ALWAYS
         clock, action = np.array([[0, 0, self.exploration.step(self.steps)]]), np.zeros(1, np.int64)
         self._choose(advice, active, self.source_keys[:1], clock, self._epsilon(), action)
         return int(action[0])
@@ -314,17 +314,19 @@ class DeepLearner(LockedRollout):
         refuse_unobservable(self.task)
         if self.deep.n_envs > 1:
             raise BadInput(f"n_envs is {self.deep.n_envs}, and transitions are observed one by one: leave it at 1")
-        source, replay = self.source, self.replay
-        before, after = (source.sight.convert(seen)[None] for seen in (transition[0], transition[3]))
-        action, step = source.read(transition, after)
-        for advisor, paid in zip(self.task.advisors, step.paid[0], strict=True):
+        replay = self.replay
+        before, after = (self.encoder.convert(seen)[None] for seen in (transition[0], transition[3]))
+        assert isinstance(self.env, PythonEnv)
+        step = self.env.read(transition)
+        for advisor, paid in zip(self.task.advisors, step.reward[0], strict=True):
             if not np.isfinite(paid):
                 raise not_finite(advisor)
         self._watching, self._opened = True, False
         if not replay.stands_at(before[0]):
             active = self._active_in(transition.observation) if self._activity else self._nothing
             (replay.begin_again if replay.clock[0, FILLED] else replay.open)(before, active)
-        self._remember(step, action, after, step.active)
+        active = self._active(step.next_advisors, self._nothing)
+        self._remember(step, after, after, active, active)
         self._catch_up()
 
     def _learn(self) -> None:
@@ -353,66 +355,45 @@ class DeepLearner(LockedRollout):
         self.prepare()
         if self.task.world is not None:
             return self._evaluate_world(episodes, seed)
-        assert self.task.adapter is not None
-        with self.task.adapter.stage as stage:
-            stage.user = None
-            if self.task.adapter.vector:
-                return [self._evaluate_vector(episodes, seed)]
-            return [self._evaluate_python(episodes, seed, run) for run in range(len(self.seeds))]
+        adapter, own = self.task.adapter, self.seeds
+        assert adapter is not None
+        with adapter.lock as lock:
+            lock.user = None
+            if adapter.vector:
+                env = VectorEnv(self.task, own[0], self.encoder)
+                keys = [stream_key(own[0], EVALUATION, (seed << 20) + i) for i in range(adapter.env.num_envs)]
+                player = self._player(keys, None)
+                return [self._evaluate_vector(env, seed, episodes, lambda: player(env.encode(env.state), env.active))]
+            return [self._evaluate_run(run, episodes, seed) for run in range(len(own))]
 
-    def _greedy(self, source: Any, keys: np.ndarray, clock: np.ndarray, observation: np.ndarray, adviser: Any) -> Any:
-        """Greedy actions of the episodes in `observation` [S, B, F]."""
-        advice = self._advice(observation, adviser)
-        actions = np.zeros(advice.shape[0] * advice.shape[1], np.int64)
-        active = self._active(source.active, NOBODY)
-        self._choose(advice.reshape(-1, *advice.shape[2:]), active, keys, clock, 0.0, actions)
-        return actions
+    def _evaluate_run(self, run: int, episodes: int, seed: int) -> EpisodeReturns:
+        own = self.seeds[run]
+        adviser = self._advising(jax.tree.map(lambda leaf: leaf[run : run + 1], self.network))
+        player = self._player([stream_key(own, EVALUATION, seed)], adviser)
+
+        def act(state: Any, _: int) -> int:
+            active = self.env.active_in(state)[None] if self._activity else _ALWAYS
+            return int(player(self.encoder.convert(state)[None], active)[0])
+
+        return self._evaluate_python(own, seed, episodes, act)
 
     def _evaluate_world(self, episodes: int, seed: int) -> list[EpisodeReturns]:
-        runs = len(self.seeds)
-        keys = np.concatenate([evaluation_keys(one, seed, episodes) for one in self.seeds])
-        source = WorldSource(self.task, keys, bool(self.deep.convolutions), self._activity)
-        source.open()
-        tracked = EpisodeStatistics(len(keys), self.task)
-        clock = np.zeros((len(keys), 3), np.int64)
-        longest = self.task.limit or LONGEST_EPISODE
-        for _ in range(longest):
-            current = source.current.reshape(runs, episodes, -1)
-            step = source.step(self._greedy(source, keys, clock, current, None))
-            clock[:, STEPS] += 1
-            if tracked.add(step):
-                return [tracked.played(slice(run * episodes, (run + 1) * episodes)) for run in range(runs)]
-        raise BadInput(
-            f"the greedy policy did not end {episodes} episodes of {self.task.name!r} in {longest} steps: give it a "
-            f"limit"
-        )
+        keys = [episode_key(own, seed, episode) for own in self.seeds for episode in range(episodes)]
+        env, player = CompiledEnv(self.task, keys, self.encoder, self._activity), self._player(keys, None)
+        env.reset()
+        played = play_all(env, lambda: player(env.encode(env.state), env.active))
+        return [played.result(slice(run * episodes, (run + 1) * episodes)) for run in range(len(self.seeds))]
 
-    def _evaluate_python(self, episodes: int, seed: int, run: int) -> EpisodeReturns:
-        assert self.task.adapter is not None
-        own = self.seeds[run]
-        source = PythonSource(self.task, [self.task.adapter.env], [(own, 0)], bool(self.deep.convolutions))
-        adviser = self._advising(jax.tree.map(lambda leaf: leaf[run : run + 1], self.network))
-        key = np.array([stream_key(own, EVALUATION, seed)], np.uint64)
-        return play_episodes(source, own, seed, episodes, self._player(source, key, adviser))
+    def _player(self, keys: list[np.uint64], adviser: Adviser | None) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Greedy actions, step by step, for episodes that are at [N, F] and whose active advisors are [N, n]."""
+        drawn, clock = np.array(keys, np.uint64), np.zeros((len(keys), 3), np.int64)
 
-    def _evaluate_vector(self, episodes: int, seed: int) -> EpisodeReturns:
-        """The first episodes of each of the environment's places; the training episodes begin anew afterwards."""
-        assert self.task.adapter is not None
-        env, own = self.task.adapter.env, self.seeds[0]
-        source = VectorSource(self.task, env, own, bool(self.deep.convolutions))
-        keys = [stream_key(own, EVALUATION, (seed << 20) + i) for i in range(env.num_envs)]
-        try:
-            return play_vector(source, seed, episodes, self._player(source, np.array(keys, np.uint64), None))
-        finally:  # the training episodes are gone in any case
-            self._begin_others()
-            self.task.adapter.stage.user = self
-
-    def _player(self, source: Any, keys: np.ndarray, adviser: Adviser | None) -> Callable[[], np.ndarray]:
-        """Greedy actions where the episodes of a source stand, step by step."""
-        clock = np.zeros((len(keys), 3), np.int64)
-
-        def act() -> np.ndarray:
-            actions = self._greedy(source, keys, clock, source.current[None], adviser)
+        def act(observation: np.ndarray, active: np.ndarray) -> np.ndarray:
+            runs = 1 if adviser is not None else len(self.seeds)
+            advice = self._advice(observation.reshape(runs, len(keys) // runs, -1), adviser)
+            actions = np.zeros(len(keys), np.int64)
+            heard = self._active(active, _ALWAYS)
+            self._choose(advice.reshape(-1, *advice.shape[2:]), heard, drawn, clock, 0.0, actions)
             clock[:, STEPS] += 1
             return actions
 
@@ -425,7 +406,7 @@ class DeepLearner(LockedRollout):
         if self.updates != self._updates_due():
             raise Diverged("an update failed on the way: the network was not saved; what was saved before is better")
         updates = np.array([self.updates], np.int64)
-        all_three = kept(self.state, self._stand(), self.replay.tensors())
+        all_three = kept(self.state, self._episode_tensors(), self.replay.tensors())
         return {**all_three, "updates": updates, **self.exploration.tensors(self.steps)}
 
     def _updates_due(self) -> int:
@@ -437,11 +418,10 @@ class DeepLearner(LockedRollout):
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
         given = leaves_of(tensors, self.state)
-        self.replay.restore(part_of(tensors, "replay"), len(self.task.actions), self.source.waits)
+        self.replay.restore(part_of(tensors, "replay"), len(self.task.actions), self.env.waits)
         self.updates = int(whole(tensors, "updates", (1,), 0, _MOST_UPDATES)[0])
         counts = [leaf for leaf in given if leaf.dtype.kind != "f"]  # Adam's and the target network's
         require(self.updates == self._updates_due() and all((leaf == self.updates).all() for leaf in counts), "updates")
         self.state = networks_of(given, self.state)
         self.exploration.restore(tensors, self.steps)
-        if not self._take_up(part_of(tensors, "episodes"), self.replay.clock[:, STEPS]):
-            self._begin()
+        self._resume(part_of(tensors, "episodes"), self.replay.clock[:, STEPS])

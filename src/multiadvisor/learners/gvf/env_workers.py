@@ -25,7 +25,7 @@ class EnvWorker:
     def __init__(self, task: Task, seed: int, place: int) -> None:
         self._task = task
         self._remote: Remote | None = None
-        self.stretch = Segment(task.name, seed, place)
+        self.segment = Segment(task.name, seed, place)
         self.observation: Any = None
         self.sent, self.greedy = NOTHING, 0
         self.score = 0.0
@@ -35,8 +35,8 @@ class EnvWorker:
         """Its environment, brought to where the episode is."""
         if self._remote is None:
             self._remote = Remote(self._task)
-            if self.sent != NOTHING or self.stretch.trail:
-                over = self.stretch.again(self.reset, self._step)
+            if self.sent != NOTHING or self.segment.actions:
+                over = self.segment.play_again(self.reset, self._step)
                 if over:
                     self.observation = None
                 if over and self.sent != NOTHING:  # the action is of the next episode
@@ -101,12 +101,12 @@ class EnvWorkers:
 
     def tensors(self) -> Arrays:
         """Where all episodes are."""
-        trails = [np.array(worker.stretch.trail, np.int64) for worker in self.all]
+        trails = [np.array(worker.segment.actions, np.int64) for worker in self.all]
         return {
             "workers.next": np.array([self.next], np.int64),
             "workers.sent": np.array([[worker.sent, worker.greedy] for worker in self.all], np.int64),
             "workers.score": np.array([worker.score for worker in self.all], float),
-            "workers.seeded_at": np.array([worker.stretch.seeded_at for worker in self.all], np.int64),
+            "workers.seeded_at": np.array([worker.segment.seeded_at for worker in self.all], np.int64),
             "workers.length": np.array([len(trail) for trail in trails], np.int64),
             "workers.trail": np.concatenate(trails),
         }
@@ -124,5 +124,5 @@ class EnvWorkers:
         for k, worker in enumerate(self.all):
             worker.leave()
             worker.sent, worker.greedy, worker.score = int(sent[k, 0]), int(sent[k, 1]), float(score[k])
-            worker.stretch.seeded_at = int(seeded_at[k])
-            worker.stretch.trail = trail[ends[k] - length[k] : ends[k]].tolist()
+            worker.segment.seeded_at = int(seeded_at[k])
+            worker.segment.actions = trail[ends[k] - length[k] : ends[k]].tolist()

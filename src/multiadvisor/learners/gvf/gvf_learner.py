@@ -11,8 +11,9 @@ from multiadvisor.core import rng
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use
 from multiadvisor.core.validation import MOST_STEPS, Arrays, array, require, whole
-from multiadvisor.envs.rollout import Step, episodes_of, rollout
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.segment import Segment
+from multiadvisor.envs.step import Step
 from multiadvisor.envs.stepping import copied, finite_reward
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf import bank
@@ -50,7 +51,7 @@ class BankLearner:
         assert task.adapter is not None
         assert task.goals is not None
         self.task, self.settings, self.goals = task, settings, task.goals
-        self._reader, self._stage = task.adapter.fresh(table=False), task.adapter.stage
+        self._reader, self._lock = task.adapter.fresh(table=False), task.adapter.lock
         self.aggregator = aggregator_of(task, settings.aggregation)
         self.weights = task.weights
         if settings.noise:
@@ -70,7 +71,7 @@ class BankLearner:
         self.key = rng.stream_key(settings.seed, rng.TRAINING)
         self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
         self.exploration = Exploration()
-        self.stretch = Segment(task.name, settings.seed)
+        self.segment = Segment(task.name, settings.seed)
         self.workers = EnvWorkers(task, settings.seed, self.goals.emulators) if self.goals.emulators > 1 else None
         self._observation: Any = None
         self._touched: set[int] = set()  # rooms of this episode
@@ -216,15 +217,15 @@ class BankLearner:
         if self.workers is not None:
             self.workers.run(steps, self._receive, self._send)
             return
-        with self._stage as stage:
-            if stage.user is not self and self.stretch.trail:
+        with self._lock as lock:
+            if lock.user is not self and self.segment.actions:
                 self._return()
-            stage.user = self
+            lock.user = self
             try:
                 for _ in range(steps):
                     self._one_step()
             except BaseException:
-                stage.user = None  # nobody knows where the environment is
+                lock.user = None  # nobody knows where the environment is
                 if not self.clock[EPISODE_STEP]:  # the episode was only begun: it is begun once more
                     self.clock[FRESH] = 1
                 raise
@@ -239,14 +240,14 @@ class BankLearner:
         return over
 
     def _return(self) -> None:
-        """Play the current stretch again up to where it was."""
-        if self.stretch.again(self._reset, self._step) != bool(self.clock[FRESH]):
-            raise self.stretch.strayed()
+        """Play the current segment again up to where it was."""
+        if self.segment.play_again(self._reset, self._step) != bool(self.clock[FRESH]):
+            raise self.segment.not_reproducible()
 
     def _one_step(self) -> None:
         clock, step = self.clock, int(self.clock[STEP])
         if clock[FRESH]:
-            self._reset(self.stretch.deal(step))
+            self._reset(self.segment.next_seed(step))
             clock[FRESH] = 0
         before = self._observation
         self._enter(before)
@@ -254,7 +255,7 @@ class BankLearner:
         terminated, truncated = self._step(action)
         reward = finite_reward(self._reader.signals[0])
         self._learn(before, action, greedy, reward, self._observation, terminated)
-        self.stretch.trail.append(action)  # only now: a step that failed on the way is no part of the run
+        self.segment.actions.append(action)  # only now: a step that failed on the way is no part of the run
         clock[STEP] += 1
         clock[EPISODE_STEP] += 1
         self.tally[0] += reward
@@ -265,7 +266,7 @@ class BankLearner:
         """The next action of an episode among several; where it is over, of the next episode."""
         step = self.steps + (0 if self.workers is None else self.workers.waiting)
         if worker.observation is None:
-            worker.reset(worker.stretch.deal(step))
+            worker.reset(worker.segment.next_seed(step))
         self._enter(worker.observation)
         worker.send(*self._choose(worker.observation, self._word(self.key, step), self.settings.exploring(step), True))
 
@@ -275,7 +276,7 @@ class BankLearner:
         after, reward, terminated, truncated = worker.remote.receive()
         self._learn(before, action, worker.greedy, reward, after, terminated)
         worker.observation, worker.sent = after, NOTHING
-        worker.stretch.trail.append(action)
+        worker.segment.actions.append(action)
         self.clock[STEP] += 1
         worker.score += reward
         if terminated or truncated:
@@ -321,7 +322,7 @@ class BankLearner:
     def observe(self, transition: Transition, following: int | None) -> None:
         """Learn from a transition that somebody else played; the run's own episode, if one was going on, is given
         up."""
-        with self._stage:
+        with self._lock:
             before, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
             reward = finite_reward(transition.reward)
             self._enter(before)
@@ -332,7 +333,7 @@ class BankLearner:
             self.tally[0] += reward
             if transition.terminated or transition.truncated:
                 self._end()
-            self.stretch.begin(self.steps)
+            self.segment.begin(self.steps)
             self.clock[FRESH] = 1
 
     # ---- playing -----------------------------------------------------------------------------------------------------
@@ -341,8 +342,8 @@ class BankLearner:
 
         It is the same whichever others are played, and the run goes on afterwards as if nothing had happened.
         """
-        with self._stage:
-            source = episodes_of(self.task, self.settings.seed, seed)
+        with self._lock:
+            source = EvaluationEpisodes(self.task, self.settings.seed, seed)
             yield from rollout(source, episode, lambda x, word: self._choose(x, word, self.goals.restless, False)[0])
 
     def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
@@ -378,8 +379,8 @@ class BankLearner:
     def tensors(self) -> Arrays:
         """Everything the run is made of."""
         found = {
-            "clock": self.clock, "tally": self.tally, "seeded_at": np.array([self.stretch.seeded_at], np.int64),
-            "trail": np.array(self.stretch.trail, np.int64), "touched": np.array(sorted(self._touched), np.int64),
+            "clock": self.clock, "tally": self.tally, "seeded_at": np.array([self.segment.seeded_at], np.int64),
+            "trail": np.array(self.segment.actions, np.int64), "touched": np.array(sorted(self._touched), np.int64),
             "scores": np.array(self.scores, float), **self.exploration.tensors(self.steps),
         }  # fmt: skip
         if self.workers is not None:
@@ -416,7 +417,7 @@ class BankLearner:
         if self.workers is not None:
             self.workers.restore(tensors, actions)
         self.clock[:], self.tally[:] = clock, tally
-        self.stretch.seeded_at, self.stretch.trail = int(seeded_at[0]), trail.tolist()
+        self.segment.seeded_at, self.segment.actions = int(seeded_at[0]), trail.tolist()
         self._touched, self.scores = set(touched.tolist()), scores.tolist()
         self.exploration.restore(tensors, self.steps)
 

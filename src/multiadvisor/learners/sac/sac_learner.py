@@ -16,10 +16,13 @@ import numpy as np
 from multiadvisor.core.aggregator import Aggregator, aggregator_of
 from multiadvisor.core.rng import TRAINING, stream_key
 from multiadvisor.core.validation import Arrays, Shapes, array, require, whole
+from multiadvisor.envs.observation_encoder import encoder_of
+from multiadvisor.envs.python_env import PythonEnv
+from multiadvisor.envs.step import Step
+from multiadvisor.envs.vector_env import VectorEnv
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learners.dqn.backend import jax, jnp
-from multiadvisor.learners.dqn.env_sources import PythonSource, Step, VectorSource, training_keys
-from multiadvisor.learners.dqn.locked_rollout import LockedRollout, play_episodes, play_vector
+from multiadvisor.learners.dqn.locked_rollout import LockedRollout
 from multiadvisor.learners.dqn.network_state import kept, leaves_of, networks_of, part_of
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, not_finite, refuse_unobservable
 from multiadvisor.learners.sac.actor_critic import Layers, explored, forward, initial, means, slopes
@@ -84,18 +87,18 @@ class ContinuousLearner(LockedRollout):
         self.actions = task.adapter.box
         if saved is not None and not task.adapter.vector:
             require(saved.get("clock") == (len(self.seeds) * own.n_envs,), "clock")
-        self.source = self._source()
+        self.encoder = encoder_of(task)
+        self.env = self._env()
         episodes = task.adapter.env.num_envs if task.adapter.vector else own.n_envs
         self.episodes_each, runs, d = episodes, len(self.seeds), self.actions.size
-        sight = self.source.sight
         self._activity = any(advisor.active is not None for advisor in task.advisors)
         ends = any(advisor.ended is not None for advisor in task.advisors)
-        self.columns = Columns(int(np.prod(sight.shape)), d, task.n, ends, self._activity)
+        self.columns = Columns(int(np.prod(self.encoder.shape)), d, task.n, ends, self._activity)
         if saved is not None:
             require(saved.get("replay table", ())[2:] == (self.columns.width,), "replay table")
             layers = {shape[-2:] for name, shape in saved.items() if name.startswith("network ")}
             require({*pairwise((self.columns.features, *own.hidden))} <= layers, "network")
-        self._scale = np.float32(sight.scale)
+        self._scale = np.float32(self.encoder.scale)
         self._program = program(replace(own, critics=self.critics), self.columns, runs)
         actor, critic, beside = self._networks()
         self._axes = int(runs > 1)  # in front of each array of a state
@@ -144,18 +147,16 @@ class ContinuousLearner(LockedRollout):
         parts = (task.weights, task.gammas(gamma), gamma)
         return Weighed(*(jnp.asarray(part, jnp.float32) for part in parts))  # at hand, as they seldom change
 
-    def _source(self) -> PythonSource | VectorSource:
+    def _env(self) -> PythonEnv | VectorEnv:
         task, own = self.task, self.own
         assert task.adapter is not None
         if task.adapter.vector:
             if len(self.seeds) > 1 or own.n_envs != 1:
                 raise BadInput("a vector environment has its own number of episodes and one run: leave envs out")
-            self.source_keys = training_keys(self.seeds, task.adapter.env.num_envs)
-            return VectorSource(task, task.adapter.env, self.seeds[0], False)
+            return VectorEnv(task, self.seeds[0], self.encoder)
         envs = task.adapter.copies(len(self.seeds) * own.n_envs)
-        return PythonSource(
-            task, envs, [(seed, episode) for seed in self.seeds for episode in range(own.n_envs)], False
-        )
+        seeds = [(seed, episode) for seed in self.seeds for episode in range(own.n_envs)]
+        return PythonEnv(task, envs, seeds, self.encoder)
 
     # ---- what was learned --------------------------------------------------------------------------------------------
     def last_losses(self) -> dict[str, float]:
@@ -222,7 +223,7 @@ class ContinuousLearner(LockedRollout):
 
     def _row(self, state: Any) -> np.ndarray:
         """One observation [F] as the networks see it."""
-        return self.source.sight.convert(state).astype(np.float32) * self._scale
+        return self.encoder.convert(state).astype(np.float32) * self._scale
 
     def choose(self, state: Any, run: int = 0) -> np.ndarray:
         """The actor's own action in one state, [d] from -1 to 1."""
@@ -234,7 +235,7 @@ class ContinuousLearner(LockedRollout):
         twins = self._own(self.state.critic.networks, run)
         told = [forward(twin, seen) for twin in twins]  # [k, H] each
         task, kind = self.task, MODES[self.critics]
-        active = self.source.active_in(state).astype(bool) if self._activity else np.ones(task.n, bool)
+        active = self.env.active_in(state).astype(bool) if self._activity else np.ones(task.n, bool)
         mix = np.append(task.weights * active, 1.0) if kind.control is decomposed else np.ones(1)
         sums = np.stack([each @ mix for each in told])  # [2, k]
         chosen, lower = told, sums.argmin(axis=0)
@@ -278,7 +279,7 @@ class ContinuousLearner(LockedRollout):
         sum; its twins are the critic and its slower target, lest they stay the same for ever.
         """
         self.weighed = self._weigh(task)
-        self.task = self.source.task = task
+        self.task = self.env.task = task
         if not anew or self.beside is None:
             return
         mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]
@@ -327,40 +328,38 @@ class ContinuousLearner(LockedRollout):
         return action
 
     def _run(self, steps: int) -> None:
-        source, runs = self.source, len(self.seeds)
-        until = self.steps + steps
+        runs, until = len(self.seeds), self.steps + steps
         while self.steps < until:
-            before = source.current.astype(np.float32).reshape(runs, self.episodes_each, -1) * self._scale
-            active = source.active
+            before = self.current.astype(np.float32).reshape(runs, self.episodes_each, -1) * self._scale
             actions = self._exploring(before, self.rounds).astype(np.float32)
-            step = source.step(actions.reshape(-1, self.columns.dimensions))
-            self._remember(step, before, actions, active)
+            step, arrived = self._step(actions.reshape(-1, self.columns.dimensions))
+            self._remember(step, before, actions, arrived)
             self.rounds += 1
             self._catch_up()
 
-    def _remember(self, step: Step, before: np.ndarray, actions: np.ndarray, active: np.ndarray) -> None:
-        """Keep a step of every episode: `before` [S, episodes, F], `actions` [S, episodes, d]."""
+    def _remember(self, step: Step, before: np.ndarray, actions: np.ndarray, arrived: np.ndarray) -> None:
+        """Keep a step of every episode: `before` [S, episodes, F], `actions` [S, episodes, d], `arrived` [N, F]."""
         columns, shape = self.columns, before.shape[:2]
-        played = ~step.dealt
-        if not np.isfinite(step.paid[played]).all():
-            wrong = np.argwhere(~np.isfinite(step.paid) & played[:, None])[0, 1]
+        played = ~step.begun
+        if not np.isfinite(step.reward[played]).all():
+            wrong = np.argwhere(~np.isfinite(step.reward) & played[:, None])[0, 1]
             # the episodes have gone on and the memory has not: what was saved before is better
             raise Diverged(str(not_finite(self.task.advisors[wrong])))
         rows = np.empty((*shape, columns.width), np.float32)
         columns.observation(rows)[...] = before
-        columns.next_observation(rows)[...] = step.arrived.reshape(*shape, -1) * self._scale
+        columns.next_observation(rows)[...] = arrived.reshape(*shape, -1) * self._scale
         columns.action(rows)[...] = actions
-        columns.reward(rows)[...] = step.paid.reshape(*shape, -1)
+        columns.reward(rows)[...] = step.reward.reshape(*shape, -1)
         columns.terminated(rows)[...] = step.terminated.reshape(*shape, 1)
         if columns.ends:
             columns.ended(rows)[...] = (step.ended | step.terminated[:, None]).reshape(*shape, -1)
         if columns.activity:
-            columns.active(rows)[...] = active.reshape(*shape, -1)
-            columns.next_active(rows)[...] = step.active.reshape(*shape, -1)
+            columns.active(rows)[...] = step.advisors.reshape(*shape, -1)
+            columns.next_active(rows)[...] = step.next_advisors.reshape(*shape, -1)
         self.memory.add(rows if played.all() else rows[:, played])
         self._clock += played
         with np.errstate(over="ignore"):
-            self._tally[:, 0] += np.where(played, step.paid @ self.task.weights, 0.0)
+            self._tally[:, 0] += np.where(played, step.reward @ self.task.weights, 0.0)
         if step.over.any():
             over = step.over & played
             self._tally[over, 2] += self._tally[over, 0]
@@ -437,16 +436,15 @@ class ContinuousLearner(LockedRollout):
         refuse_unobservable(self.task)
         if self.own.n_envs > 1 or len(self.seeds) > 1:
             raise BadInput(f"n_envs is {self.own.n_envs}, and transitions are observed one by one: leave it at 1")
-        source, after = self.source, self.source.sight.convert(transition.next_observation)[None]
-        assert isinstance(source, PythonSource)
+        after = self.encoder.convert(transition.next_observation)[None]
         before = self._row(transition.observation)[None, None]
-        active = source.active_in(transition.observation)[None]
-        _, step = source.read(transition, after)
-        for advisor, paid in zip(self.task.advisors, step.paid[0], strict=True):
+        assert isinstance(self.env, PythonEnv)
+        step = self.env.read(transition)
+        for advisor, paid in zip(self.task.advisors, step.reward[0], strict=True):
             if not np.isfinite(paid):
                 raise not_finite(advisor)
         self._watching, self._opened = True, False
-        self._remember(step, before, np.asarray(transition.action, np.float32)[None, None], active)
+        self._remember(step, before, np.asarray(transition.action, np.float32)[None, None], after)
         self.rounds += 1
         self._catch_up()
 
@@ -460,24 +458,24 @@ class ContinuousLearner(LockedRollout):
         self.prepare()
         adapter = self.task.adapter
         assert adapter is not None
-        with adapter.stage as stage:
-            stage.user = None
+        with adapter.lock as lock:
+            lock.user = None
             if adapter.vector:
-                source: Any = VectorSource(self.task, adapter.env, self.seeds[0], False)
-                try:
-                    return [play_vector(source, seed, episodes, self._player(source, 0))]
-                finally:  # the training episodes are gone in any case
-                    self._begin_others()
-                    stage.user = self
-            parts = []
-            for run, own in enumerate(self.seeds):
-                source = PythonSource(self.task, [adapter.env], [(own, 0)], False)
-                parts.append(play_episodes(source, own, seed, episodes, self._player(source, run)))
-            return parts
+                env, player = VectorEnv(self.task, self.seeds[0], self.encoder), self._player(0)
+                return [self._evaluate_vector(env, seed, episodes, lambda: player(env.encode(env.state)))]
+            return [
+                self._evaluate_python(own, seed, episodes, self._single_player(run))
+                for run, own in enumerate(self.seeds)
+            ]
 
-    def _player(self, source: Any, run: int) -> Callable[[], np.ndarray]:
+    def _player(self, run: int) -> Callable[[np.ndarray], np.ndarray]:
+        """The actor's own actions [N, d] for observations [N, F]."""
         actor = tuple((weight[run], bias[run]) for weight, bias in self.actor)
-        return lambda: means(actor, source.current.astype(np.float32) * self._scale).astype(np.float32)
+        return lambda seen: means(actor, seen.astype(np.float32) * self._scale).astype(np.float32)
+
+    def _single_player(self, run: int) -> Callable[[Any, int], np.ndarray]:
+        player = self._player(run)
+        return lambda state, _: player(self.encoder.convert(state)[None])[0]
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:
@@ -486,7 +484,7 @@ class ContinuousLearner(LockedRollout):
         if self.updates != self._due():
             raise Diverged("an update failed on the way: the networks were not saved; what was saved before is better")
         return {
-            **kept((self.state, self.beside), self._stand(), self.memory.tensors()),
+            **kept((self.state, self.beside), self._episode_tensors(), self.memory.tensors()),
             "updates": np.array([self.updates], np.int64), "rounds": np.array([self.rounds], np.int64),
             "clock": self._clock, "tally": self._tally, **self.exploration.tensors(self.rounds),
         }  # fmt: skip
@@ -502,8 +500,7 @@ class ContinuousLearner(LockedRollout):
         self._clock[...], self._tally[...] = clock, array(tensors, "tally", self._tally.shape, np.float64)
         self.state, self.beside = networks_of(given, (self.state, self.beside))
         self.exploration.restore(tensors, self.rounds)
-        if not self._take_up(part_of(tensors, "episodes"), self._clock):
-            self._begin()
+        self._resume(part_of(tensors, "episodes"), self._clock)
 
 
 def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:

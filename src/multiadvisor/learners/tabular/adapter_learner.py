@@ -43,7 +43,7 @@ class AdapterLearner(Tables):
         task = as_learned(task, settings)
         assert task.adapter is not None
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
-        self._stage = task.adapter.stage
+        self._lock = task.adapter.lock
         self.made = made_committee(task, settings)
         if is_mapped(task):
             raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
@@ -65,7 +65,7 @@ class AdapterLearner(Tables):
         self.exploration = Exploration()
         self.slots = self._slots(self.key, learning=True)
         self._aside = self._slots(self.key, learning=False)  # for a look at a state, beside the run
-        self.stretch = Segment(task.name, settings.seed)
+        self.segment = Segment(task.name, settings.seed)
 
     def _slots(self, key: np.uint64, learning: bool) -> _Slots:
         task, settings, adapter = self.task, self.settings, self.adapter
@@ -142,14 +142,14 @@ class AdapterLearner(Tables):
 
     def _deal(self, step: Callable[[int], int]) -> int:
         """Start the next training episode."""
-        self.adapter.reset(self.stretch.deal(int(self.clock[kernel.STEP])))
+        self.adapter.reset(self.segment.next_seed(int(self.clock[kernel.STEP])))
         return step(kernel.DEAL)
 
     def _return(self, step: Callable[[int], int]) -> None:
-        """Play the current stretch again up to where it was."""
-        over = self.stretch.again(self.adapter.reset, self.adapter.step)
+        """Play the current segment again up to where it was."""
+        over = self.segment.play_again(self.adapter.reset, self.adapter.step)
         if over != bool(self.clock[kernel.FRESH]):
-            raise self.stretch.strayed()
+            raise self.segment.not_reproducible()
         if not over:
             step(kernel.RETURN)
 
@@ -159,15 +159,15 @@ class AdapterLearner(Tables):
 
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
-        with self._stage as stage:
+        with self._lock as lock:
             step = self._step(self.slots)
-            if stage.user is not self and self.stretch.trail:
+            if lock.user is not self and self.segment.actions:
                 self._return(step)
-            stage.user = self
+            lock.user = self
             self._run(step, steps)
 
     def _run(self, step: Callable[[int], int], steps: int) -> None:
-        env_step, trail = self.adapter.step, self.stretch.trail
+        env_step, trail = self.adapter.step, self.segment.actions
         action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
         try:
             for _ in range(steps):
@@ -183,7 +183,7 @@ class AdapterLearner(Tables):
                     trail.append(action)
                     action = following
         except BaseException:
-            self._stage.user = None  # nobody knows where the environment is
+            self._lock.user = None  # nobody knows where the environment is
             if not self.clock[kernel.EPISODE_STEP]:  # the episode was only begun: it is begun once more
                 self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
             raise
@@ -206,18 +206,18 @@ class AdapterLearner(Tables):
                 f"{what} {getattr(self.settings, what)!r} learns from the action taken next: give next_action, or "
                 f"choose another {what}"
             )
-        with self._stage:
+        with self._lock:
             self._give_up()
             try:
                 self._observe(transition, following)
             finally:  # whatever comes next: no episode of the run's own is going on
-                self.stretch.begin(int(self.clock[kernel.STEP]))
+                self.segment.begin(int(self.clock[kernel.STEP]))
                 self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
             if over:
                 self.clock[kernel.EPISODE_STEP], self.tally[kernel.EPISODE_SCORE] = 0, 0.0
 
     def _give_up(self) -> None:
-        if self.stretch.trail or not self.clock[kernel.FRESH]:
+        if self.segment.actions or not self.clock[kernel.FRESH]:
             self.clock[kernel.EPISODE_STEP], self.tally[kernel.EPISODE_SCORE] = 0, 0.0
 
     def _observe(self, transition: Transition, following: int | None) -> None:
@@ -240,8 +240,8 @@ class AdapterLearner(Tables):
     # ---- playing without learning ------------------------------------------------------------------------------------
     def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
-        with self._stage as stage:
-            stage.user = None
+        with self._lock as lock:
+            lock.user = None
             return self._evaluate(episodes, seed)
 
     def _evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
@@ -252,7 +252,7 @@ class AdapterLearner(Tables):
         slots = self._slots(rng.stream_key(self.settings.seed, rng.EVALUATION, seed), learning=False)
         step = self._step(slots)
         for episode in range(episodes):
-            adapter.reset(rng.environment_seed(self.settings.seed, rng.EVALUATION, ((1 + seed) << 32) + episode))
+            adapter.reset(rng.evaluation_seed(self.settings.seed, seed, episode))
             slots.real[kernel.RETURNS] = 0.0
             action, over = step(kernel.DEAL), False
             while not over:
@@ -302,8 +302,8 @@ class AdapterLearner(Tables):
             counts["plans"] = self.plans.table[: self.adapter.rows]
         return {
             "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
-            "seeded_at": np.array([self.stretch.seeded_at], np.int64),
-            "trail": np.array(self.stretch.trail, np.int64), "counted": np.frombuffer(counted, np.uint8),
+            "seeded_at": np.array([self.segment.seeded_at], np.int64),
+            "trail": np.array(self.segment.actions, np.int64), "counted": np.frombuffer(counted, np.uint8),
             **self.exploration.tensors(self.steps),
         }  # fmt: skip
 
@@ -328,6 +328,6 @@ class AdapterLearner(Tables):
             self.plans = self.plans._replace(table=np.array(array(tensors, "plans", shape, np.float64)))
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
         own.clock[:], own.tally[:] = clock, tally
-        self.table, self.stretch.seeded_at, self.stretch.trail = np.array(table), int(seeded_at[0]), trail.tolist()
+        self.table, self.segment.seeded_at, self.segment.actions = np.array(table), int(seeded_at[0]), trail.tolist()
         self._refuse_infinite()
         self.exploration.restore(tensors, self.steps)

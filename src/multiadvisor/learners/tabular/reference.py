@@ -26,7 +26,7 @@ from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
 from multiadvisor.core.mappings import Mapping, mapped, plain
 from multiadvisor.core.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.core.rng import CHOICE, NEXT_CHOICE, NOISE, draw, high_half, low_half, normal, step_key  # fmt: skip
-from multiadvisor.envs.compiled_episodes import Episode
+from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.segment import Segment
 from multiadvisor.learners.tabular.compiled_learner import made_committee, targets_of
 from multiadvisor.learners.tabular.kernel import NEEDS, TINY
@@ -350,29 +350,43 @@ class CompiledSource:
     """A compiled world for the reference learner."""
 
     def __init__(self, task: Task, key: np.uint64) -> None:
-        self.task, self.episode, self.layout = task, Episode(task, key), task.layout()
+        self.task, self.env, self.layout = task, CompiledEnv(task, [key]), task.layout()
 
     def _frame(self, advisors: np.ndarray, local: np.ndarray) -> Frame:
         world, heard = self.task.world, np.ones(len(advisors))
         if world is not None and world.advises is not None:
-            world.advises(world.constants, self.episode.x, advisors, len(advisors), heard)
+            world.advises(world.constants, self.env.x[0], advisors, len(advisors), heard)
         return Frame(advisors, self.layout.offset[advisors] + self.layout.stride[advisors] * local, heard)
 
     def deal(self) -> Frame:
         """Start an episode."""
-        return self._frame(*self.episode.deal())
+        self.env.reset()
+        return self._frame(*self._arrived())
+
+    def _arrived(self) -> tuple[np.ndarray, np.ndarray]:
+        """Whoever was active before the last step, or in the first state [m], and their local states now [m]."""
+        m = self.env.count[0]
+        return self.env.slots[0, :m].copy(), self.env.local[0, :m].copy()
+
+    def _here(self) -> tuple[np.ndarray, np.ndarray]:
+        """Who is active now [m], and their local states [m]."""
+        world, (advisors, local) = self.task.world, np.zeros((2, self.task.n), np.int64)
+        assert world is not None
+        m = world.begin(world.constants, self.env.x[0], advisors)
+        world.local_states(world.constants, self.env.x[0], advisors, m, local)
+        return advisors[:m], local[:m]
 
     def step(self, action: int) -> Outcome:
         """Play a step."""
-        now, world = self.episode.step(action), self.task.world
+        now, world = self.env.step(np.array([action])).single(), self.task.world
         assert world is not None
+        advisors, local = self._arrived()
+        reward, ended = now.reward[advisors], now.ended[advisors]
         if world.pseudo is not None:
-            ended = now.ended.astype(np.int64)
-            world.pseudo(world.constants, self.episode.x, action, now.advisors, len(ended), ended, now.reward)
-        here = self._frame(now.advisors, now.local)
-        stay = ~now.ended
-        left = self._frame(*self.episode.look()) if world.joins else self._frame(now.advisors[stay], now.local[stay])
-        return Outcome(now.reward, now.ended, here.rows, left, now.terminated, now.truncated)
+            world.pseudo(world.constants, self.env.x[0], action, advisors, len(ended), ended.astype(np.int64), reward)
+        here = self._frame(advisors, local)
+        left = self._frame(*self._here()) if world.joins else self._frame(advisors[~ended], local[~ended])
+        return Outcome(reward, ended, here.rows, left, now.terminated, now.truncated)
 
 
 class AdapterSource:
@@ -380,7 +394,7 @@ class AdapterSource:
 
     def __init__(self, task: Task, seed: int) -> None:
         assert task.adapter is not None
-        self.adapter, self.elapsed, self.stretch = task.adapter, 0, Segment(task.name, seed)
+        self.adapter, self.elapsed, self.segment = task.adapter, 0, Segment(task.name, seed)
         self.active, self.heard = np.ones(task.n, np.int64), np.ones(task.n, np.int64)
         self.ended = np.zeros(task.n, np.int64)
         self.adapter.bind(self.active, self.heard, self.ended)
@@ -394,8 +408,8 @@ class AdapterSource:
         return Frame(advisors, self._rows(advisors), self.heard[advisors].astype(float))
 
     def deal(self) -> Frame:
-        """Start an episode; after a stretch of steps, from a new seed."""
-        self.adapter.reset(self.stretch.deal(self.elapsed))
+        """Start an episode; after a segment of steps, from a new seed."""
+        self.adapter.reset(self.segment.next_seed(self.elapsed))
         self.before = self._frame()
         return self.before
 
@@ -404,7 +418,7 @@ class AdapterSource:
         advisors = self.before.advisors
         terminated, truncated = self.adapter.step(action)
         self.elapsed += 1
-        self.stretch.trail.append(action)
+        self.segment.actions.append(action)
         self.before = self._frame()
         gone = (self.ended[advisors] == 1) | (self.active[advisors] == 0)
         reward = self.adapter.signals[self.adapter.source[advisors]]

@@ -1,0 +1,161 @@
+"""Python environments of a task, stepped one after the other; a run that was saved resumes where its segments end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.core.validation import Arrays, array, require, whole
+from multiadvisor.envs.observation_encoder import ObservationEncoder
+from multiadvisor.envs.segment import Segment
+from multiadvisor.envs.step import Step
+from multiadvisor.envs.stepping import copied
+from multiadvisor.task import Task, Transition
+
+
+class PythonEnv:
+    """N environments of a task; `seeds` are the seed of the run that each serves, and its place in that run.
+
+    >>> import multiadvisor as mad
+    >>> task = mad.make("gymnasium:CliffWalking-v1")
+    >>> env = PythonEnv(task, [task.adapter.env], [(0, 0)])
+    >>> env.reset(), env.step(np.array([0])).next_state
+    ([36], [24])
+    """
+
+    waits = False
+
+    def __init__(
+        self, task: Task, envs: Sequence[Any], seeds: Sequence[tuple[int, int]],
+        encoder: ObservationEncoder | None = None,
+    ) -> None:  # fmt: skip
+        assert task.adapter is not None
+        self.task, self.envs, self.encoder = task, list(envs), encoder
+        self.adapters = [task.adapter.fresh(table=False, env=env) for env in self.envs]
+        self.segments = [Segment(task.name, seed, place) for seed, place in seeds]
+        self.steps = np.zeros(len(self.envs), np.int64)
+        """[N] how many each place has seen."""
+        self.state: list[Any] = [None] * len(self.envs)
+        """[N] where the episodes are."""
+        self.torn = False
+        """Whether a step failed on the way, so that the episodes are not where the segments end."""
+        self._everybody = np.ones((len(self.envs), task.n), bool)
+        self._nobody_begins = np.zeros(len(self.envs), bool)
+
+    @property
+    def active(self) -> np.ndarray:
+        """[N, n] who is active there."""
+        if not self.adapters[0].varies:
+            return self._everybody
+        return np.stack([adapter.now_active for adapter in self.adapters]) == 1
+
+    def active_in(self, state: Any) -> np.ndarray:
+        """[n] who is active in one state."""
+        return self.adapters[0].active_in(state)
+
+    def begin(self, i: int, seed: int | None) -> None:
+        """An episode in place i, with this seed."""
+        self.adapters[i].reset(seed)
+        self.state[i] = copied(self.adapters[i].observation)
+
+    def reset(self, which: np.ndarray | None = None) -> list[Any]:
+        """Begin an episode in every place, or in those of `which` [N] bool: where the episodes are."""
+        for i in range(len(self.envs)) if which is None else np.flatnonzero(which).tolist():
+            self.begin(i, self.segments[i].next_seed(int(self.steps[i])))
+        return self.state
+
+    def step(self, actions: np.ndarray, playing: np.ndarray | None = None) -> Step:
+        """A step of every episode."""
+        count, n = len(self.envs), self.task.n
+        state, advisors = self.state, self.active
+        reward, ended = np.zeros((count, n)), np.zeros((count, n), bool)
+        terminated, truncated = np.zeros(count, bool), np.zeros(count, bool)
+        self.torn = True
+        chosen = actions.tolist() if actions.ndim == 1 else list(actions.copy())
+        following = []
+        for i, (adapter, action) in enumerate(zip(self.adapters, chosen, strict=True)):
+            terminated[i], truncated[i] = adapter.step(action)
+            reward[i], ended[i] = adapter.paid, adapter.has_ended
+            following.append(copied(adapter.observation))
+        self.steps += 1
+        for segment, action in zip(self.segments, chosen, strict=True):
+            segment.actions.append(action)  # only now: a step that failed on the way is no part of the run
+        self.state, self.torn = following, False
+        after = self.active
+        if self.adapters[0].varies:
+            ended |= ~after
+        return Step(
+            state, actions, advisors, reward, ended & advisors, terminated, truncated, list(following), after,
+            self._nobody_begins,
+        )  # fmt: skip
+
+    def encode(self, states: Sequence[Any]) -> np.ndarray:
+        """Observations [N] as a network sees them [N, F]."""
+        assert self.encoder is not None
+        return self.encoder.rows(states)
+
+    def read(self, transition: Transition) -> Step:
+        """A step of the only place that somebody else made."""
+        adapter, number = self.adapters[0], transition.action - self.task.first_action
+        self.torn = True  # the adapter looks elsewhere now than where the episode is
+        adapter.arrive(transition.observation)
+        adapter.check_reward(transition.reward)
+        before = self.active
+        terminated, truncated = adapter.step(number, transition[3:4] + transition[2:3] + transition[4:])
+        ended = (adapter.has_ended == 1)[None]
+        return Step(
+            [transition.observation], np.array([number]), before, adapter.paid[None], (ended | ~self.active) & before,
+            np.array([terminated]), np.array([truncated]), [transition.next_observation], self.active,
+            self._nobody_begins,
+        )  # fmt: skip
+
+    # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
+    def forget(self, steps: np.ndarray) -> None:
+        """The episodes are given up, after `steps` [N] of them and of others: new ones can be begun."""
+        for segment, step in zip(self.segments, steps.tolist(), strict=True):
+            segment.begin(step)
+        self.steps[...], self.torn = steps, False
+
+    def tensors(self) -> Arrays:
+        """Where the episodes are: seeds and actions."""
+        logs = [segment.actions for segment in self.segments]
+        return {
+            "seeded_at": np.array([segment.seeded_at for segment in self.segments], np.int64),
+            "env_steps": self.steps, "trail_lengths": np.array([len(log) for log in logs], np.int64),
+            "trail": self._array([action for log in logs for action in log]),
+        }  # fmt: skip
+
+    def _array(self, log: list[Any]) -> np.ndarray:
+        """Actions as an array: [T] their numbers, or [T, size] from -1 to 1."""
+        size = () if self.adapters[0].box is None else (self.adapters[0].box.size,)
+        return np.array(log, np.float32 if size else np.int64).reshape(len(log), *size)
+
+    def restore(self, tensors: Arrays, steps: np.ndarray) -> bool:
+        """Resume what `tensors` gave after `steps` [N]: the segments are played again up to where they were."""
+        count, box = len(self.envs), self.adapters[0].box
+        if box is None:
+            log = whole(tensors, "trail", (None,), 0, len(self.task.actions))
+        else:
+            log = array(tensors, "trail", (None, box.size), np.float32)
+            require((np.abs(log) <= 1.0).all(), "trail")
+        lengths = whole(tensors, "trail_lengths", (count,), 0, len(log) + 1)
+        seeded_at = whole(tensors, "seeded_at", (count,))
+        require((whole(tensors, "env_steps", (count,)) == steps).all(), "env_steps")
+        require((seeded_at + lengths == steps).all() and lengths.sum() == len(log), "trail_lengths")
+        self.steps[...] = steps
+        parts = np.split(log, np.cumsum(lengths)[:-1])
+        for segment, begun, part in zip(self.segments, seeded_at.tolist(), parts, strict=True):
+            segment.seeded_at, segment.actions = begun, part.tolist() if box is None else list(part)
+        self.find_back()
+        return True
+
+    def find_back(self) -> None:
+        """Play the segments again up to where they were."""
+        for i, (adapter, segment) in enumerate(zip(self.adapters, self.segments, strict=True)):
+            if segment.play_again(adapter.reset, adapter.step):
+                self.begin(i, segment.next_seed(int(self.steps[i])))
+            else:
+                self.state[i] = copied(adapter.observation)
+        self.torn = False
