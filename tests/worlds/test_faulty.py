@@ -214,11 +214,9 @@ def test_an_observation_changed_in_place_is_still_the_one_before(kind, deep):
 
 
 def test_what_was_seen_in_an_episode_is_kept_though_the_environment_changes_it_in_place():
+    episodes = EvaluationEpisodes(task(InPlace()), 0, 0)
     ways = [
-        [
-            (now.state, now.next_state)
-            for now in rollout(EvaluationEpisodes(task(InPlace()), 0, 0), 0, lambda seen, draw: 1)
-        ],
+        [(now.state, now.next_state) for now in rollout(episodes, 0, lambda seen, bits: 1)],
         [(step.observation, step.next_observation) for step in one_episode(InPlace(), 0, lambda seen: 1)],
     ]
     for way in ways:
