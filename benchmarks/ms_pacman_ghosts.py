@@ -27,8 +27,9 @@ def main() -> None:
     given = parser.parse_args()
     cells, steps, back, own = Counter[int](), Counter[int](), Counter[int](), [0, 0]
     ticks, timed = 0, 0
-    for step in bank_of(load(given.run)).played(given.episodes, 0):
-        before, after = step.before, step.after
+    bank = bank_of(load(given.run))
+    for step in (step for episode in range(given.episodes) for step in bank.play(episode, 0)):
+        before, after = step.state, step.next_state
         if before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any():
             continue
         own[0] += int(before[ram.CELL] != after[ram.CELL])

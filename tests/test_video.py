@@ -35,7 +35,7 @@ def test_states_are_those_of_the_episode(agent, trace):
     assert len(shown) == len(steps) + 1
     for state, step in zip(shown, steps, strict=False):
         assert np.array_equal(state, step.state)
-    assert np.array_equal(shown[-1], steps[-1].after)
+    assert np.array_equal(shown[-1], steps[-1].next_state)
 
 
 def test_the_strongest_advisors_decided(agent, trace):

@@ -79,13 +79,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def _replayed(agent: Any, given: Any) -> int:
     """Explain a step of an agent whose steps cannot be told from a trace: of a bank, or against another action."""
-    from multiadvisor.envs.rollout import episodes_of, rollout
+    from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
     from multiadvisor.explain.decisions import decider_of
 
     if given.out is not None:
         raise BadInput("--out is for advisors with their own values of a few actions: leave it out")
     against, seed, decider = _against(agent, given.against), given.seed or 0, decider_of(agent)
-    source = episodes_of(agent.task, agent.settings.seed, seed)
+    source = EvaluationEpisodes(agent.task, agent.settings.seed, seed)
     played = list(rollout(source, given.episode, lambda state, draw: decider.tell(state, draw, values=False).action))
     if given.step >= len(played):
         raise BadInput(
