@@ -16,7 +16,7 @@ for planning, gamma in (("egocentric", 0.4), ("egocentric", 0.9), ("agnostic", 0
         agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed).learn(1_000_000, progress=False)
         episodes.append(agent.evaluate(episodes=2000).played)
     score = np.concatenate([played.score for played in episodes])
-    touches = np.concatenate([task.measures(played.returns)["touches"] for played in episodes])
+    touches = np.concatenate([task.metrics(played.returns)["touches"] for played in episodes])
     many = touches >= 5
     share = touches[many].sum() / touches.sum()
     print(

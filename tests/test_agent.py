@@ -145,7 +145,7 @@ def test_evaluation_figures_agree_with_its_episodes():
     assert seen.played.score == pytest.approx(seen.played.returns @ task.weights)
     assert seen.score_interval[0] < seen.score < seen.score_interval[1]
     assert seen.advisors["ghost 1"] == pytest.approx(seen.played.returns[:, 0].mean())
-    assert seen.touches == pytest.approx(-seen.played.returns[:, :2].sum(axis=1).mean() / 10)
+    assert seen.metrics["touches"] == pytest.approx(-seen.played.returns[:, :2].sum(axis=1).mean() / 10)
     assert "touches" in str(seen)
 
 

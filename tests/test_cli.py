@@ -46,7 +46,7 @@ def test_train_json(capsys, tmp_path):
     assert (result["task"], result["planning"], result["gamma"], result["seed"]) == ("pac-boy", "empathic", 0.9, 4)
     assert result["steps"] == 6000
     assert [set(e) for e in result["evaluations"]] == [
-        {"steps", "score", "length", "terminated", "touches", "advisors"}
+        {"steps", "score", "length", "terminated", "metrics", "advisors"}
     ] * 3
     assert [e["steps"] for e in result["evaluations"]] == [2000, 4000, 6000]
 
@@ -55,7 +55,7 @@ def test_evaluate_json(capsys, trained):
     code, out, _ = run(capsys, "evaluate", str(trained), "--episodes", "7", "--json")
     result = json.loads(out)
     assert code == 0
-    assert {"episodes", "score", "length", "terminated", "touches", "advisors"} <= set(result)
+    assert {"episodes", "score", "length", "terminated", "metrics", "advisors"} <= set(result)
     assert result["episodes"] == 7
     assert len(result["advisors"]) == 77
     again = json.loads(run(capsys, "evaluate", str(trained), "--episodes", "7", "--json")[1])
@@ -89,7 +89,7 @@ def test_train_without_ghosts_has_no_touches(capsys):
     flags = ["--no-ghosts", "--steps", "500", "--eval-every", "500", "--eval-episodes", "2", "--json"]
     code, out, _ = run(capsys, "train", "pac-boy", *flags)
     assert code == 0
-    assert json.loads(out)["evaluations"][0]["touches"] is None
+    assert json.loads(out)["evaluations"][0]["metrics"] == {}
 
 
 def test_train_a_gymnasium_environment(capsys, tmp_path):

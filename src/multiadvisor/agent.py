@@ -57,11 +57,11 @@ class Evaluation:
     length_interval: tuple[float, float]
     terminated: float
     """The share of episodes that ended by themselves (in Pac-Boy: all fruit eaten)."""
-    touches: float | None
-    """In Pac-Boy, touches by ghosts per episode; None where the task has no such thing."""
     advisors: dict[str, float]
     reward: float
     """The score by the weights that the task came with: by this, runs with different weights are compared."""
+    metrics: dict[str, float]
+    """The task's own metrics, as means: in Pac-Boy `touches` by ghosts; empty if it has none."""
     played: EpisodeReturns = dataclasses.field(repr=False)
     """The single episodes."""
 
@@ -75,7 +75,7 @@ class Evaluation:
             f"{self.episodes} episode{'s' * (self.episodes != 1)}: score {self.score:.2f} [{low:.2f}, {high:.2f}], "
             f"{self.length:.1f} steps, {self.terminated:.0%} terminated"
         )
-        text = text if self.touches is None else f"{text}, {self.touches:.2f} touches"
+        text += "".join(f", {value:.2f} {name}" for name, value in self.metrics.items())
         return text if self.reward == self.score else f"{text}; by the task's own weights {self.reward:.2f}"
 
 
@@ -333,7 +333,7 @@ class MultiAdvisor:
                 f"be "
                 "averaged: scale them down"
             )
-        measures = self.task.measures(played.returns) if self.task.measures else {}
+        metrics = self.task.metrics(played.returns) if self.task.metrics else {}
         return Evaluation(
             episodes=len(played.score),
             score=float(played.score.mean()),
@@ -341,9 +341,9 @@ class MultiAdvisor:
             length=float(played.length.mean()),
             length_interval=interval(played.length),
             terminated=float(played.terminated.mean()),
-            touches=float(measures["touches"].mean()) if "touches" in measures else None,
             advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
             reward=float(self.task.rewards(played.score, played.returns).mean()),
+            metrics={name: float(values.mean()) for name, values in metrics.items()},
             played=played,
         )
 
@@ -380,7 +380,7 @@ class MultiAdvisor:
 def _settings(task: Task | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
     known = [item.name for item in dataclasses.fields(Settings)]
     if settings is None and task is not None:
-        changes = {**{name: value for name, value in task.usual.items() if name in known}, **changes}
+        changes = {**{name: value for name, value in task.defaults.items() if name in known}, **changes}
     for name in changes:
         if name not in known:
             raise unknown("setting", name, known)

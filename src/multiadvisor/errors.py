@@ -40,7 +40,8 @@ RENAMED = {
     "update_every": "train_freq", "target_every": "target_update_interval", "beside_every": "advisors_train_freq",
     "lr_turns": "lr_steps", "epsilon_turns": "epsilon_steps", "planning": "register_planning",
     "aggregation": "register_aggregation", "deal": "initial_state", "epochs": "steps", "transitions": "eval_every",
-    "episodes": "eval_episodes", "transitions_per_second": "steps_per_second",
+    "episodes": "eval_episodes", "transitions_per_second": "steps_per_second", "usual": "defaults",
+    "measures": "metrics", "touches": "metrics",
 }  # fmt: skip
 """What was called otherwise before: nothing answers to the old names, but errors know them."""
 

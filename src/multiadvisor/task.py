@@ -265,10 +265,10 @@ class Task:
     """For environments, what people call the components of the observation; none where nobody has named them."""
     goals: Goals | None = None
     """For environments: a bank of general value functions instead of a table for each advisor."""
-    usual: dict[str, Any] = field(default_factory=dict)
-    """Settings, and flags of `train`, whose defaults are others for this task, by name."""
-    measures: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
-    """Further figures of an episode from the advisors' returns [episodes, n], for example touches."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Its own defaults of settings, and of the flags of `train`, by name."""
+    metrics: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    """Further figures of each episode [episodes], by name, from the advisors' returns [episodes, n]."""
     correction: Advisor | None = None
     """What a learned correction looks at (its `state` and `states`) and its step size (`alpha`); None: the whole state.
 
@@ -311,6 +311,11 @@ class Task:
     def names(self) -> tuple[str, ...]:
         """The advisors' names, in order."""
         return tuple(advisor.name for advisor in self.advisors)
+
+    @cached_property
+    def metric_names(self) -> tuple[str, ...]:
+        """What `metrics` calls its figures."""
+        return () if self.metrics is None else tuple(self.metrics(np.zeros((1, self.n))))
 
     @property
     def grid(self) -> Grid:

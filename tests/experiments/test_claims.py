@@ -134,8 +134,15 @@ def epochs_told(world, subject, seed, count):
     late = world.get((subject, "late start"), 0.0)
     rows = []
     for epoch in range(1, count + 1):
-        row = {figure: told(world, subject, figure, seed) for figure in ("score", "length", "terminated", "touches")}
-        rows.append({"steps": 20_000 * epoch, **row, "score": row["score"] - (late if epoch <= 5 else 0.0)})
+        row = {figure: told(world, subject, figure, seed) for figure in ("score", "length", "terminated")}
+        row["metrics"] = {"touches": told(world, subject, "touches", seed)}
+        rows.append(
+            {
+                "steps": 20_000 * epoch,
+                **row,
+                "score": row["score"] - (late if epoch <= 5 else 0.0),
+            }
+        )
     return {"evaluations": rows, "advisors": {}, "sha256": ""}
 
 

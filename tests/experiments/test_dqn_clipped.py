@@ -36,5 +36,5 @@ def test_curves_by_seed_also_in_short_epochs():
     alone = train((1,), Schedule(80, 20, 2), SMALL)
     assert alone[0][0] == curves[1][0]
     for epoch in curves[0]:
-        assert epoch.keys() == {"steps", "score", "length", "terminated", "touches"}
-        assert epoch["touches"] >= 0
+        assert epoch.keys() == {"steps", "score", "length", "terminated", "metrics"}
+        assert epoch["metrics"]["touches"] >= 0

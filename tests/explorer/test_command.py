@@ -264,7 +264,7 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
     for seed in range(3):
         agent = mad.MultiAdvisor(mad.make("three-fruits"), seed=seed)
         evaluations = [
-            {"steps": e + 1, "score": float(seed + e), "length": 1.0, "terminated": 1.0, "touches": None}
+            {"steps": e + 1, "score": float(seed + e), "length": 1.0, "terminated": 1.0, "metrics": {}}
             for e in range(4)
         ]
         agent.save(tmp_path / "sweep" / f"run-{seed}", {"evaluations": evaluations})
@@ -273,11 +273,12 @@ def test_a_folder_of_runs_is_one_curve_with_an_interval(tmp_path: Path) -> None:
     assert len(library.entries) == 3
     (curve,) = library.curves()
     assert curve["runs"] == 3
-    assert curve["score"]["mean"] == [1.0, 2.0, 3.0, 4.0]
+    assert curve["figures"]["score"]["mean"] == [1.0, 2.0, 3.0, 4.0]
     assert all(
-        low < mean < high for low, mean, high in zip(*(curve["score"][k] for k in ("low", "mean", "high")), strict=True)
+        low < mean < high
+        for low, mean, high in zip(*(curve["figures"]["score"][k] for k in ("low", "mean", "high")), strict=True)
     )
-    assert curve["touches"] is None
+    assert list(curve["figures"]) == ["score", "length", "terminated"]
 
 
 def kept(seed: int, *scores: float) -> Record:
@@ -288,13 +289,13 @@ def kept(seed: int, *scores: float) -> Record:
 def test_a_seed_counts_once_by_its_longest_record() -> None:
     (curve,) = curves([kept(0, 1.0), kept(0, 1.0, 2.0, 3.0), kept(0, 1.0, 2.0), kept(1), kept(1, 3.0, 4.0, 5.0)])
     assert (curve["label"], curve["runs"]) == ("empathic 0.9", 2)
-    assert curve["score"]["mean"] == [2.0, 3.0, 4.0]
-    assert curve["score"]["low"] == [1.0, 2.0, 3.0]
+    assert curve["figures"]["score"]["mean"] == [2.0, 3.0, 4.0]
+    assert curve["figures"]["score"]["low"] == [1.0, 2.0, 3.0]
 
 
 def test_curves_of_different_lengths_are_not_cut() -> None:
     found = curves([kept(0, 1.0, 2.0, 3.0), kept(1, 5.0), kept(2, 3.0, 4.0, 5.0)])
-    assert [(one["label"], one["runs"], one["score"]["mean"]) for one in found] == [
+    assert [(one["label"], one["runs"], one["figures"]["score"]["mean"]) for one in found] == [
         ("empathic 0.9, 3 steps", 2, [2.0, 3.0, 4.0]),
         ("empathic 0.9, 1 steps", 1, [5.0]),
     ]
@@ -328,7 +329,7 @@ def test_a_sweep_gives_curves_and_a_torn_result_one_line(tmp_path: Path, capsys:
     library.add_folder(folder)
     (curve,) = library.curves()
     means = [sum(results[job]["evaluations"][k]["score"] for job in jobs) / 2 for k in range(2)]
-    assert (curve["runs"], curve["score"]["mean"], curve["label"]) == (2, means, "agnostic 0.9")
+    assert (curve["runs"], curve["figures"]["score"]["mean"], curve["label"]) == (2, means, "agnostic 0.9")
     torn = folder / "results" / f"{jobs[0].id}.json"
     torn.write_text(torn.read_text().replace('"score":', '"score":9', 1))
     assert "was changed" in refused(capsys, str(folder))

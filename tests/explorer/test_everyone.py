@@ -31,7 +31,7 @@ def test_axe_finds_nothing_and_every_view_is_photographed(calm: Site, scheme: st
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for index in range(2):
         entry(calm, index).evaluations = [{"steps": e + 1, "score": e * (index + 1.0), "length": 9.0, "terminated": 1.0,
-                                      "touches": None} for e in range(5)]  # fmt: skip
+                                      "metrics": {}} for e in range(5)]  # fmt: skip
     with calm.tab(color_scheme=scheme) as page:
         for name, (fragment, seen) in STATES.items():
             calm.go(page, fragment)

@@ -54,7 +54,7 @@ def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weigh
         library.add_folder(runs / name)
     drawn = library.curves()
     assert [one["label"] for one in drawn] == ["empathic 0.9", "empathic 0.9, weights goal 1=3 goal 2=0.1"]
-    assert drawn[1]["score"]["mean"][-1] == 1.0
+    assert drawn[1]["figures"]["score"]["mean"][-1] == 1.0
     assert drawn[1]["own"] == 3.0
     assert "own" not in drawn[0]
     assert [run["label"] for run in library.listing()["runs"]] == [one["label"] for one in drawn]
@@ -83,7 +83,7 @@ def test_several_runs_on_the_command_line(runs, capsys, tmp_path):
 def test_runs_of_a_sweep_that_differ_in_weights_are_different_curves():
     settings, kept = {"planning": "empathic", "gamma": 0.9, "seed": 0}, {"steps": 1, "reward": 1.0}
     two = [Record(str(w), "two-goal", {"weights": {"goal 1": w}}, settings, [{**kept, "score": w}]) for w in (2.0, 3.0)]
-    assert [(one["label"], one["score"]["mean"], one["own"]) for one in curves(two)] == [
+    assert [(one["label"], one["figures"]["score"]["mean"], one["own"]) for one in curves(two)] == [
         ("empathic 0.9, weights goal 1=2", [1.0], 2.0),
         ("empathic 0.9, weights goal 1=3", [1.0], 3.0),
     ]

@@ -265,7 +265,7 @@ def test_as_many_evaluations_as_a_schedule_allows_are_read_again(tmp_path):
             "score": k / 7,
             "length": k / 3,
             "terminated": k / 11,
-            "touches": k / 13,
+            "metrics": {"touches": k / 13},
         }
         for k in range(1, MOST_EVALUATIONS + 1)
     ]

@@ -141,7 +141,7 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
         (name, evaluation["steps"]): np.float32(value)
         for evaluation in kept
         for name, value in [
-            *((name, evaluation[name]) for name in ("score", "length", "terminated", "touches")),
+            *((name, evaluation[name]) for name in ("score", "length", "terminated")),
             *((f"advisors/{name}", value) for name, value in evaluation.get("advisors", {}).items()),
         ]
         if value is not None
@@ -191,7 +191,7 @@ def test_names_with_commas_and_quotes_are_columns_too(tmp_path):
     task = mad.make("three-fruits")
     log = CsvLog(tmp_path / "a.csv", task)
     paid = dict.fromkeys(task.names, math.pi)
-    figures = {"score": 1.0, "length": 1.0, "terminated": 1.0, "touches": None}
+    figures = {"score": 1.0, "length": 1.0, "terminated": 1.0, "metrics": {}}
     log.add({"steps": 10, **figures, "advisors": paid})
     log.close()
     (row,) = rows(tmp_path / "a.csv")

@@ -81,5 +81,5 @@ KNOWN = Stuck(0, 7, 20, "stands still", "there", {"goal": 1.0}, {}, "learn longe
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_refused(change, whole):
-    evaluation = {"steps": 100, "score": 1.0, "length": 2.0, "terminated": 1.0, "touches": None}
+    evaluation = {"steps": 100, "score": 1.0, "length": 2.0, "terminated": 1.0, "metrics": {}}
     assert _is_evaluation({**evaluation, **change}) is whole

@@ -108,7 +108,7 @@ def test_tensorboard_files_have_the_returns_by_advisor_name(tmp_path, capsys):
     assert [place.name[:15] for place in places] == ["all runs, seed ", "all runs, seed "]
     item = finished(tmp_path / "s")[0]
     [file] = next(place for place in places if place.name.endswith(item.run.job.id[:8])).iterdir()
-    measures = ("score", "length", "terminated", "touches")
+    measures = ("score", "length", "terminated")
     assert scalars(file.parent) == {
         (name, evaluation["steps"]): np.float32(value)
         for evaluation in item.result["evaluations"]

@@ -98,7 +98,6 @@ def test_results_in_every_format(swept, tmp_path, capsys):
         "interval",
         "length",
         "terminated",
-        "touches",
     ]
     assert len(out.splitlines()) == 2 + 4
 
@@ -202,7 +201,7 @@ def test_plot(swept, tmp_path, capsys):
     command(capsys, "plot", folder, "--out", tmp_path / "x.png")
     assert (tmp_path / "x.svg").read_bytes() == first
     code, _, error = command(capsys, "plot", folder, "--out", tmp_path / "x.png", "--figure", "touches")
-    assert (code, "no finished run has 'touches'" in error) == (2, True)
+    assert (code, "unknown figure 'touches': choose one of length, score, terminated" in error) == (2, True)
 
 
 @pytest.mark.slow

@@ -249,7 +249,7 @@ def test_what_a_bank_cannot_do_is_said_in_a_sentence(agent):
 
 
 def test_usual_settings_are_those_of_the_task_unless_others_are_given():
-    task = corridor(usual={"planning": "agnostic", "gamma": 0.8, "steps": 3})
+    task = corridor(defaults={"planning": "agnostic", "gamma": 0.8, "steps": 3})
     assert mad.MultiAdvisor(task).settings.gamma == 0.8
     assert mad.MultiAdvisor(task, gamma=0.7).settings.gamma == 0.7
     assert mad.MultiAdvisor(task, gamma=0.7).settings.planning == "agnostic"

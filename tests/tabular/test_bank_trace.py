@@ -110,7 +110,7 @@ def test_a_sweep_knows_what_is_usual_for_a_task():
     assert (run.settings.planning, run.settings.aggregation, run.settings.gamma) == ("agnostic", "normalised", 0.9)
     assert (run.schedule.evaluations, run.schedule.eval_every) == (2, 20_000)
     assert RunConfig.parse(run.as_config()) == run
-    own = corridor(usual={"gamma": 0.8, "steps": 3})
-    with pytest.raises(BadInput, match=r"steps .* is usually 3, which a sweep would not know"):
+    own = corridor(defaults={"gamma": 0.8, "steps": 3})
+    with pytest.raises(BadInput, match=r"steps .* is 3 by default, which a sweep would not know"):
         refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}})
     refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}, "schedule": {"steps": 1}})

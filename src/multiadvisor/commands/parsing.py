@@ -191,10 +191,10 @@ def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default
         )
 
 
-def from_flags(namespace: argparse.Namespace, kind: type, usual: Mapping[str, Any] | None = None) -> Any:
-    """The dataclass that the flags describe; of those that were not given, some may have another `usual` value."""
+def from_flags(namespace: argparse.Namespace, kind: type, defaults: Mapping[str, Any] | None = None) -> Any:
+    """The dataclass that the flags describe; of those that were not given, some may have other `defaults`."""
     given = {item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name not in NETWORKS}
-    for name, value in (usual or {}).items():
+    for name, value in (defaults or {}).items():
         if name in given and name not in namespace.said:
             given[name] = value
     return kind(**given)

@@ -123,17 +123,17 @@ def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, crew:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    from multiadvisor.runs.grid_sweep import FIGURES
-
-    labels = [name for name in rows[0] if name not in (*FIGURES, "score_interval", "seeds")]
-    head = [*labels, "seeds", "score", "95% interval", "length", "terminated", "touches"]
+    """The rows of a summary: what differs, the score with its interval, the other measures, the tasks' metrics."""
+    found = ("seeds", "score", "score_interval", "length", "terminated", "metrics")
+    labels = [name for name in rows[0] if name not in found]
+    metrics = list(dict.fromkeys(name for row in rows for name in row["metrics"]))
     body = []
     for row in rows:
         span = "" if row["score_interval"] is None else "[{:.2f}, {:.2f}]".format(*row["score_interval"])
-        cells = [row["score"], row["length"], row["terminated"], row["touches"]]
-        score, steps, done, touches = (number(value) for value in cells)
-        body.append([*(str(row.get(n, "")) for n in labels), str(row["seeds"]), score, span, steps, done, touches])
-    return table(head, body)
+        numbers = [number(row["score"]), span, number(row["length"]), number(row["terminated"])]
+        numbers += [number(row["metrics"].get(name)) for name in metrics]
+        body.append([*(str(row.get(name, "")) for name in labels), str(row["seeds"]), *numbers])
+    return table([*labels, "seeds", "score", "95% interval", "length", "terminated", *metrics], body)
 
 
 def _parse_look(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -239,20 +239,27 @@ def _plot(arguments: Sequence[str]) -> int:
         "multiadvisor sweep plot sweeps/first --out curves.png",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, as .png and .svg")
-    parser.add_argument("--figure", default="score", metavar="STR", help="score (default), length or terminated")
+    parser.add_argument(
+        "--figure",
+        default="score",
+        metavar="STR",
+        help="score (default), length, terminated, or one of the task's metrics",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
     require("plots")
     from multiadvisor.errors import unknown
-    from multiadvisor.runs.grid_sweep import FIGURES, finished, groups, read_frozen
+    from multiadvisor.runs.grid_sweep import figure_of, finished, groups, metrics_of, read_frozen
+    from multiadvisor.runs.logs import MEASURES
     from multiadvisor.viz import plots
 
-    if given.figure not in FIGURES:
-        raise unknown("figure", given.figure, FIGURES)
     plots.check_place(given.out)
+    done = finished(given.folder)
+    if given.figure not in (known := (*MEASURES, *metrics_of(done))):
+        raise unknown("figure", given.figure, known)
     curves = {
-        name: [[(one["steps"], one[given.figure]) for one in item.result["evaluations"]] for item in items]
-        for name, items in groups(finished(given.folder)).items()
+        name: [[(one["steps"], figure_of(one, given.figure)) for one in item.result["evaluations"]] for item in items]
+        for name, items in groups(done).items()
     }
     curves = {name: runs for name, runs in curves.items() if all(value is not None for run in runs for _, value in run)}
     if not curves:

@@ -102,7 +102,7 @@ def run(arguments: Sequence[str]) -> int:
     if not given.task.startswith("gymnasium:"):
         networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
-    settings, schedule = (from_flags(given, kind, task.usual) for kind in (Settings, Schedule))
+    settings, schedule = (from_flags(given, kind, task.defaults) for kind in (Settings, Schedule))
     settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
     if task.continuous:
         require("deep")
@@ -240,9 +240,12 @@ def _logs(given: Any, training: Training) -> list[Log]:
 def _table(task: Task, evaluations: list[dict[str, Any]]) -> str:
     """Some of the evaluations: their measures, and the mean returns of the advisors, or of their groups where few."""
     shown = [evaluations[k] for k in sorted({0, *range(9, len(evaluations), 10), len(evaluations) - 1})]
-    columns = {"steps": 0, "score": 2, "length": 1, "terminated": 2, "touches": 2}  # and their digits
+    columns = {"steps": 0, "score": 2, "length": 1, "terminated": 2}  # and their digits
     columns = {name: digits for name, digits in columns.items() if any(e[name] is not None for e in evaluations)}
-    head, rows = list(columns), [[number(one[name], digits) for name, digits in columns.items()] for one in shown]
+    metrics = list(evaluations[-1]["metrics"])
+    head = [*columns, *metrics]
+    rows = [[number(one[name], digits) for name, digits in columns.items()]
+            + [number(one["metrics"].get(name)) for name in metrics] for one in shown]  # fmt: skip
     names = [advisor.name if task.n <= _WIDE else advisor.group for advisor in task.advisors]
     wide = list(dict.fromkeys(names))
     if task.n < 2 or len(wide) > _WIDE or "" in wide or not any(one.get("advisors") for one in evaluations):

@@ -14,7 +14,7 @@ MS_PACMAN: dict[str, Any] = {
 }  # fmt: skip
 
 
-@register_task("ms-pacman", environment="multiadvisor.envs.worlds.atari.emulator:MsPacman", usual=MS_PACMAN)
+@register_task("ms-pacman", environment="multiadvisor.envs.worlds.atari.emulator:MsPacman", defaults=MS_PACMAN)
 def ms_pacman(
     without: str = "", spare: bool = True, lure: int = 0, doubt: float = 0.0, explore: int = 12_000,
     sweeps: int = 10, restless: float = 0.03, sticky: float = 0.25, limit: int = 27_000, emulators: int = 1,
@@ -35,4 +35,4 @@ def ms_pacman(
     from multiadvisor.envs.worlds.atari import ms_pacman
 
     task = ms_pacman.make_task(without, spare, lure, doubt, explore, sweeps, restless, sticky, limit, emulators)
-    return replace(task, usual=MS_PACMAN)
+    return replace(task, defaults=MS_PACMAN)

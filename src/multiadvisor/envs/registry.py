@@ -15,21 +15,21 @@ from multiadvisor.task import BY_ADVISOR, Task
 TASKS: dict[str, Callable[..., Task]] = {}
 ENVIRONMENTS: dict[str, str] = {}
 """Those of them that are no compiled worlds, and what Gymnasium makes in their place."""
-USUAL: dict[str, dict[str, Any]] = {}
+DEFAULTS: dict[str, dict[str, Any]] = {}
 """Settings and parts of the schedule whose defaults are others for a task, by its name."""
 FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
 
 
 def register_task(
-    name: str, *, environment: str | None = None, usual: dict[str, Any] | None = None
+    name: str, *, environment: str | None = None, defaults: dict[str, Any] | None = None
 ) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
     """Register a function that makes a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
 
     Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
     files can set it. The task that it returns has them as its `options`; its docstring is what `tasks` shows. If it
-    is not a compiled world, `environment` names what Gymnasium creates instead, `module:Class`. `usual` is
-    the task's own `usual`, for code that has to know it before the task is made, as sweeps do.
+    is not a compiled world, `environment` names what Gymnasium creates instead, `module:Class`. `defaults` is
+    the task's own `defaults`, for code that has to know it before the task is made, as sweeps do.
 
     >>> from dataclasses import replace
     >>> from multiadvisor import make
@@ -58,8 +58,8 @@ def register_task(
         TASKS[name] = build
         if environment is not None:
             ENVIRONMENTS[name] = environment
-        if usual is not None:
-            USUAL[name] = usual
+        if defaults is not None:
+            DEFAULTS[name] = defaults
         register(name, environment)
         return build
 

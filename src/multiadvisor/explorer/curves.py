@@ -16,9 +16,9 @@ import numpy as np
 
 from multiadvisor.errors import short
 from multiadvisor.runs.ledger import read_result
+from multiadvisor.runs.logs import MEASURES
 from multiadvisor.task import BY_ADVISOR
 
-MEASURES = ("score", "length", "terminated", "touches")
 OWN = "reward"
 """A score by the task's own weights, in the place of the score of a run that was trained with others."""
 
@@ -50,6 +50,8 @@ def is_evaluation(kept: Any) -> bool:
         isinstance(kept, dict)
         and isinstance(kept.get("steps"), int)
         and all(isinstance(kept.get(name), int | float | None) for name in (*MEASURES, OWN))
+        and isinstance(kept.get("metrics", {}), dict)
+        and all(isinstance(value, int | float) for value in kept.get("metrics", {}).values())
     )
 
 
@@ -68,7 +70,7 @@ def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
 
     >>> runs = [Record(f"run {s}", "pac-boy", {}, {"planning": "empathic", "gamma": 0.9, "seed": s},
     ...         [{"steps": 1, "score": float(s)}]) for s in (0, 1)]
-    >>> [(curve["label"], curve["runs"], curve["score"]["mean"]) for curve in curves(runs)]
+    >>> [(curve["label"], curve["runs"], curve["figures"]["score"]["mean"]) for curve in curves(runs)]
     [('empathic 0.9', 2, [0.5])]
     """
     settings: dict[str, dict[str, Record]] = {}
@@ -101,20 +103,23 @@ def _curve(group: list[Record], name: str) -> dict[str, Any]:
     curve: dict[str, Any] = {"task": first.task, "label": name, "runs": len(group), "steps": steps}
     if any(OWN in record.evaluations[-1] for record in group):
         curve["own"] = float(np.mean([record.evaluations[-1].get("score") or 0.0 for record in group]))
-    for measure in MEASURES:
+    figures = curve["figures"] = {}
+    metrics = dict.fromkeys(name for record in group for kept in record.evaluations for name in kept.get("metrics", {}))
+    for measure in (*MEASURES, *metrics):
         values = [[_measured(record.evaluations[k], measure) for record in group] for k in range(len(steps))]
         if any(value is None for row in values for value in row):
-            curve[measure] = None
             continue
         table = np.array(values, float)  # [evaluations, runs]
         low, high = intervals(table)
-        curve[measure] = {"mean": table.mean(axis=1).tolist(), "low": low.tolist(), "high": high.tolist()}
+        figures[measure] = {"mean": table.mean(axis=1).tolist(), "low": low.tolist(), "high": high.tolist()}
     return curve
 
 
 def _measured(kept: dict[str, Any], measure: str) -> Any:
     """A figure of an evaluation: scores all by the same weights."""
-    return kept.get(OWN, kept.get(measure)) if measure == "score" else kept.get(measure)
+    if measure in MEASURES:
+        return kept.get(OWN, kept.get(measure)) if measure == "score" else kept.get(measure)
+    return kept.get("metrics", {}).get(measure)
 
 
 def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -74,7 +74,6 @@ TIPS = {
     "own score at the end": "The score by the weights that each run itself was trained with",
     "fruit left": "How much fruit still lies there",
     "active": "How many advisors are active",
-    "touches until now": "How often a ghost has touched the player",
     "penalties until now": "In how many steps something negative was paid",
     "closest call": "The step in which the two best actions were nearest to each other",
     "steps in which it is stuck": "Steps in the same few places without earning anything",

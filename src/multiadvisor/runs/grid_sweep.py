@@ -30,6 +30,7 @@ from multiadvisor.runs.ledger import (
     read_result,
     read_running,
 )  # fmt: skip
+from multiadvisor.runs.logs import MEASURES
 from multiadvisor.runs.sweep_grid import Grid, Run, in_words, shown
 from multiadvisor.settings import NETWORKS
 from multiadvisor.storage.files import write_atomically
@@ -37,7 +38,6 @@ from multiadvisor.storage.sealed import read_sealed, seal
 
 FORMAT = 1
 LAST = 10  # evaluations averaged for tables, as in the paper's
-FIGURES = ("score", "length", "terminated", "touches")
 _KIND = "multiadvisor sweep"
 _CREW = Crew()
 
@@ -184,8 +184,9 @@ def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
     found = result.get("evaluations")
     fine = isinstance(found, list) and len(found) > 0 and isinstance(result.get("task"), str)
     for one in found if fine else ():  # type: ignore[union-attr]
-        fine = fine and isinstance(one, dict) and {"steps", *FIGURES} <= set(one)
-        fine = fine and all(one[name] is None or type(one[name]) in (int, float) for name in FIGURES)
+        fine = fine and isinstance(one, dict) and {"steps", *MEASURES, "metrics"} <= set(one)
+        fine = fine and all(one[name] is None or type(one[name]) in (int, float) for name in MEASURES)
+        fine = fine and isinstance(one["metrics"], dict)
         fine = fine and type(one.get("reward", 0.0)) in (int, float)
     if not fine:
         raise BadInput(f"the result {run.job.id} is no training run's: remove its file and run again")
@@ -194,9 +195,25 @@ def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
 
 def final(result: dict[str, Any], figure: str = "score") -> float | None:
     """A run's figure: the mean of its last evaluations; scores by the task's own weights, comparable."""
-    own = "reward" if figure == "score" else figure
-    values = [one.get(own, one[figure]) for one in result["evaluations"][-LAST:]]
-    return None if None in values else float(np.mean(values))
+    values = [figure_of(one, figure) for one in result["evaluations"][-LAST:]]
+    return None if None in values else float(np.mean(values))  # type: ignore[arg-type]
+
+
+def figure_of(evaluation: dict[str, Any], figure: str) -> float | None:
+    """A measure of an evaluation, or one of its metrics; None where it has none. The score by the task's own weights.
+
+    >>> one = {"score": 1.0, "reward": 2.0, "length": 3.0, "metrics": {"falls": 4.0}}
+    >>> [figure_of(one, name) for name in ("score", "length", "falls", "cats")]
+    [2.0, 3.0, 4.0, None]
+    """
+    if figure == "score" and "reward" in evaluation:
+        return float(evaluation["reward"])
+    return evaluation[figure] if figure in MEASURES else evaluation["metrics"].get(figure)
+
+
+def metrics_of(done: list[RunResult]) -> tuple[str, ...]:
+    """What the metrics of runs are called."""
+    return tuple(dict.fromkeys(name for item in done for one in item.result["evaluations"] for name in one["metrics"]))
 
 
 def groups(done: list[RunResult]) -> dict[str, list[RunResult]]:
@@ -222,24 +239,31 @@ def summary(done: list[RunResult]) -> list[dict[str, Any]]:
     table = []
     for items in groups(done).values():
         row: dict[str, Any] = {**items[0].run.labels, "seeds": len(items)}
-        for figure in FIGURES:
-            values = [final(item.result, figure) for item in items]
-            row[figure] = None if None in values else float(np.mean(values))  # type: ignore[arg-type]
-            if figure == "score":
-                row["score_interval"] = None if None in values else list(interval(np.array(values, float)))
+        scores = [final(item.result) for item in items]
+        row |= {name: _mean(items, name) for name in MEASURES}
+        row["score_interval"] = None if None in scores else list(interval(np.array(scores, float)))
+        row["metrics"] = {name: _mean(items, name) for name in metrics_of(items)}
         table.append(row)
     return table
+
+
+def _mean(items: list[RunResult], figure: str) -> float | None:
+    """Of the runs' figures; None where a run has none."""
+    values = [final(item.result, figure) for item in items]
+    return None if None in values else float(np.mean(values))  # type: ignore[arg-type]
 
 
 def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
     """Columns, a row for each evaluation of each run: what CSV and Parquet hold."""
     labels = list(dict.fromkeys(name for item in done for name in item.run.labels))
     weighted = any("reward" in one for item in done for one in item.result["evaluations"])
-    figures = (*FIGURES, *(("reward",) if weighted else ()))  # the score by the task's own weights
-    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "steps", *figures)}
+    figures = (*MEASURES, *(("reward",) if weighted else ()))  # the score by the task's own weights
+    metrics = [f"metrics/{name}" for name in metrics_of(done)]
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "task", *labels, "seed", "steps", *figures, *metrics)}
     for item in done:
         for one in item.result["evaluations"]:
-            whole = {**item.run.labels, **{key: one[key] for key in ("steps", *FIGURES)}}
+            whole = {**item.run.labels, **{key: one[key] for key in ("steps", *MEASURES)}}
+            whole |= {f"metrics/{name}": value for name, value in one["metrics"].items()}
             whole["reward"] = one.get("reward", one["score"])
             whole |= {"id": item.run.job.id, "task": item.result["task"], "seed": item.run.seed}
             for name, column in columns.items():

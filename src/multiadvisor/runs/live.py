@@ -79,6 +79,8 @@ class LiveLog:
     def add(self, evaluation: dict[str, Any]) -> None:
         """The agent was evaluated."""
         found = {name: evaluation[name] for name in MEASURES if evaluation[name] is not None}
+        if evaluation["metrics"]:
+            found["metrics"] = evaluation["metrics"]
         if evaluation.get("advisors"):
             found["returns"] = by_term(self._training.agent.task, evaluation["advisors"])
         if "steps_checked" in evaluation:
@@ -127,7 +129,7 @@ def read_live(folder: Path) -> dict[str, Any] | None:
             all(_is_number(line[name]) for name in _NUMBERS if name in line)
             and all(
                 isinstance(line.get(name, {}), dict) and all(map(_is_number, line.get(name, {}).values()))
-                for name in ("returns", "losses")
+                for name in ("returns", "losses", "metrics")
             )
             and isinstance(line.get("stuck", ""), str)
         ):

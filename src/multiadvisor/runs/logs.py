@@ -17,8 +17,7 @@ from multiadvisor.storage.checkpoint import MOST_ENTRIES
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.task import Task
 
-MEASURES = ("score", "length", "terminated", "touches")  # of an evaluation
-_PREFIX = "advisors/"
+MEASURES = ("score", "length", "terminated")  # of every evaluation
 
 
 class Log(Protocol):
@@ -32,26 +31,30 @@ class Log(Protocol):
 
 
 def figures(evaluation: dict[str, Any]) -> dict[str, float]:
-    """What there is to say of an evaluation, by name: its measures, and each advisor's mean return.
+    """What there is to say of an evaluation, by name: its measures, the task's metrics and each advisor's mean return.
 
-    >>> measured = {"score": 2.0, "length": 3.0, "terminated": 1.0, "touches": None}
-    >>> figures({"steps": 1, **measured, "advisors": {"goal": 2.0}})
-    {'score': 2.0, 'length': 3.0, 'terminated': 1.0, 'advisors/goal': 2.0}
+    >>> measured = {"score": 2.0, "length": 3.0, "terminated": 1.0}
+    >>> figures({"steps": 1, **measured, "metrics": {"falls": 4.0}, "advisors": {"goal": 2.0}})
+    {'score': 2.0, 'length': 3.0, 'terminated': 1.0, 'metrics/falls': 4.0, 'advisors/goal': 2.0}
     """
     found = {name: evaluation[name] for name in MEASURES if evaluation[name] is not None}
-    return found | {f"{_PREFIX}{name}": value for name, value in evaluation.get("advisors", {}).items()}
+    for kind in ("metrics", "advisors"):
+        found |= {f"{kind}/{name}": value for name, value in evaluation.get(kind, {}).items()}
+    return found
 
 
 def room_for_advisors(task: Task, evaluations: int) -> bool:
     """Whether the record of a run has room for every advisor's return in every evaluation."""
-    return evaluations * (len(MEASURES) + 9 + task.n) <= MOST_ENTRIES  # and some for what is seen of being stuck
+    others = len(MEASURES) + len(task.metric_names) + 10  # with some for what is seen of being stuck
+    return evaluations * (others + task.n) <= MOST_ENTRIES
 
 
 class CsvLog:
-    """A row for each evaluation: the steps so far, its measures and each advisor's mean return."""
+    """A row for each evaluation: the steps so far, its measures, metrics and each advisor's mean return."""
 
     def __init__(self, path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) -> None:
-        self._columns = ["steps", *MEASURES, *(f"{_PREFIX}{name}" for name in task.names)]
+        metrics = [f"metrics/{name}" for name in task.metric_names]
+        self._columns = ["steps", *MEASURES, *metrics, *(f"advisors/{name}" for name in task.names)]
         check_writable(path.parent)
         head = self._line(self._columns)
         if path.exists() and not _begins_with(path, head):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.envs.components import refuse_numbers_for_names
-from multiadvisor.envs.registry import FILES, USUAL
+from multiadvisor.envs.registry import DEFAULTS, FILES
 from multiadvisor.envs.worlds.board import read_maze
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.runs.jobs import Job
@@ -184,12 +184,12 @@ class Grid:
 def refuse_unaggregated(task: Task, config: dict[str, Any]) -> None:
     """Refuse a task with defaults of its own that its registration does not tell: a run's data are made before it."""
     given = {*config.get("settings", {}), *config.get("schedule", {})}
-    told = USUAL.get(config["task"], {}).items()
-    own = [name for name, value in task.usual.items() if (name, value) not in told]
+    told = DEFAULTS.get(config["task"], {}).items()
+    own = [name for name, value in task.defaults.items() if (name, value) not in told]
     if missing := [name for name in own if name not in given]:
         raise BadInput(
-            f"{missing[0]} of task {task.name!r} is usually {task.usual[missing[0]]!r}, which a sweep would not know: "
-            "write it into the grid, or register the task with usual=..."
+            f"{missing[0]} of task {task.name!r} is {task.defaults[missing[0]]!r} by default, which a sweep would not "
+            "know: write it into the grid, or register the task with defaults=..."
         )
 
 

@@ -21,7 +21,7 @@ from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settl
 from multiadvisor.core.identity import same
 from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.envs.builtin import checked_options, make
-from multiadvisor.envs.registry import USUAL
+from multiadvisor.envs.registry import DEFAULTS
 from multiadvisor.errors import BadInput, Diverged, short, unknown
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.runs.stuck_monitor import allowance, is_look, look
@@ -128,7 +128,7 @@ class Training:
     def _evaluate(self, number: int) -> dict[str, Any]:
         head = {"steps": self.agent.steps}
         if self.schedule.eval_episodes == 0:
-            return {**head, **dict.fromkeys(MEASURES)}
+            return {**head, **dict.fromkeys(MEASURES), "metrics": {}}
         seen = self._seen = self.agent.evaluate(self.schedule.eval_episodes, seeds=(number,))
         returns: dict[str, Any] = {"advisors": seen.advisors} if self.by_advisor else {}
         if self.agent.task.other_weights():
@@ -179,7 +179,7 @@ class Training:
 
 
 def _figures(seen: Evaluation) -> dict[str, Any]:
-    return {name: getattr(seen, name) for name in MEASURES}
+    return {name: getattr(seen, name) for name in (*MEASURES, "metrics")}
 
 
 def _changed(before: Any, now: Any) -> str:
@@ -198,19 +198,16 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def _is_evaluation(given: Any) -> bool:
-    """Whether an evaluation of a record is one: the steps so far, measures, perhaps the advisors' returns."""
+    """Whether an evaluation of a record is one: the steps so far, measures, metrics, perhaps the advisors' returns."""
     if not isinstance(given, dict) or type(given.get("steps")) is not int:
         return False
-    returns = given.get("advisors", {})
-    beside = {"advisors", "steps_checked", "stuck", "reward"}
-    measures = [value for name, value in given.items() if name not in beside]
+    tables = given.get("advisors", {}), given.get("metrics")
     return (
-        {*given} - beside == {"steps", *MEASURES}
+        {*given} - {"advisors", "steps_checked", "stuck", "reward"} == {"steps", *MEASURES, "metrics"}
         and is_look(given)
         and _is_number(given.get("reward", 0.0))
-        and isinstance(returns, dict)
-        and all(value is None or _is_number(value) for value in measures)
-        and all(map(_is_number, returns.values()))
+        and all(given[name] is None or _is_number(given[name]) for name in MEASURES)
+        and all(isinstance(table, dict) and all(map(_is_number, table.values())) for table in tables)
     )
 
 
@@ -364,8 +361,8 @@ class RunConfig:
                 )
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
-        usual = USUAL.get(config["task"], {})
-        settings, schedule = (_from_names(kind, config.get(name, {}), usual) for name, kind in _PARTS.items())
+        defaults = DEFAULTS.get(config["task"], {})
+        settings, schedule = (_from_names(kind, config.get(name, {}), defaults) for name, kind in _PARTS.items())
         own = {
             what: {name: finite_number(f"the {one} of {name!r}", value) for name, value in config[what].items()}
             for what, one in BY_ADVISOR.items()
@@ -391,8 +388,8 @@ class RunConfig:
 _PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
 
 
-def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
-    """Settings or a schedule; what is not given is as `usual` for the task, or as ever."""
+def _from_names(kind: Any, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
+    """Settings or a schedule; what is not given is as the task's own `defaults` say, or as everybody's."""
     known = [item.name for item in dataclasses.fields(kind)]
     for name in given:
         if name not in known:
@@ -400,7 +397,7 @@ def _from_names(kind: Any, given: dict[str, Any], usual: dict[str, Any]) -> Any:
     if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
         shown = [short(repr(given.get(name))) for name in ("planning", "learner")]
         raise BadInput(f"planning and learner are names, not {shown[0]} and {shown[1]}")
-    return kind(**{**{name: value for name, value in usual.items() if name in known}, **given})
+    return kind(**{**{name: value for name, value in defaults.items() if name in known}, **given})
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:

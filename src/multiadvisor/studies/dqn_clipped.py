@@ -66,11 +66,11 @@ def train(
         cohort.learn(max(schedule.due(epoch) - before, 0))
         played = cohort.evaluate(schedule.eval_episodes, epoch)
         for curve, episodes in zip(curves, played, strict=True):
-            assert task.measures is not None
+            assert task.metrics is not None
             curve.append({
                 "steps": cohort.steps, "score": float(episodes.score.mean()), "length": float(episodes.length.mean()),
                 "terminated": float(episodes.terminated.mean()),
-                "touches": float(task.measures(episodes.returns)["touches"].mean()),
+                "metrics": {"touches": float(task.metrics(episodes.returns)["touches"].mean())},
             })  # fmt: skip
         tell(cohort.steps - before, epoch, float(np.mean([curve[-1]["score"] for curve in curves])))
     return curves

@@ -94,14 +94,14 @@ def random_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     fruits = task.grid.lying(env.reset()).sum(axis=1)
     length, returns, finished = np.zeros(episodes), np.zeros((episodes, task.n)), np.zeros(episodes)
     assert task.limit is not None
-    assert task.measures is not None
+    assert task.metrics is not None
     for step, episode in vector_rollout(env, lambda: generator.integers(len(task.actions), size=episodes)):
         length += episode == 0
         returns += step.reward
         finished[step.terminated] = 1
     return {
         "score": (returns @ task.weights).tolist(), "length": length.tolist(), "terminated": finished.tolist(),
-        "touches": task.measures(returns)["touches"].tolist(), "fruits": fruits.tolist(),
+        "touches": task.metrics(returns)["touches"].tolist(), "fruits": fruits.tolist(),
     }  # fmt: skip
 
 
@@ -114,7 +114,12 @@ def with_rules(setting: Setting, plan: Plan) -> Setting:
 def epochs_of(evidence: Evidence, setting: Setting) -> list[list[dict[str, Any]]]:
     """The evaluations of every seed of a setting, one after each epoch."""
     plan = evidence.plan
-    return [evidence.result(job(setting, seed, plan))["evaluations"] for seed in range(plan.seeds)]
+    return [_epochs(evidence.result(job(setting, seed, plan))) for seed in range(plan.seeds)]
+
+
+def _epochs(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The evaluations of a run, touches among their measures."""
+    return [{**one, **one["metrics"]} for one in result["evaluations"]]
 
 
 def curve(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
@@ -140,7 +145,7 @@ def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
     jobs = dqn_jobs(evidence.plan)
     if not jobs:
         raise MissingResult("DQN-clipped is not in this report: networks need the extra deep")
-    return [evidence.result(one)["evaluations"] for one in jobs]
+    return [_epochs(evidence.result(one)) for one in jobs]
 
 
 def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:

@@ -138,8 +138,8 @@ def run_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | No
 def _looked_at(agent: MultiAdvisor, episodes: int, epoch: int) -> list[float]:
     """Score, steps, finished, touches and bad episodes of greedy play: the very episodes of `agent.evaluate`."""
     played = agent._learner.evaluate(episodes, epoch)  # which needs no intervals of its own
-    measures = agent.task.measures
-    touches = measures(played.returns)["touches"] if measures else np.zeros(episodes)
+    metrics = agent.task.metrics
+    touches = metrics(played.returns)["touches"] if metrics else np.zeros(episodes)
     return [float(figure.mean()) for figure in
             (played.score, played.length, played.terminated, touches, touches >= BAD)]  # fmt: skip
 

@@ -64,13 +64,9 @@ def sweep_curves(curves: dict[str, list[list[tuple[int, float]]]], figure: str, 
         label = f"{name} ({len(runs)} seed{'s' if len(runs) > 1 else ''})"
         axis.plot(steps, values.mean(axis=0), style, color=colour, marker=marker, label=label)
         axis.fill_between(steps, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
-    words = {
-        "score": "score of an episode",
-        "length": "steps of an episode",
-        "terminated": "share of episodes that terminated",
-        "touches": "touches by ghosts an episode",
-    }
-    axis.set(xlabel="steps", ylabel=words.get(figure, figure), title=title)
+    words = {"score": "score of an episode", "length": "steps of an episode",
+             "terminated": "share of episodes that terminated"}  # fmt: skip
+    axis.set(xlabel="steps", ylabel=words.get(figure, f"{figure}, per episode"), title=title)
     axis.locator_params(axis="x", integer=True)
     axis.grid(alpha=0.25)
     if len(curves) <= 28:

@@ -77,7 +77,7 @@ def maze_task(
 
     return Task(
         name=name, actions=tuple(DIRECTIONS), advisors=tuple(advisors), world=maze.world_of(constants), limit=limit,
-        options=options, board=maze.grid_of(constants, board), measures=touches if g else None,
+        options=options, board=maze.grid_of(constants, board), metrics=touches if g else None,
     )  # fmt: skip
 
 

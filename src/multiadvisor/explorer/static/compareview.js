@@ -181,7 +181,7 @@ function numbersOfPair(series, step) {
     const margin = one.margins[one.closest];
     return `step ${one.closest}, ${margin === 0 ? "a tie" : margin.toPrecision(2)}`;
   };
-  const lost = (one) => one.touches.filter((at) => at < step).length;
+  const lost = (one) => one.penalties.filter((at) => at < step).length;
   return [
     line("score until now", (one) => scoreText(one.score[now(one)])),
     line("score at the end", (one) => scoreText(one.score[one.steps])),
@@ -190,7 +190,7 @@ function numbersOfPair(series, step) {
       : []),
     line("steps", (one) => String(one.steps)),
     line(series[0].items ? "fruit left" : "active", (one) => String(one.speak[now(one)])),
-    line(series[0].ghosts ? "touches until now" : "penalties until now", (one) => String(lost(one))),
+    line("penalties until now", (one) => String(lost(one))),
     line("closest call", closest),
     line("steps in which it is stuck", ({ episode }) => (episode.stuck.length ? String(episode.stuck[0].steps) : "none")),
   ];

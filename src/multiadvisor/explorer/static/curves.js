@@ -5,7 +5,7 @@ import { el, option, setText, widthOf } from "./dom.js";
 import { curveStyle } from "./hues.js";
 import { drawLines } from "./lines.js";
 
-const MEASURES = { score: "Score", length: "Length", terminated: "Terminated", touches: "Touches" };
+const nameOf = (measure) => measure[0].toUpperCase() + measure.slice(1);
 const MOST_CURVES = 12;
 
 // A piece of the line as it is drawn in the chart.
@@ -41,17 +41,17 @@ class Chart {
   }
 
   render(all, measure, palette) {
-    const kept = all.filter((curve) => curve[measure]);
-    const best = [...kept].sort((p, q) => q[measure].mean.at(-1) - p[measure].mean.at(-1)).slice(0, MOST_CURVES);
+    const kept = all.filter((curve) => curve.figures[measure]);
+    const best = [...kept].sort((p, q) => q.figures[measure].mean.at(-1) - p.figures[measure].mean.at(-1)).slice(0, MOST_CURVES);
     const shown = kept.filter((curve) => best.includes(curve));
     this.shown = shown;
     this.root.hidden = !shown.length; // this task has no such thing
     if (!shown.length) return;
     this.more.hidden = kept.length === shown.length;
     setText(this.more, `The ${shown.length} highest of ${kept.length} settings are shown.`);
-    const ends = shown.map((curve) => curve[measure].mean.at(-1).toFixed(2).replace("-", "\u2212"));
+    const ends = shown.map((curve) => curve.figures[measure].mean.at(-1).toFixed(2).replace("-", "\u2212"));
     const told = shown.map((curve, k) => `${curve.label}: ${ends[k]} at the end`).join("; ");
-    this.canvas.setAttribute("aria-label", `${MEASURES[measure]} of ${this.task} by steps. ${told}`);
+    this.canvas.setAttribute("aria-label", `${nameOf(measure)} of ${this.task} by steps. ${told}`);
     const weighted = measure === "score" && shown.some((curve) => curve.own !== undefined);
     this.head.lastChild.hidden = !weighted;
     while (this.rows.children.length < shown.length)
@@ -68,14 +68,14 @@ class Chart {
       setText(name.lastChild, curve.label);
       setText(runs, String(curve.runs));
       setText(end, ends[k]);
-      const [low, high] = [curve[measure].low, curve[measure].high].map((part) => part.at(-1).toFixed(2));
+      const [low, high] = ["low", "high"].map((end) => curve.figures[measure][end]).map((part) => part.at(-1).toFixed(2));
       setText(range, curve.runs > 1 ? `${low} to ${high}`.replaceAll("-", "\u2212") : "one run");
     });
     const width = widthOf(this.body, 200);
     const height = Math.round(Math.min(380, Math.max(220, width * 0.36)));
     drawLines(this.canvas, {
       lines: shown.map((curve, k) => {
-        const { mean, low, high } = curve[measure];
+        const { mean, low, high } = curve.figures[measure];
         return { xs: curve.steps, ys: mean, band: curve.runs > 1 ? [low, high] : null, ...curveStyle(k) };
       }),
       width,
@@ -83,7 +83,7 @@ class Chart {
       palette,
       xs: [0, Math.max(...shown.map((curve) => curve.steps.at(-1)))],
       xName: "steps",
-      yName: MEASURES[measure] + (weighted ? ", by the task's own weights" : ""),
+      yName: nameOf(measure) + (weighted ? ", by the task's own weights" : ""),
       zero: false,
     });
   }
@@ -114,8 +114,8 @@ export class Curves {
       const known = new Map(this.charts.map((chart) => [chart.task, chart]));
       this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
       this.body.replaceChildren(...this.charts.map((chart) => chart.root));
-      const offered = Object.entries(MEASURES).filter(([value]) => this.curves.some((curve) => curve[value]));
-      this.pick.replaceChildren(...offered.map(([value, text]) => option(value, text)));
+      const offered = [...new Set(this.curves.flatMap((curve) => Object.keys(curve.figures)))];
+      this.pick.replaceChildren(...offered.map((measure) => option(measure, nameOf(measure))));
     } catch (error) {
       this.problem = error.message;
     }

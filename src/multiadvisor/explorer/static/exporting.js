@@ -129,16 +129,14 @@ export function exportPair(pair) {
 
 export function curvesCsv(curves, measure) {
   const lines = curves
-    .filter((curve) => curve[measure])
+    .filter((curve) => curve.figures[measure])
     .flatMap((curve) =>
       curve.steps.map((steps, e) => [
         curve.task,
         curve.label,
         curve.runs,
         steps,
-        curve[measure].mean[e],
-        curve[measure].low[e],
-        curve[measure].high[e],
+        ...["mean", "low", "high"].map((part) => curve.figures[measure][part][e]),
       ]),
     );
   return csvText([["task", "setting", "runs", "steps", measure, "low", "high"], ...lines]);

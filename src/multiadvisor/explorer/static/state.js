@@ -32,7 +32,6 @@ const CHOICES = {
   view: Object.keys(VIEWS),
   attractors: ["off", "exact", "learned"],
   theme: ["auto", "light", "dark"],
-  measure: ["score", "length", "terminated", "touches"],
 };
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 

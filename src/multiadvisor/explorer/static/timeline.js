@@ -1,4 +1,4 @@
-// The episode at a glance: score, what is left, touches, disagreement or margin; where it is stuck, where it was closest.
+// The episode at a glance: score, what is left, penalties, disagreement or margin; where it is stuck, where it was closest.
 
 import { el, fitCanvas, scoreText, setText, signed } from "./dom.js";
 import { disagreementOf, marginOf } from "./maths.js";
@@ -10,13 +10,13 @@ export function seriesOf(episode, weights, earned = episode.earned) {
   const speak = new Float64Array(steps + 1);
   const disagreement = new Float64Array(steps + 1);
   const margins = new Float64Array(steps).fill(Infinity);
-  const touches = [];
+  const penalties = [];
   for (let step = 0; step <= steps; step += 1) {
     const { advisors } = episode.speaking(step);
     speak[step] = episode.run.grid && episode.run.grid.items.length ? countItems(episode, step) : advisors.length;
     if (step === steps) break;
     score[step + 1] = score[step] + earned[step];
-    for (const { advisor, value } of episode.paid[step]) if (episode.run.prices[advisor] * value < 0) touches.push(step);
+    for (const { advisor, value } of episode.paid[step]) if (episode.run.prices[advisor] * value < 0) penalties.push(step);
     if (!advisors.length) continue;
     const total = episode.preferences(step, weights);
     margins[step] = episode.run.continuous ? total[0] - total[1] : marginOf(total);
@@ -29,11 +29,9 @@ export function seriesOf(episode, weights, earned = episode.earned) {
   for (let step = 0; step < steps && !episode.run.continuous; step += 1)
     if (Number.isFinite(margins[step]) && (closest < 0 || margins[step] < margins[closest])) closest = step;
   const { grid } = episode.run;
-  const ghosts = grid !== null && grid.sprites.some((sprite) => sprite.kind === "ghost");
   return {
     plain: episode.run.plain && !episode.run.continuous,
     continuous: episode.run.continuous,
-    ghosts,
     items: grid !== null && grid.items.length > 0,
     steps,
     score,
@@ -41,7 +39,7 @@ export function seriesOf(episode, weights, earned = episode.earned) {
     disagreement,
     margin,
     margins,
-    touches: [...new Set(touches)],
+    penalties: [...new Set(penalties)],
     closest,
     episode,
   };
@@ -129,7 +127,7 @@ export class Timeline {
       [
         scoreText(series.score[now]),
         String(series.speak[now]),
-        String(series.touches.filter((at) => at < step).length),
+        String(series.penalties.filter((at) => at < step).length),
         signed(series[lastLane(all)][now]),
       ].forEach((text, lane) => context.fillText(text, width - 4, down + lane * LANE));
     });
@@ -177,11 +175,11 @@ function lastLane(all) {
 }
 
 function drawLanes(context, all, longest, palette, width, divergence) {
-  const { ghosts, items } = all[0];
+  const { items } = all[0];
   const lanes = [
     ["score", "score"],
     [items ? "fruit left" : "active", "speak"],
-    [ghosts ? "touches" : "penalties", null],
+    ["penalties", null],
     [all[0].continuous ? "over centre" : lastLane(all), lastLane(all)],
   ];
   const height = lanes.length * LANE + 8;
@@ -228,7 +226,7 @@ function drawLanes(context, all, longest, palette, width, divergence) {
       context.lineWidth = 1.75;
       context.setLineDash(k ? [4, 3] : []);
       if (!name) {
-        for (const step of series.touches) {
+        for (const step of series.penalties) {
           context.beginPath();
           context.moveTo(along(step, longest, width), top + 10 + 9 * k);
           context.lineTo(along(step, longest, width), top + 18 + 9 * k);
