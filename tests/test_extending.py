@@ -352,7 +352,7 @@ def test_names_that_are_taken_or_cannot_be_spelled():
     with pytest.raises(mad.BadInput, match="a planning called 'empathic' is registered already: choose another name"):
         register_planning("empathic")
     with pytest.raises(mad.BadInput, match="a task called 'pac-boy' is registered already"):
-        mad.register_task("pac-boy")
+        mad.register_task("pac-boy")(lambda: None)
     with pytest.raises(mad.BadInput, match="'Mine' cannot name a task"):
         mad.register_task("Mine")
     for build in (lambda size: None, lambda size=(): None, lambda weights=1.0: None):

@@ -288,6 +288,8 @@ class Task:
         for learned in (self.correction, self.arbitrator):
             if learned is not None:
                 check_advisors([learned])
+        if self.limit is not None and self.limit < 1:
+            raise BadInput(f"limit is {self.limit}: an episode has at least 1 step")
         if len(self.actions) < 1:
             raise BadInput(f"task {self.name!r} has no action: give it at least one")
         if (self.world is None) == (self.adapter is None):

@@ -193,7 +193,7 @@ def test_registered_it_has_a_name_everywhere(named, tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["states"]) == 12
     assert mad.load(out).task.board.shape == (2, 3)
     with pytest.raises(mad.BadInput, match="a task called 'shuttle' is registered already"):
-        register_task("shuttle")
+        register_task("shuttle")(lambda: None)
 
 
 # ---- what it does not answer -----------------------------------------------------------------------------------------

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import typing
-from dataclasses import replace
 from typing import Any
 
-from multiadvisor.envs import compiled_tasks, emulated_tasks  # noqa: F401 they register themselves
-from multiadvisor.envs.registration import register_environments
-from multiadvisor.envs.registry import FILES, TASKS
-from multiadvisor.envs.worlds import bunny, dyna_maze, gadgets, pac_boy  # noqa: F401 they register themselves
+from multiadvisor.envs import emulated_tasks  # noqa: F401 they register themselves
+from multiadvisor.envs.registration import register, register_environments
+from multiadvisor.envs.registry import BUILT_IN, FILES, TASKS, check_option, make_registered
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
 
 register_environments()
+for _name in BUILT_IN:
+    register(_name)
 
 
 def make(name: str, /, **options: Any) -> Task:
@@ -36,17 +36,7 @@ def make(name: str, /, **options: Any) -> Task:
         from multiadvisor.envs.gymnasium_tasks import make_gymnasium
 
         return make_gymnasium(name, **options)
-    if name not in TASKS:
-        raise unknown("task", name, TASKS)
-    known = inspect.signature(TASKS[name]).parameters
-    for option in options:
-        if option not in known:
-            raise (
-                unknown(f"option of task {name!r}", option, known)
-                if known
-                else BadInput(f"task {name!r} takes no option, and so no {short(option)!r}")
-            )
-    return replace(TASKS[name](**options), maker=name, by_hand="")
+    return make_registered(name, options)
 
 
 def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> dict[str, Any]:
@@ -70,12 +60,7 @@ def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> 
     hints, parameters = typing.get_type_hints(TASKS[task]), inspect.signature(TASKS[task]).parameters
     options = {name: parameter.default for name, parameter in parameters.items()}
     for name, value in given.items():
-        if name not in parameters:
-            raise (
-                unknown(f"option of task {task!r}", name, parameters)
-                if parameters
-                else BadInput(f"task {task!r} takes no option, and so no {short(name)!r}")
-            )
+        check_option(task, name)
         kinds = typing.get_args(hints[name]) or (hints[name],)
         if float in kinds and isinstance(value, int) and not isinstance(value, bool):
             value = finite_number(f"option {name} of task {task!r}", value)

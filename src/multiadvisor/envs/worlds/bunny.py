@@ -58,5 +58,5 @@ def bunny(food: float = 1.0, wolf: float = 1.0) -> Task:
     return finite_task(
         "bunny", tuple(DIRECTIONS), ("food", "wolf"), start.ravel(), np.full(flat, 1.0 / flat[2]),
         np.ravel_multi_index((arrives, wolf_at, after), (CELLS, CELLS, 4)).reshape(flat), reward.reshape(*flat, 2),
-        caught.reshape(flat), local=local, labels=labels, limit=100, options={"food": food, "wolf": wolf},
+        caught.reshape(flat), local=local, labels=labels, limit=100,
     )  # fmt: skip

@@ -35,8 +35,6 @@ def dyna_maze(slip: float = 0.2, limit: int = 1000) -> Task:
     """
     if not 0.0 <= slip <= 1.0:
         raise BadInput(f"slip is {slip}: choose a probability, 0 to 1")
-    if limit < 1:
-        raise BadInput(f"limit is {limit}: an episode has at least 1 step")
     board = parse_maze(MAZE)
     cells, goal = len(board.place), int(board.fruit[0])
     successor = np.repeat(board.neighbour[:, None, :], 4, axis=1)  # [S, A, K] where move k leads, whatever was meant
@@ -53,7 +51,7 @@ def dyna_maze(slip: float = 0.2, limit: int = 1000) -> Task:
     task = finite_task(
         "dyna-maze", tuple(DIRECTIONS), tuple(LEARNERS), np.eye(cells)[board.start], probability, successor,
         np.repeat(reward[..., None], len(LEARNERS), axis=3), final, limit=limit, board=grid,
-        labels=tuple(board.name(cell) for cell in range(cells)), options={"slip": slip, "limit": limit},
+        labels=tuple(board.name(cell) for cell in range(cells)),
     )  # fmt: skip
     planned = (
         replace(advisor, planning=planning) for advisor, planning in zip(task.advisors, LEARNERS.values(), strict=True)

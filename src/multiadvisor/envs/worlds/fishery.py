@@ -12,6 +12,7 @@ import numpy as np
 
 from multiadvisor.core.board_layout import Grid, Sprite
 from multiadvisor.core.compiling import compiled
+from multiadvisor.envs.registry import register_task
 from multiadvisor.envs.worlds.gadgets import finite_task
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.task import Task
@@ -41,8 +42,15 @@ def _grid(boats: int) -> Grid:
     )  # fmt: skip
 
 
-def make_task(boats: int, heard: str, start: str, years: int) -> Task:
-    """`fishery`; its options are explained in `compiled_tasks`."""
+@register_task("fishery")
+def fishery(boats: int = 10, heard: str = "fleet", start: str = "paper", years: int = 100) -> Task:
+    """Boats share a stock of fish and decide one after the other how hard to fish; they can fish it to extinction.
+
+    boats: how many, each with an advisor.
+    heard: "fleet", all advisors judge every boat's decision, or "boat", only that of the boat that decides.
+    start: "paper", 150,000 fish, or "anywhere", any level.
+    years: episodes are cut off after this many.
+    """
     for what, given, known in (("heard", heard, HEARD), ("start", start, STARTS)):
         if given not in known:
             raise unknown(f"option {what} of task 'fishery'", given, known)
@@ -66,7 +74,6 @@ def make_task(boats: int, heard: str, start: str, years: int) -> Task:
         "fishery", tuple(f"{effort:g}" for effort in EFFORTS), tuple(f"boat {k + 1}" for k in range(boats)),
         first / first.sum(), np.stack([1.0 - share, share], axis=-1), successor, reward, final, limit=boats * years,
         labels=tuple(f"{fish:,} fish, boat {k + 1}" for fish in LEVELS for k in range(boats)), board=_grid(boats),
-        options={"boats": boats, "heard": heard, "start": start, "years": years},
     )  # fmt: skip
     if heard == "fleet" or task.world is None:
         return task

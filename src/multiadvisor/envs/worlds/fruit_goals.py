@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from multiadvisor.core.compiling import compiled
+from multiadvisor.envs.registry import register_task
 from multiadvisor.envs.worlds.board import parse_maze
 from multiadvisor.envs.worlds.pac_boy import maze_task
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import unknown
 from multiadvisor.task import Task
 
 PLACES = """\
@@ -108,15 +108,18 @@ def whole_state(world, x, advisors, m, local):
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
-def make_task(heads: str, limit: int) -> Task:
-    """`hra-fruits`; its options are explained in `compiled_tasks`."""
+@register_task("hra-fruits")
+def hra_fruits(heads: str = "goals", limit: int = 300) -> Task:
+    """Ten places on an open 10 x 10 grid, fruit on five of them, any start (van Seijen and others 2017).
+
+    heads: "goals", a general value function for each place; "fruits", an advisor while its fruit is there, which sees
+        Pac-Boy's cell; "whole", one that sees the whole state.
+    limit: episodes are cut off after this many steps.
+    """
     if heads not in HEADS:
         raise unknown("heads", heads, HEADS)
-    if limit < 1:
-        raise BadInput(f"limit is {limit}: an episode has at least 1 step")
     board = parse_maze(PLACES, "the grid", random_start=True)
-    options: dict[str, Any] = {"heads": heads, "limit": limit}
-    task = maze_task("hra-fruits", board, options=options, limit=limit, fruits=ON_BOARD)
+    task = maze_task("hra-fruits", board, limit=limit, fruits=ON_BOARD)
     if heads == FRUITS:
         return task
     assert task.world is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,7 @@ _MOST_NUMBERS = 10_000_000  # in the tables of a finite task
 def finite_task(
     name: str, actions: tuple[str, ...], names: tuple[str, ...], start: np.ndarray, probability: np.ndarray,
     successor: np.ndarray, reward: np.ndarray, final: np.ndarray, *, local: np.ndarray | None = None,
-    labels: tuple[str, ...] = (), limit: int | None = None, options: dict[str, Any] | None = None,
-    board: Grid | None = None,
+    labels: tuple[str, ...] = (), limit: int | None = None, board: Grid | None = None,
 ) -> Task:  # fmt: skip
     """A task from a finite MDP: outcome k of (state, action) has probability [S, A, K], successor [S, A, K],
     reward [S, A, K, n] and final [S, A, K] (1: the episode ends); start [S] gives the first state's probabilities.
@@ -53,7 +51,7 @@ def finite_task(
     endless = not ((final == 1) & (probability > 0)).any()
     return Task(
         name=name, actions=actions, advisors=advisors, world=finite.world_of(constants), limit=limit, endless=endless,
-        options=options or {}, labels=labels, board=board,
+        labels=labels, board=board,
     )  # fmt: skip
 
 
@@ -78,7 +76,7 @@ def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
     return finite_task(
         "two-goal", ("a_0", "a_1", "a_2"), ("goal 1", "goal 2"), np.ones(1), np.ones((1, 3, 1)),
         np.zeros((1, 3, 1)), np.array([[[[0.0, 0.0]], [[r1, 0.0]], [[0.0, r2]]]]), np.array([[[0], [1], [1]]]),
-        limit=50, options={"r1": r1, "r2": r2}, board=board,
+        limit=50, board=board,
     )  # fmt: skip
 
 
@@ -98,7 +96,7 @@ def dollars_and_euros(failure: float = 0.1) -> Task:
     final[0, :3, 0] = 1
     return finite_task(
         "dollars-and-euros", ("Left", "Right", "Up", "NoOp"), ("dollars", "euros"), np.ones(1), probability,
-        np.zeros((1, 4, 2)), reward, final, limit=50, options={"failure": failure},
+        np.zeros((1, 4, 2)), reward, final, limit=50,
     )  # fmt: skip
 
 
@@ -129,8 +127,7 @@ def bridge(length: int = 3, danger: float = 1.0) -> Task:
     )  # fmt: skip
     return finite_task(
         "bridge", tuple(DIRECTIONS), ("goal", "water"), np.eye(states)[0], np.ones((states, 4, 1)), successor, reward,
-        final, labels=("bank", *(f"bridge {k}" for k in range(1, states))), limit=100,
-        options={"length": length, "danger": danger}, board=board,
+        final, labels=("bank", *(f"bridge {k}" for k in range(1, states))), limit=100, board=board,
     )  # fmt: skip
 
 
@@ -158,7 +155,7 @@ def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
         tuple(f"job {k + 1}" for k in range(jobs)),
         np.eye(states)[-1], np.ones((states, jobs, 1)), successor, reward, final, local=left - 1,
         labels=tuple("units left " + " ".join(str(units) for units in column) for column in left.T),
-        limit=100 + 10 * jobs * work, options={"jobs": jobs, "work": work},
+        limit=100 + 10 * jobs * work,
     )  # fmt: skip
 
 
@@ -184,10 +181,8 @@ def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: 
     shape = (states, actions, outcomes)
     final = generator.random(shape) < 0.1
     final[0, 0, 0] = True
-    options = {"states": states, "actions": actions, "advisors": advisors, "outcomes": outcomes, "instance": instance}
     return finite_task(
         "random-mdp", tuple(f"a_{a}" for a in range(actions)), tuple(f"advisor {j + 1}" for j in range(advisors)),
         np.full(states, 1.0 / states), generator.dirichlet(np.ones(outcomes), shape[:2]),
         generator.integers(states, size=shape), generator.normal(size=(*shape, advisors)), final, limit=200,
-        options=options,
     )  # fmt: skip

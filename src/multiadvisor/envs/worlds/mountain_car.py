@@ -15,6 +15,7 @@ import numpy as np
 from multiadvisor.core.board_layout import Grid, Sprite, Tile
 from multiadvisor.core.compiling import compiled
 from multiadvisor.core.rng import WORLD, draw, uniform
+from multiadvisor.envs.registry import register_task
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Advisor, Task, World
 
@@ -123,10 +124,14 @@ def _grid() -> Grid:
     )  # fmt: skip
 
 
-def make_task(scale: float, discount: float, limit: int) -> Task:
-    """`mountain-car`; its options are explained in `compiled_tasks`."""
-    if limit < 1:
-        raise BadInput(f"limit is {limit}: an episode has at least 1 step")
+@register_task("mountain-car")
+def mountain_car(scale: float = 50.0, discount: float = 0.99, limit: int = 200) -> Task:
+    """MountainCar-v0 in cells of position and speed: an advisor without shaping, three shaped by a potential.
+
+    scale: the largest difference of potential, in steps.
+    discount: that of the shaping; learn with the same gamma, so that it does not change the best policy.
+    limit: episodes are cut off after this many steps.
+    """
     if not (0.0 <= scale < math.inf and 0.0 <= discount <= 1.0):
         raise BadInput(f"a scale of {scale} and a discount of {discount} cannot be: give at least 0, and 0 to 1")
     cells = PLACES + SPEEDS
@@ -136,7 +141,4 @@ def make_task(scale: float, discount: float, limit: int) -> Task:
         MountainCarConstants(discount, potentials(scale)), 4, reset, begin, local_states, step, sizes, in_its_cells,
         bounds=np.array([[-1.0 - scale, -1.0 + scale]] * len(SHAPINGS)),
     )  # fmt: skip
-    options = {"scale": scale, "discount": discount, "limit": limit}
-    return Task(
-        "mountain-car", ("left", "coast", "right"), advisors, world, limit=limit, options=options, board=_grid()
-    )
+    return Task("mountain-car", ("left", "coast", "right"), advisors, world, limit=limit, board=_grid())

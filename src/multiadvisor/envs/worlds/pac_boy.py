@@ -38,16 +38,14 @@ __F__"""
 
 
 def maze_task(
-    name: str, board: Board, *, options: dict[str, Any], rules: str = "paper", ghosts: bool = True, limit: int = 300,
-    fruits: int = -1, probability: float = 0.5, touch_reward: float = -10.0,
+    name: str, board: Board, *, options: dict[str, Any] | None = None, rules: str = "paper", ghosts: bool = True,
+    limit: int = 300, fruits: int = -1, probability: float = 0.5, touch_reward: float = -10.0,
 ) -> Task:  # fmt: skip
     """A task in a maze: ghosts first, then the places that may hold fruit."""
     from multiadvisor.envs.worlds import maze
 
     if rules not in ("paper", "hra"):
         raise unknown("rules", rules, ("paper", "hra"))
-    if limit < 1:
-        raise BadInput(f"limit is {limit}: an episode has at least 1 step")
     cells = len(board.place)
     free = np.zeros((cells, 4), np.int64)
     degree = np.zeros(cells, np.int64)
@@ -77,7 +75,7 @@ def maze_task(
 
     return Task(
         name=name, actions=tuple(DIRECTIONS), advisors=tuple(advisors), world=maze.world_of(constants), limit=limit,
-        options=options, board=maze.grid_of(constants, board), metrics=touches if g else None,
+        options=options or {}, board=maze.grid_of(constants, board), metrics=touches if g else None,
     )  # fmt: skip
 
 
@@ -93,8 +91,7 @@ def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, 
     board = parse_maze(PAC_BOY) if maze is None else parse_maze(read_maze(maze), f"the maze {short(maze)!r}")
     # the text and not the file's name: a file may be moved, or edited
     text = None if maze is None else f"{board.text}\n"
-    options = {"rules": rules, "maze": text, "ghosts": ghosts, "limit": limit}
-    return maze_task("pac-boy", board, options=options, rules=rules, ghosts=ghosts, limit=limit)
+    return maze_task("pac-boy", board, options={"maze": text}, rules=rules, ghosts=ghosts, limit=limit)
 
 
 @register_task("fruit-grid")
@@ -110,17 +107,16 @@ def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 30
     if not 1 <= fruits < width * height:
         raise BadInput(f"{fruits} fruits do not fit on {width} x {height} cells beside Pac-Boy: choose 1 or more")
     board = parse_maze("\n".join(["." * width] * height), "the grid", random_start=True)
-    options = {"width": width, "height": height, "fruits": fruits, "limit": limit}
-    return maze_task("fruit-grid", board, options=options, limit=limit, fruits=fruits)
+    return maze_task("fruit-grid", board, limit=limit, fruits=fruits)
 
 
 @register_task("three-fruits")
 def three_fruits() -> Task:
     """The paper's three-fruit attractor: above gamma = 1/2 egocentric advisors send Pac-Boy South, into the wall."""
-    return maze_task("three-fruits", parse_maze(THREE_FRUITS), options={}, limit=50)
+    return maze_task("three-fruits", parse_maze(THREE_FRUITS), limit=50)
 
 
 @register_task("four-fruits")
 def four_fruits() -> Task:
     """Four fruits around Pac-Boy: an attractor for egocentric advisors above gamma = 1/3."""
-    return maze_task("four-fruits", parse_maze(FOUR_FRUITS), options={}, limit=50)
+    return maze_task("four-fruits", parse_maze(FOUR_FRUITS), limit=50)

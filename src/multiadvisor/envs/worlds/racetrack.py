@@ -15,7 +15,7 @@ import numpy as np
 from multiadvisor.core.board_layout import Grid, Sprite, Tile
 from multiadvisor.core.compiling import compiled
 from multiadvisor.core.rng import WORLD, below, draw, uniform
-from multiadvisor.errors import BadInput
+from multiadvisor.envs.registry import register_task
 from multiadvisor.task import Advisor, Outcome, Task, World
 
 INFIELD, WIDTH = (15, 20), 10
@@ -177,10 +177,12 @@ def _grid(world: RacetrackConstants) -> Grid:
     )  # fmt: skip
 
 
-def make_task(limit: int) -> Task:
-    """`racetrack`; its options are explained in `compiled_tasks`."""
-    if limit < 1:
-        raise BadInput(f"limit is {limit}: an episode has at least 1 step")
+@register_task("racetrack")
+def racetrack(limit: int = 1000) -> Task:
+    """A lap on a track 10 wide around an infield of 15 x 20: an advisor for progress, one for the walls.
+
+    limit: episodes are cut off after this many steps.
+    """
     height, width = (side + 2 * WIDTH for side in INFIELD)
     constants = _constants(height, width, WIDTH, width // 2)
     sizes = (len(constants.place), SPEEDS**2)
@@ -190,6 +192,4 @@ def make_task(limit: int) -> Task:
         constants, 2, reset, begin, local_states, step, sizes, on_the_track, outcomes=outcomes,
         bounds=np.array([[STEP - SHAPING, most], [CRASH, 0.0]]),
     )  # fmt: skip
-    return Task(
-        "racetrack", tuple(ACTIONS), advisors, world, limit=limit, options={"limit": limit}, board=_grid(constants)
-    )
+    return Task("racetrack", tuple(ACTIONS), advisors, world, limit=limit, board=_grid(constants))

@@ -12,6 +12,7 @@ import numpy as np
 
 from multiadvisor.core.compiling import compiled
 from multiadvisor.core.rng import WORLD, below, draw
+from multiadvisor.envs.registry import register_task
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Advisor, Task, World
 
@@ -54,8 +55,15 @@ def step(world, x, action, key, advisors, m, reward, ended):
     return False
 
 
-def make_task(length: int, width: int, mapping: str | None, mapped_alpha: float) -> Task:
-    """`tile-chain`; its options are explained in `compiled_tasks`."""
+@register_task("tile-chain")
+def tile_chain(length: int = 50, width: int = 2, mapping: str | None = None, mapped_alpha: float = 1.0) -> Task:
+    """A chain of places, any of them the first; beyond its right end is 1. Seen through overlapping tiles.
+
+    length: how many places.
+    width: how many of them a tile covers, and how many tilings there are: an advisor for each.
+    mapping: the scale on which values are moved, as in log:100.
+    mapped_alpha: the step size on that scale.
+    """
     if not (1 <= width <= 20 and 2 <= length <= 10_000):
         raise BadInput(f"a chain of {length} places and tiles of {width} cannot be: choose 2 to 10,000, and 1 to 20")
     advisors = tuple(
@@ -67,5 +75,4 @@ def make_task(length: int, width: int, mapping: str | None, mapped_alpha: float)
         ChainConstants(length, width), 1, reset, begin, local_states, step, (length,),
         bounds=np.array([[0.0, 1.0]] + [[0.0, 0.0]] * (width - 1)),
     )  # fmt: skip
-    options = {"length": length, "width": width, "mapping": mapping, "mapped_alpha": mapped_alpha}
-    return Task("tile-chain", ("left", "right"), advisors, world, limit=4 * length, options=options)
+    return Task("tile-chain", ("left", "right"), advisors, world, limit=4 * length)
