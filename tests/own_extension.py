@@ -100,7 +100,7 @@ def two_lamps(length: int = 5) -> mad.Task:
         raise mad.BadInput(f"length is {length}: choose 3 to 100")
     advisors = tuple(mad.Advisor(name, state="place", states=length, group="lamps") for name in ("left", "right"))
     world = mad.World(Corridor(length), 3, reset, begin, local_states, step, sizes=(length, 2, 2))
-    return mad.Task("two-lamps", ("west", "east"), advisors, world, limit=60, options={"length": length})
+    return mad.Task("two-lamps", ("west", "east"), advisors, world, limit=60)
 
 
 # ---- an experiment ---------------------------------------------------------------------------------------------------
