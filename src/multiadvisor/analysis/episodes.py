@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.recording import Origin, recording
+from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator
-from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput
-from multiadvisor.explain.decisions import Decision, decider_of
 from multiadvisor.learners.protocol import EpisodeReturns
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import Advisor, Task
@@ -132,86 +130,63 @@ def play(agent: MultiAdvisor, episodes: int = 20, seed: int = 0) -> Episodes:
     [10, 10]
     """
     episodes, seed = whole_number("episodes", episodes, 1), whole_number("seed", seed)
-    return _alone(agent, [seed], episodes, agent.settings.seed)
+    return _played(agent, [seed], episodes, agent.settings.seed)
 
 
 def play_each(agent: MultiAdvisor, seeds: Sequence[int], draws: int, longest: int | None = None) -> Episodes:
     """One episode for each of these seeds, as `record(agent, 1, seed, draws=draws, longest=longest)` records it."""
-    return _alone(agent, list(seeds), 1, draws, longest)
+    return _played(agent, list(seeds), 1, draws, longest)
 
 
-def _alone(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, longest: int | None = None) -> Episodes:
-    task, settings = agent.task, agent.settings
-    if any(name in settings.aggregation for name in (GPI, *SELECTIONS)):
+def _played(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, longest: int | None = None) -> Episodes:
+    aggregation = agent.settings.aggregation
+    if any(name in aggregation for name in (GPI, *SELECTIONS)):
         raise BadInput(
-            f"an agent with the aggregation {settings.aggregation!r} acts by plans or by who is in control, not by "
-            "advice alone, so its shares are not defined: explain single states with agent.explain"
+            f"an agent with the aggregation {aggregation!r} acts by plans or by who is in control, not by advice "
+            "alone, so its shares are not defined: explain single states with agent.explain"
         )
-    stage: Any = contextlib.nullcontext() if task.adapter is None else task.adapter.lock
-    with stage:
-        return _played(agent, seeds, episodes, draws, longest)
+    return spread(*recording(agent, seeds, episodes, draws, longest=longest, most=_LARGEST))
 
 
-def _played(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, longest: int | None) -> Episodes:
-    task, decider = agent.task, decider_of(agent)
-    advisors, size = decider.advisors_asked, len(decider.advisors_asked) * len(decider.choices)
-    said: list[Decision] = []
+def spread(trace: Trace, origin: Origin) -> Episodes:
+    """A recording as whole arrays, with places for those who were silent."""
+    task, decider, states = origin.task, origin.decider, origin.states
+    advisors, asked = decider.advisors_asked, trace.active
+    assert asked is not None
+    assert trace.advice is not None
 
-    def act(state: Any, draw: int) -> Any:
-        said.append(decider.tell(state, draw))
-        if len(said) * size > _LARGEST:
-            count = len(seeds) * episodes
-            raise BadInput(f"{count} episodes of {task.name!r} say more than fits into memory: give fewer episodes")
-        return said[-1].action
+    def whole(rows: np.ndarray, silent: float = 0.0) -> np.ndarray:
+        found = np.full((*asked.shape, *rows.shape[1:]), silent)
+        found[asked] = rows
+        return found
 
-    apart = task.world is not None and agent.settings.deep is not None
-    each: list[list[Step]] = []  # the steps of each episode
-    for seed in seeds:
-        source = EvaluationEpisodes(task, draws, seed, apart)
-        each += [list(islice(rollout(source, episode, act), longest)) for episode in range(episodes)]
-    steps = [step for one in each for step in one]
-    states = [state for one in each for state in (*(step.state for step in one), one[-1].next_state)]
-    parts, gains = parts_of(task, each), np.array([step.gain for step in steps])
-    lengths, finished = np.array([len(one) for one in each]), np.array([bool(one[-1].terminated) for one in each])
-    first = np.cumsum(lengths) - lengths
-    returns = np.add.reduceat(parts.paid, first)
-    played = EpisodeReturns(np.add.reduceat(gains, first), lengths, finished.astype(np.int64), returns)
+    own, gains = parts_of(task, origin.episodes), np.array([step.gain for step in origin.steps])
+    first, weights = trace.first[:-1], np.array([advisor.weight for advisor in advisors], float)
+    returns = np.add.reduceat(own.paid, first)
     places, views = _places(task, advisors, states)
-    box = None if task.adapter is None else task.adapter.box
-    done = np.array([step.action for step in steps])  # [T], or [T, d]
-    told = _spread(said, len(advisors), len(decider.choices))
     return Episodes(
         task=task,
-        settings=agent.settings,
+        settings=origin.settings,
         advisors=advisors,
         aggregator=decider.aggregator,
-        length=lengths,
-        terminated=finished,
+        length=trace.length,
+        terminated=trace.terminated,
         actions=decider.choices,
-        choice=np.array([one.chosen for one in said]),
-        did=None if box is None else box.to_environment(done).reshape(done.shape),
-        moves=done if box is None else alike((done + 1) / 2),
-        explored=np.array([one.explored for one in said]),
+        choice=trace.choice,
+        did=None if trace.taken is None else trace.action,
+        moves=trace.choice if trace.taken is None else alike((trace.taken + 1) / 2),
+        explored=trace.explored,
+        advice=whole(trace.advice),
+        heard=np.where(asked, weights, 0.0) if trace.heard is None else whole(trace.heard),
+        asked=asked,
         gain=gains,
         places=places,
         views=views,
         states=tuple(states),
-        played=played,
-        **told,
-        **_as_learned(task, agent.settings, advisors, parts, told["asked"], first)._asdict(),
+        played=EpisodeReturns(np.add.reduceat(gains, first), trace.length, trace.terminated.astype(np.int64), returns),
+        push=None if trace.push is None else whole(trace.push, np.nan),
+        **_as_learned(task, origin.settings, advisors, own, asked, first)._asdict(),
     )
-
-
-def _spread(said: list[Decision], n: int, choices: int) -> dict[str, Any]:
-    """What was said as whole arrays, with places for those who were silent."""
-    advice, heard, asked = np.zeros((len(said), n, choices)), np.zeros((len(said), n)), np.zeros((len(said), n), bool)
-    push = None if said[0].push is None else np.full((len(said), n), np.nan)
-    for step, one in enumerate(said):
-        who = one.advisors
-        advice[step, who], heard[step, who], asked[step, who] = one.values, one.weights, True
-        if push is not None:
-            push[step, who] = one.push
-    return {"advice": advice, "heard": heard, "asked": asked, "push": push}
 
 
 # ---- who had a part --------------------------------------------------------------------------------------------------

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.analysis.episodes import Episodes
+from multiadvisor.analysis.episodes import CELLS, Episodes
+from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.core.aggregator import Team, plannings_of
 from multiadvisor.explain.ablation import contributions, rounding
+from multiadvisor.settings import NETWORKS
 
 LEAST = 16
 """An episode that has been in the same places for fewer steps than this may just be slow."""
@@ -279,3 +281,35 @@ def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, fl
     if settings.continuous is not None:
         kept = "leave more to chance (temperature)"
     return f"nobody sees a way out that pays: learn longer, {kept}, or raise gamma (it is {settings.gamma:g})"
+
+
+# ---- in a trace ------------------------------------------------------------------------------------------------------
+def stuck_at(trace: Trace, episode: int, step: int) -> bool | None:
+    """Whether a step of a greedy episode lies in a rest that lasted until the episode was cut off; None if not known.
+
+    Where there are no states, places are told apart by the advice given in them.
+    """
+    if trace.active is None or trace.advice is None or trace.header["epsilon"] > 0:
+        return None
+    if trace.terminated[episode]:
+        return False
+    span = trace.span(episode)
+    advised = trace.rows(span.start, span.stop)
+    advice = trace.advice[advised]
+    if any(trace.header["settings"].get(name) is not None for name in NETWORKS):  # they never say the same twice
+        low, high = advice.min(axis=0), advice.max(axis=0)
+        advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
+    rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)
+    keys = [(who.tobytes(), row.tobytes()) for who, row in zip(trace.active[span], rows, strict=True)]
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    walk, length = np.array([places[key] for key in keys]), len(keys) - 1
+    paid = slice(*np.searchsorted(trace.reward_step, [span.start, span.stop]))
+    gain = np.zeros(length + 1)
+    if trace.gain is not None:
+        gain[:] = trace.gain[span]
+        paid = slice(0, 0)
+    np.add.at(
+        gain, trace.reward_step[paid] - span.start, trace.weights[trace.reward_advisor[paid]] * trace.reward[paid]
+    )
+    rest = resting(walk, trace.choice[span][:length], gain[:length], False, ends_of_parts(trace.active[span])[:length])
+    return True if rest is not None and rest.until == length and step >= rest.since else None

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from multiadvisor.analysis.recording import numbers_of
 from multiadvisor.core import plugins
 from multiadvisor.core.identity import same
 from multiadvisor.envs.rollout import EvaluationEpisodes
@@ -153,12 +154,6 @@ def _drawn(env: Any) -> np.ndarray | str:
         raise
     except Exception as error:  # whatever its drawing may raise
         raise BadInput(f"it stopped drawing itself: {short(' '.join(str(error).split()), 200)}") from None
-
-
-def numbers_of(observation: Any) -> np.ndarray:
-    """An observation as a row of numbers."""
-    parts = list(observation.values()) if isinstance(observation, dict) else observation
-    return np.ravel(np.asarray(parts, float)).astype(np.float32)
 
 
 def _stepped(source: EvaluationEpisodes, action: Any) -> Step:

@@ -14,11 +14,11 @@ import io
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from multiadvisor.analysis.trace_file import Pictures, Trace
 from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
@@ -26,47 +26,11 @@ from multiadvisor.runs.drawing import Gone, Order, Scene, replayed
 from multiadvisor.task import Task
 from multiadvisor.viz.goal_overlays import draw_wishes
 
-if TYPE_CHECKING:
-    from multiadvisor.runs.trace_file import Trace
-
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
 WIDEST, _NARROWEST = 640, 64  # pixels
 _LONG = 0.4  # seconds
-
-
-@dataclass(frozen=True, eq=False)
-class Pictures:
-    """A picture before each of the T steps in G episodes, and one after the last step of each."""
-
-    content: tuple[bytes, ...]  # each once: PNG, or text in UTF-8
-    of: np.ndarray  # [T + G] which of them
-
-    def __getitem__(self, at: int) -> bytes:
-        return self.content[int(self.of[at])]
-
-    def tensors(self) -> dict[str, np.ndarray]:
-        """For a file."""
-        return {
-            "pictures": np.frombuffer(b"".join(self.content), np.uint8),
-            "picture_ends": np.cumsum([len(one) for one in self.content]).astype(np.int64),
-            "picture_of": self.of.astype(np.int32),
-        }
-
-    @classmethod
-    def decoded(cls, tensors: dict[str, np.ndarray], count: int) -> Pictures | None:
-        """From a file; any inconsistency raises."""
-        if "pictures" not in tensors:
-            return None
-        content, ends, of = (tensors[name] for name in ("pictures", "picture_ends", "picture_of"))
-        starts = np.concatenate([[0], ends[:-1]])
-        if of.shape != (count,) or of.min() < 0 or of.max() >= len(ends) or (ends <= starts).any():
-            raise ValueError("pictures")
-        if ends[-1] != len(content) or content.dtype != np.uint8:
-            raise ValueError("pictures")
-        whole = content.tobytes()
-        return cls(tuple(whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)), of.astype(np.int64))
 
 
 # ---- one picture -----------------------------------------------------------------------------------------------------

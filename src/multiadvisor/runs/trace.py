@@ -1,31 +1,28 @@
-"""Traces: greedy episodes kept step by step in one small file, and played again exactly.
-
-In a compiled world a step is its state x, packed, and what the advisors are worth there follows from the agent's
-tables; else the advice itself is kept, as the agent's decider has it. The episodes are those of
-`agent.evaluate(episodes, seeds=(seed,))`.
-"""
+"""Traces played again exactly, and explained: what was recorded, by its agent or by its task alone."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
-import json
 from collections.abc import Callable
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.analysis.episodes import CELLS
-from multiadvisor.analysis.stuck import ends_of_parts, resting
-from multiadvisor.analysis.theory.boards import has_tables
+from multiadvisor.analysis.recording import as_saved, record
+from multiadvisor.analysis.stuck import stuck_at
 from multiadvisor.analysis.theory.learned_values import surroundings
+from multiadvisor.analysis.trace_file import (
+    FORMAT,
+    Trace,
+    TracedStep,
+    _sealed,
+    check_place,
+    count,
+    read_trace,
+    write_trace,
+)  # fmt: skip
 from multiadvisor.core.identity import difference, same
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
-from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput, short
-from multiadvisor.explain.decisions import Decider, Decision, decider_of
 from multiadvisor.explain.explanation import (
     NOTHING_KNOWN,
     Explanation,
@@ -34,161 +31,15 @@ from multiadvisor.explain.explanation import (
     explain_advised,
     explain_numbers,
 )
-from multiadvisor.runs.drawing import numbers_of
-from multiadvisor.runs.trace_file import FORMAT, Trace, TracedStep, _sealed, check_place, count, read_trace, write_trace
-from multiadvisor.settings import NETWORKS, Settings, whole_number
 from multiadvisor.task import Task
-from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
 __all__ = [
-    "FORMAT",
-    "Trace",
-    "TracedStep",
-    "_sealed",
-    "check_place",
-    "explain_step",
-    "read_trace",
-    "record",
-    "record_evaluation",
-    "replay",
-    "stuck_at",
-    "write_trace",
-]
-_LONGEST_OBSERVATION = 64  # numbers that are kept of each step
-
-
-def _kept(settings: Settings) -> dict[str, Any]:
-    """Settings as a file gives them back: JSON has lists instead of tuples, and never equals them otherwise."""
-    kept: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
-    return kept
-
-
-# ---- recording -------------------------------------------------------------------------------------------------------
-_Given = ParamSpec("_Given")
-
-
-def _alone(
-    play: Callable[Concatenate[MultiAdvisor, _Given], Trace],
-) -> Callable[Concatenate[MultiAdvisor, _Given], Trace]:
-    """While a Python environment is played in, nobody else plays in it."""
-
-    @functools.wraps(play)
-    def alone(agent: MultiAdvisor, *given: _Given.args, **named: _Given.kwargs) -> Trace:
-        adapter = agent.task.adapter
-        with contextlib.nullcontext() if adapter is None else adapter.lock:
-            return play(agent, *given, **named)
-
-    return alone
-
-
-@_alone
-def record(
-    agent: MultiAdvisor, episodes: int = 1, seed: int = 0, *, epsilon: float = 0.0, advice: bool | None = None,
-    draws: int | None = None, longest: int | None = None,
-) -> Trace:  # fmt: skip
-    """The episodes that `agent.evaluate(episodes, seeds=(seed,))` plays, step by step; with `epsilon`, exploring ones.
-
-    `advice` keeps every step's advice as well; by default only where no table tells it from the state. `draws` is the
-    seed of the agent whose random numbers the episodes use, by default its own: with the same `draws` and `seed` two
-    agents play the same first episode. Episodes are cut off after `longest` steps; by default they must end by
-    themselves.
-
-    >>> import multiadvisor as mad
-    >>> agent = mad.MultiAdvisor(mad.make("three-fruits"), gamma=0.9).learn(20_000, progress=False)
-    >>> trace = record(agent, episodes=2, seed=3)
-    >>> trace.length.tolist(), trace.step(0, 0).state.tolist()
-    ([10, 10], [12, 1, 1, 1])
-    """
-    episodes, seed = whole_number("episodes", episodes, 1), whole_number("seed", seed)
-    own = whole_number("draws", agent.settings.seed if draws is None else draws)
-    task = agent.task
-    if advice is None:
-        advice = task.world is None or not has_tables(agent)
-    apart = task.world is not None and agent.settings.deep is not None
-    decider = decider_of(agent)
-    steps: list[Step] = []
-    lengths, states = [], []
-    said: list[Decision] = []
-
-    def act(state: Any, draw: int) -> Any:
-        said.append(decider.tell(state, draw, epsilon, values=bool(advice)))
-        return said[-1].action
-
-    source = EvaluationEpisodes(task, own, seed, apart)
-    for episode in range(episodes):
-        played = list(islice(rollout(source, episode, act), longest))
-        steps += played
-        states += [*(step.state for step in played), played[-1].next_state]
-        lengths.append(len(played))
-    last = np.cumsum(lengths) - 1
-    paid = np.array([step.reward for step in steps])  # [T, n]
-    when, who = np.nonzero(paid)
-    header = {
-        "version": VERSION,
-        "task": task.as_data(),
-        "settings": _kept(agent.settings),
-        "trained": int(getattr(agent, "steps", 0)),
-        "seed": seed,
-        "draws": own,
-        "epsilon": float(epsilon),
-        "actions": list(decider.choices),
-        "first_action": task.first_action,
-        "advisors": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in task.advisors],
-        "wishes": [{"name": f.name, "group": f.group, "weight": float(f.weight)} for f in decider.advisors_asked],
-        "apart": apart,
-        "sizes": None if task.world is None or task.world.sizes is None else list(task.world.sizes),
-    }
-    box = None if task.adapter is None else task.adapter.box
-    if box is not None:
-        header["box"] = {**box.bounds(), "names": list(task.actions)}
-    actions = np.array([step.action for step in steps])  # [T], or [T, d]
-    return Trace(
-        header=header,
-        length=np.array(lengths, np.int64),
-        terminated=np.array([steps[k].terminated for k in last], bool),
-        action=actions + task.first_action if box is None else box.to_environment(actions).reshape(actions.shape),
-        explored=np.array([one.explored for one in said], bool),
-        reward_step=when.astype(np.int64),
-        reward_advisor=who.astype(np.int64),
-        reward=paid[when, who],
-        x=None if task.world is None else np.array(states, np.int64),
-        observed=_observed(states) if task.world is None else None,
-        taken=None if box is None else actions,
-        gain=None if task.goals is None else np.array([step.gain for step in steps]),
-        **(_spoken(said, decider) if advice else {"active": None, "advice": None}),
-    )
-
-
-def _spoken(said: list[Decision], decider: Decider) -> dict[str, Any]:
-    """Who spoke in each step [T, n] and, row by row, what they said."""
-    active = np.zeros((len(said), len(decider.advisors_asked)), bool)
-    for row, one in zip(active, said, strict=True):
-        row[one.advisors] = True
-    order = [np.argsort(one.advisors, kind="stable") for one in said]  # rows stand in the order of the advisors
-
-    def rows(name: str) -> np.ndarray:
-        return np.concatenate([getattr(one, name)[k] for one, k in zip(said, order, strict=True)])
-
-    own = np.array([advisor.weight for advisor in decider.advisors_asked], float)[np.nonzero(active)[1]]
-    heard = rows("weights")
-    voice = np.divide(heard, own, out=np.ones(len(own)), where=own != 0)
-    return {
-        "active": active, "advice": rows("values"), "voice": None if (voice == 1.0).all() else voice,
-        "goals": None if said[0].goals is None else rows("goals"),
-        "push": None if said[0].push is None else rows("push"),
-    }  # fmt: skip
-
-
-def _observed(observations: list[Any]) -> np.ndarray | None:
-    """Observations as rows of numbers [T + G, d]; None where they are none, or long as pictures are."""
-    try:
-        found = np.array([numbers_of(one) for one in observations])
-    except (TypeError, ValueError):
-        return None
-    return found if found.ndim == 2 and 1 <= found.shape[1] <= _LONGEST_OBSERVATION else None
+    "FORMAT", "Trace", "TracedStep", "_sealed", "check_place", "explain_step", "read_trace", "record",
+    "record_evaluation", "replay", "write_trace",
+]  # fmt: skip
 
 
 def record_evaluation(agent: MultiAdvisor, episodes: int, seed: int) -> tuple[Evaluation, Trace]:
@@ -244,7 +95,7 @@ def explain_step(
     As `agent.explain` does it: continuous actions are compared with the centre of the box.
     """
     task, kept = agent.task, trace.header
-    own = [task.identity, _kept(agent.settings), getattr(agent, "steps", 0)]
+    own = [task.identity, as_saved(agent.settings), getattr(agent, "steps", 0)]
     if not same(own, [kept["task"]["identity"], kept["settings"], kept["trained"]]):
         name = short(kept["task"]["name"])
         raise BadInput(f"the trace is of another agent, of task {name!r}: record this one's own episodes")
@@ -282,34 +133,3 @@ def _explain_numbers(agent: MultiAdvisor, trace: Trace, seen: TracedStep, agains
         agent.task.name, (np.asarray(seen.action), centre), seen.names[:n], seen.advice[:n], seen.weights[:n], push,
         seen.advice[-1] if told else None,
     )  # fmt: skip
-
-
-def stuck_at(trace: Trace, episode: int, step: int) -> bool | None:
-    """Whether a step of a greedy episode lies in a rest that lasted until the episode was cut off; None if not known.
-
-    Where there are no states, places are told apart by the advice given in them.
-    """
-    if trace.active is None or trace.advice is None or trace.header["epsilon"] > 0:
-        return None
-    if trace.terminated[episode]:
-        return False
-    span = trace.span(episode)
-    advised = trace.rows(span.start, span.stop)
-    advice = trace.advice[advised]
-    if any(trace.header["settings"].get(name) is not None for name in NETWORKS):  # they never say the same twice
-        low, high = advice.min(axis=0), advice.max(axis=0)
-        advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
-    rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)
-    keys = [(who.tobytes(), row.tobytes()) for who, row in zip(trace.active[span], rows, strict=True)]
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    walk, length = np.array([places[key] for key in keys]), len(keys) - 1
-    paid = slice(*np.searchsorted(trace.reward_step, [span.start, span.stop]))
-    gain = np.zeros(length + 1)
-    if trace.gain is not None:
-        gain[:] = trace.gain[span]
-        paid = slice(0, 0)
-    np.add.at(
-        gain, trace.reward_step[paid] - span.start, trace.weights[trace.reward_advisor[paid]] * trace.reward[paid]
-    )
-    rest = resting(walk, trace.choice[span][:length], gain[:length], False, ends_of_parts(trace.active[span])[:length])
-    return True if rest is not None and rest.until == length and step >= rest.since else None

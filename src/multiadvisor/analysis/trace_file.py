@@ -1,7 +1,7 @@
 """The file of a trace, and what is in it: episodes step by step, in one small file.
 
 A file is one line of JSON, the header, and after it the arrays as safetensors, both under SHA-256; reading never runs
-code. `runs.trace` records episodes and plays them again.
+code. `analysis.recording` records episodes, `runs.trace` plays them again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from multiadvisor.envs.box_actions import BoxActions
 from multiadvisor.errors import BadInput, short
 from multiadvisor.learners.protocol import EpisodeReturns
-from multiadvisor.runs.pictures import Pictures
 from multiadvisor.storage.files import check_writable, write_atomically
 
 FORMAT = 1
@@ -27,6 +26,39 @@ KIND = "multiadvisor trace"
 _FIRST = b'{"actions": ['
 """How every header begins: its keys are sorted."""
 _LARGEST_HEADER = 16 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """A picture before each of the T steps in G episodes, and one after the last step of each."""
+
+    content: tuple[bytes, ...]  # each once: PNG, or text in UTF-8
+    of: np.ndarray  # [T + G] which of them
+
+    def __getitem__(self, at: int) -> bytes:
+        return self.content[int(self.of[at])]
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """For a file."""
+        return {
+            "pictures": np.frombuffer(b"".join(self.content), np.uint8),
+            "picture_ends": np.cumsum([len(one) for one in self.content]).astype(np.int64),
+            "picture_of": self.of.astype(np.int32),
+        }
+
+    @classmethod
+    def decoded(cls, tensors: dict[str, np.ndarray], count: int) -> Pictures | None:
+        """From a file; any inconsistency raises."""
+        if "pictures" not in tensors:
+            return None
+        content, ends, of = (tensors[name] for name in ("pictures", "picture_ends", "picture_of"))
+        starts = np.concatenate([[0], ends[:-1]])
+        if of.shape != (count,) or of.min() < 0 or of.max() >= len(ends) or (ends <= starts).any():
+            raise ValueError("pictures")
+        if ends[-1] != len(content) or content.dtype != np.uint8:
+            raise ValueError("pictures")
+        whole = content.tobytes()
+        return cls(tuple(whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)), of.astype(np.int64))
 
 
 class TracedStep(NamedTuple):
@@ -74,7 +106,7 @@ class Trace:
     pictures: Pictures | None = None
     taken: np.ndarray | None = None  # [T, d] continuous actions as they were chosen, each number from -1 to 1
     gain: np.ndarray | None = None  # [T] what each step added to the score, where it is not the weighted rewards
-    voice: np.ndarray | None = None  # [active ones] what weights are multiplied by, where it is not 1 throughout
+    heard: np.ndarray | None = None  # [active ones] the weights they were heard with, where not always their own
     goals: np.ndarray | None = None  # [active ones] the places that they point at, below 0: none
     push: np.ndarray | None = None  # [active ones] shares of the push at continuous actions; NaN: none
 
@@ -124,7 +156,7 @@ class Trace:
         return score
 
     @cached_property
-    def _first(self) -> np.ndarray:
+    def first(self) -> np.ndarray:
         """[G + 1] the first step of each episode, counted through all of them."""
         return np.concatenate([[0], np.cumsum(self.length)])
 
@@ -142,7 +174,7 @@ class Trace:
         """The steps of one episode among those of all episodes."""
         if not 0 <= episode < len(self):
             raise BadInput(f"there is no episode {episode}: {count(len(self), 'episode')} in the trace, counted from 0")
-        return slice(int(self._first[episode]), int(self._first[episode + 1]))
+        return slice(int(self.first[episode]), int(self.first[episode + 1]))
 
     def states(self, episode: int) -> np.ndarray:
         """All states x [steps + 1, size] of one episode of a compiled world."""
@@ -187,9 +219,8 @@ class Trace:
             return done
         rows = self.rows(at, at + 1)
         spoke = [self.header["wishes"][j] for j in np.flatnonzero(self.active[at])]
-        weights = np.array([one["weight"] for one in spoke], float)
-        if self.voice is not None:
-            weights = weights * self.voice[rows]
+        own = np.array([one["weight"] for one in spoke], float)
+        weights = own if self.heard is None else self.heard[rows]
         return done._replace(
             names=tuple(one["name"] for one in spoke), advice=self.advice[rows], weights=weights,
             goals=None if self.goals is None else self.goals[rows], push=None if self.push is None else self.push[rows],
@@ -228,7 +259,7 @@ def _is_bit(sizes: list[int] | None, size: int) -> np.ndarray:
     return np.zeros(size, bool) if sizes is None else np.array(sizes) == 2
 
 
-_OPTIONAL = ("observed", "taken", "gain", "voice", "goals", "push")
+_OPTIONAL = ("observed", "taken", "gain", "heard", "goals", "push")
 """Arrays that only some traces have, under their own names."""
 
 
@@ -404,7 +435,7 @@ def _decoded(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Trace:
         **optional,
     )
     rows = None if advice is None else len(advice)
-    lengths = {"observed": total + episodes, "taken": total, "gain": total, "voice": rows, "goals": rows, "push": rows}
+    lengths = {"observed": total + episodes, "taken": total, "gain": total, "heard": rows, "goals": rows, "push": rows}
     for name, length in lengths.items():
         array = getattr(trace, name)
         if array is not None and (len(array) != length or array.ndim != (2 if name in ("observed", "taken") else 1)):
