@@ -130,6 +130,15 @@ class Trace:
             return np.zeros(len(self.taken), np.int64)
         return self.action - self.header.get("first_action", 0)
 
+    @property
+    def voice(self) -> np.ndarray | None:
+        """What their own weights are multiplied by, [active ones], where it is not 1 throughout."""
+        if self.heard is None or self.active is None:
+            return None
+        own = np.array([one["weight"] for one in self.header["wishes"]], float)[np.nonzero(self.active)[1]]
+        found: np.ndarray = np.divide(self.heard, own, out=np.ones(len(own)), where=own != 0)
+        return found
+
     def actions_of(self, episode: int) -> list[Any]:
         """What was done in one episode, as a source of episodes takes it: counted from 0, or numbers from -1 to 1."""
         span = self.span(episode)
