@@ -22,7 +22,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import episode_pack, run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.onefile import html
-from multiadvisor.runs.drawing import in_one_thread
+from multiadvisor.runs.artists import in_one_thread
 from multiadvisor.runs.pictures import pixels, with_pictures
 from multiadvisor.runs.trace import explain_step, read_trace, record, record_evaluation, replay
 

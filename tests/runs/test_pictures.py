@@ -14,7 +14,7 @@ from multiadvisor.core import plugins
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.more import More
-from multiadvisor.runs import drawing
+from multiadvisor.runs import artists
 from multiadvisor.runs.pictures import Painting, encode, pixels, with_pictures
 from multiadvisor.runs.trace import read_trace, record
 
@@ -147,7 +147,7 @@ gymnasium.register("Faulty-v0", Faulty)
 @pytest.mark.slow
 def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(plugins, "IMPORTED", [])
-    monkeypatch.setattr(drawing, "_away", away := [drawing._Away()])
+    monkeypatch.setattr(artists, "_away", away := [artists._Away()])
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "faulty_drawing.py").write_text(FAULTY)
     plugins.import_own(str(tmp_path / "faulty_drawing.py"))
@@ -169,17 +169,17 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_
         assert said in broken.reason
         assert broken.content == whole.content[:3]
     assert away[0].process.pid == first
-    for fault, said in (("exit", "ended with exit code 7"), ("hang", "gave no picture for 5 seconds")):
-        monkeypatch.setattr(drawing, "_PATIENCE", 5 if fault == "hang" else 60)
+    for fault, said in (("exit", "ended with exit code 7"), ("hang", "gave no picture for 2 seconds")):
+        monkeypatch.setattr(artists, "_PATIENCE", 2 if fault == "hang" else 60)
         broken = painted(fault)
         assert said in broken.reason
         assert broken.content == whole.content[:3]
-        monkeypatch.setattr(drawing, "_PATIENCE", 60)
+        monkeypatch.setattr(artists, "_PATIENCE", 60)
         assert painted("").content == whole.content
-    drawing.end_idle()
+    artists.end_idle()
     assert away[0].process is None
     assert painted("").content == whole.content
-    monkeypatch.setattr(drawing._Away, "_read", lambda self, size: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(artists._Away, "_read", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         painted("")
     monkeypatch.undo()

@@ -128,7 +128,8 @@ class Trace:
         """The place of each action [T] among the header's; of continuous ones what is done is the first choice."""
         if self.taken is not None:
             return np.zeros(len(self.taken), np.int64)
-        return self.action - self.header.get("first_action", 0)
+        counted: np.ndarray = self.action - self.header.get("first_action", 0)
+        return counted
 
     @property
     def voice(self) -> np.ndarray | None:

@@ -15,11 +15,12 @@ from multiadvisor.analysis.episode_report import Report, report_on
 from multiadvisor.analysis.episodes import Episodes, play_each
 from multiadvisor.analysis.moments import moments
 from multiadvisor.analysis.stuck import Stuck, find_stuck
+from multiadvisor.analysis.trace_file import Pictures
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import pack
 from multiadvisor.explorer.following import RunWatchers
 from multiadvisor.explorer.library import _LONGEST, Entry, Library
-from multiadvisor.runs.pictures import LIMIT, SIGNATURE, Painting, Pictures, facts_of
+from multiadvisor.runs.pictures import LIMIT, SIGNATURE, Painting, facts_of
 from multiadvisor.runs.trace import Trace
 
 _AT_ONCE = 12  # pictures to an answer, so that the first ones come at once

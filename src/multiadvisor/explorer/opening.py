@@ -13,7 +13,7 @@ from pathlib import Path
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Library
-from multiadvisor.runs.drawing import end_idle
+from multiadvisor.runs.artists import end_idle
 from multiadvisor.storage.files import check_writable, write_atomically
 
 _HEAD = 8 << 10  # bytes of a page in which its title stands

@@ -208,7 +208,8 @@ def figure_of(evaluation: dict[str, Any], figure: str) -> float | None:
     """
     if figure == "score" and "reward" in evaluation:
         return float(evaluation["reward"])
-    return evaluation[figure] if figure in MEASURES else evaluation["metrics"].get(figure)
+    found: float | None = evaluation[figure] if figure in MEASURES else evaluation["metrics"].get(figure)
+    return found
 
 
 def metrics_of(done: list[RunResult]) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from multiadvisor.analysis.trace_file import Pictures, Trace
 from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.drawing import Gone, Order, Scene, replayed
+from multiadvisor.runs.artists import Gone, replayed
+from multiadvisor.runs.drawing import Order, Scene
 from multiadvisor.task import Task
 from multiadvisor.viz.goal_overlays import draw_wishes
 

@@ -43,7 +43,7 @@ class StuckCheck(NamedTuple):
 def allowance(agent: MultiAdvisor, evaluations: list[dict[str, Any]]) -> int:
     """How many steps may be looked at now, after what was learned and looked at so far."""
     price = _PRICE[agent.task.world is not None]
-    return agent.steps // price - sum(evaluation.get("steps_checked", 0) for evaluation in evaluations)
+    return int(agent.steps) // price - sum(int(evaluation.get("steps_checked", 0)) for evaluation in evaluations)
 
 
 def look(agent: MultiAdvisor, seed: int, played: EpisodeReturns, most: int = _LONGEST) -> StuckCheck | None:

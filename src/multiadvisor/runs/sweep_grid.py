@@ -195,7 +195,8 @@ def refuse_unaggregated(task: Task, config: dict[str, Any]) -> None:
 
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
     """Where a section's values stand in the configuration of a run: those of networks are settings too."""
-    return config["settings"].setdefault(section, {}) if section in NETWORKS else config.setdefault(section, {})
+    found: dict[str, Any] = (config["settings"] if section in NETWORKS else config).setdefault(section, {})
+    return found
 
 
 def shown(value: Any) -> Any:
