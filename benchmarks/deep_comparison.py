@@ -23,7 +23,8 @@ from measures.tables import machine
 from multiadvisor.core.intervals import interval
 from multiadvisor.envs.builtin import make
 from multiadvisor.learners.dqn import Cohort
-from multiadvisor.settings import DeepSettings, Schedule, Settings
+from multiadvisor.learners.dqn.dqn_settings import DQN
+from multiadvisor.settings import Schedule, Settings
 
 
 def advisors(planning: str, split: str = "advisors") -> tuple[str, dict]:
@@ -44,7 +45,7 @@ CHOICES = {
     "plain": choice(False, False), "random-start": choice(True, False), "double": choice(False, True),
     "both": choice(True, True),
 }  # fmt: skip
-LANDER = DeepSettings(hidden=(128, 128), batch_size=64, learning_rate=6e-4, train_freq=2, target_update_interval=250,
+LANDER = DQN(hidden=(128, 128), batch_size=64, learning_rate=6e-4, train_freq=2, target_update_interval=250,
                       epsilon_steps=15_000, double=True, random_start=False, buffer_size=100_000)  # fmt: skip
 # the weights restore the reward of LunarLander-v3: its engines cost 0.3 and 0.03
 CASES = {
@@ -59,7 +60,7 @@ CASES = {
     },
     "cart-pole": {  # the network as it is by default
         "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "steps": 50_000, "eval_every": 5_000, "eval_episodes": 10,
-        "deep": DeepSettings(), "methods": CHOICES,
+        "deep": DQN(), "methods": CHOICES,
     },
     "cart-pole-tuned": {  # and with Stable-Baselines3's tuned figures
         "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "steps": 50_000, "eval_every": 5_000,
@@ -73,7 +74,7 @@ def train(case: dict, method: str, seeds: range) -> list[list[float]]:
     planning, changes = case["methods"][method]
     name, options = case["task"]
     settings = Settings(planning, gamma=case["gamma"], epsilon=case.get("epsilon", 0.05),
-                        deep=dataclasses.replace(case["deep"], **changes))  # fmt: skip
+                        learner=dataclasses.replace(case["deep"], **changes))  # fmt: skip
     cohort = Cohort(make(name, **options), settings, seeds)
     curve: list[list[float]] = []
     schedule = Schedule(*(case[name] for name in ("steps", "eval_every", "eval_episodes")))

@@ -36,7 +36,7 @@ def main() -> None:
     changes = {
         name: value for name in ("strides", "updates_at_once", "envs") if (value := getattr(given, name)) is not None
     }
-    settings = dataclasses.replace(SETTINGS, deep=dataclasses.replace(SETTINGS.deep, **changes))
+    settings = dataclasses.replace(SETTINGS, learner=dataclasses.replace(SETTINGS.learner_settings, **changes))
     start = time.perf_counter()
 
     def tell(steps: int, epoch: int, score: float) -> None:

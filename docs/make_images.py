@@ -125,7 +125,7 @@ def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
 
 
 ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, step
-    "lunar-lander": ("gymnasium:mo-lunar-lander-v3", {}, 40_000, {"deep": True}, 60),
+    "lunar-lander": ("gymnasium:mo-lunar-lander-v3", {}, 40_000, {"learner": "dqn"}, 60),
     "cart-pole": ("gymnasium:CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
     "mountain-car": ("gymnasium:mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
     "frozen-lake": ("gymnasium:FrozenLake-v1", {}, 60_000, {}, 6),
@@ -143,8 +143,7 @@ def environments() -> None:
 
     library = Library(episodes=3)
     for name, (task, options, transitions, settings, _) in ENVIRONMENTS.items():
-        given = {**settings, "deep": mad.DeepSettings()} if settings.get("deep") else settings
-        agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **given})
+        agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **settings})
         library.add_agent(agent.learn(transitions, progress=False), f"runs/{name}")
     explorer = Explorer(library)
     photographs(explorer, _shots())
@@ -158,7 +157,7 @@ def environments() -> None:
 LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, step
     "hopper": ("gymnasium:Hopper-v5", {"advisors": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
     "ms-pacman": ("ms-pacman", {}, 24_000, {}, 240),
-    "highway": ("gymnasium:mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "deep": mad.DeepSettings()}, 4),
+    "highway": ("gymnasium:mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "learner": mad.DQN()}, 4),
 }
 
 
@@ -227,7 +226,7 @@ def in_training() -> None:
     from multiadvisor.settings import Schedule
     from multiadvisor.storage.folder_lock import locked
 
-    agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, deep=mad.DeepSettings())
+    agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, learner=mad.DQN())
     with tempfile.TemporaryDirectory() as home, locked(folder := Path(home) / "lander", LOCK):
         training = Training(agent, Schedule(100_000, 1_000, 3), out=folder, by_advisor=True)
         training.save()

@@ -8,7 +8,7 @@ import gymnasium
 import multiadvisor as mad
 
 task = mad.Task.from_gymnasium("Hopper-v5", "info:reward_*")
-agent = mad.MultiAdvisor(task, gamma=0.99, seed=0, continuous={"hidden": (64, 64), "learning_starts": 1_000})
+agent = mad.MultiAdvisor(task, gamma=0.99, seed=0, learner=mad.SAC(hidden=(64, 64), learning_starts=1_000))
 agent.learn(8_000)
 print(task.names, agent.evaluate(episodes=3))
 state, _ = gymnasium.make("Hopper-v5").reset(seed=0)

@@ -19,17 +19,19 @@ def advisor(name, reward, discretise=None, **how):
 
 
 def layers(*hidden):
-    return mad.DeepSettings(
-        hidden=hidden, learning_starts=200, train_freq=4, target_update_interval=200, learning_rate=2e-3
-    )
+    return mad.DQN(hidden=hidden, learning_starts=200, train_freq=4, target_update_interval=200, learning_rate=2e-3)
 
 
 falls = mad.Bins([-0.21, -2.0], [0.21, 2.0], [8, 8])  # the pole's angle and speed
 ensemble = Ensemble(
     {
         "fall": advisor("fall", lambda t: -float(t.terminated), lambda o: falls(o[2:]), alpha=0.2),  # a table
-        "middle": advisor("middle", lambda t: 0.24 - 0.1 * abs(float(t.next_observation[0])), deep=layers()),  # linear
-        "upright": advisor("upright", lambda t: 0.21 - abs(float(t.next_observation[2])), deep=layers(32)),  # a network
+        "middle": advisor(
+            "middle", lambda t: 0.24 - 0.1 * abs(float(t.next_observation[0])), learner=layers()
+        ),  # linear
+        "upright": advisor(
+            "upright", lambda t: 0.21 - abs(float(t.next_observation[2])), learner=layers(32)
+        ),  # a network
     },
     epsilon=0.05,
 )

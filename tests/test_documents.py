@@ -138,7 +138,7 @@ def test_the_readme_installs_before_its_first_program() -> None:
 
 
 def test_what_is_set_up_runs_every_section_of_the_readme_or_the_section_names_the_extra() -> None:
-    needs = {"multiadvisor explore": "explorer", "--deep": "deep", "gymnasium:mo-": "mo", "Ray": "ray",
+    needs = {"multiadvisor explore": "explorer", "--learner dqn": "deep", "gymnasium:mo-": "mo", "Ray": "ray",
              "multiadvisor reproduce": "video", "sweep plot": "plots"}  # fmt: skip
     make, text = (ROOT / "Makefile").read_text("utf-8"), (ROOT / "README.md").read_text("utf-8")
     recipe = make.partition("installed-reproduce: ")[2].partition("touch")[0]

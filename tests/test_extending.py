@@ -139,8 +139,8 @@ def test_the_page_shows_it(mine):
 
 @pytest.mark.slow
 def test_a_network_plans_and_hears_so_too(mine):
-    deep = mad.DeepSettings(hidden=(8,), batch_size=4, learning_starts=8, buffer_size=64, updates_at_once=1)
-    agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW, deep=deep).learn(64, progress=False)
+    deep = mad.DQN(hidden=(8,), batch_size=4, learning_starts=8, buffer_size=64, updates_at_once=1)
+    agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW, learner=deep).learn(64, progress=False)
     assert np.isfinite(agent.preferences(agent.task.initial_state())).all()
 
 

@@ -19,7 +19,7 @@ COMMANDS = [
     ("deep", "sweep deep.toml --workers 0 --out made"),
     ("parquet", "sweep results nowhere --format parquet --out made"),
     ("plots", "sweep plot nowhere --out made.png"),
-    ("deep", "train two-goal --deep --steps 50 --eval-every 50 --out made"),
+    ("deep", "train two-goal --learner dqn --steps 50 --eval-every 50 --out made"),
     ("plots", "solve three-fruits --out made.png"),
     ("plots", "explain nowhere --step 1 --out made.png"),
     ("explorer", "explore nowhere --no-browser"),
@@ -39,7 +39,7 @@ COMMANDS = [
 def test_a_missing_extra_is_named_before_anything_starts(extra, command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("grid.toml").write_text(GRID)
-    Path("deep.toml").write_text(GRID + "[deep]\nhidden = [8]\n")
+    Path("deep.toml").write_text(GRID + '[learner]\nname = "dqn"\nhidden = [8]\n')
     Path("ranges.toml").write_text(GRID + "[settings]\ngamma = {low = 0.1, high = 0.9}\n")
     before = sorted(tmp_path.rglob("*"))
     for module in optional_dependencies.EXTRAS[extra].modules:
@@ -65,7 +65,7 @@ def test_a_missing_extra_is_named_before_anything_starts(extra, command, tmp_pat
 def test_a_missing_mo_is_named_and_nothing_else_is_meant(hidden, task, words):
     """In a process of its own, as MO-Gymnasium registers its environments once and for all."""
     program = f"import sys; sys.modules[{hidden!r}] = None; from multiadvisor.cli import command; command()"
-    command = [sys.executable, "-W", "ignore", "-c", program, "train", f"gymnasium:{task}", "--deep"]
+    command = [sys.executable, "-W", "ignore", "-c", program, "train", f"gymnasium:{task}", "--learner", "dqn"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert words in done.stderr

@@ -87,7 +87,7 @@ def module(tmp_path_factory):
 def train(name, capsys, *more):
     network = (
         ("--hidden", "8", "--learning-starts", "32", "--batch-size", "16", "--updates-at-once", "1")
-        if "--deep" in more
+        if "--learner" in more
         else ()
     )
     short = ("--steps", "300", "--eval-every", "300", "--eval-episodes", "3")
@@ -123,7 +123,7 @@ def test_a_faulty_environment_ends_in_one_line(name, message, module, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["OldReset", "NoSeed", "Rich"])
 def test_and_so_it_does_with_a_network(name, module, capsys):
-    code, shown = train(name, capsys, "--deep")
+    code, shown = train(name, capsys, "--learner", "dqn")
     assert code == 2
     assert "Traceback" not in shown
     assert shown.splitlines()[-1].startswith("multiadvisor train: ")

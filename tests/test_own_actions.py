@@ -14,7 +14,7 @@ from multiadvisor.explorer.bundle import episode_pack
 from multiadvisor.runs.trace import explain_step, read_trace, record, replay
 
 STARTS = [-7, -1, 0, 5]
-NETWORK = mad.DeepSettings(hidden=(8,), learning_starts=32, batch_size=16, updates_at_once=1, epsilon_steps=100)
+NETWORK = mad.DQN(hidden=(8,), learning_starts=32, batch_size=16, updates_at_once=1, epsilon_steps=100)
 
 
 class Corridor(gymnasium.Env):
@@ -38,9 +38,9 @@ class Corridor(gymnasium.Env):
         return self.at, float(self.at == 3), self.at == 3, self.steps == 20, {}
 
 
-def trained(start, deep=None, steps=600):
+def trained(start, learner=None, steps=600):
     task = mad.Task.from_gymnasium(Corridor(start), [mad.Advisor("end")], name="corridor")
-    return mad.MultiAdvisor(task, gamma=0.8, alpha=0.5, epsilon=0.3, deep=deep).learn(steps, progress=False)
+    return mad.MultiAdvisor(task, gamma=0.8, alpha=0.5, epsilon=0.3, learner=learner).learn(steps, progress=False)
 
 
 def own_loop(agent, env):
@@ -105,7 +105,7 @@ def test_a_network_uses_the_environments_numbers_too():
 @pytest.mark.slow
 def test_a_vector_environment_gets_its_own_actions_and_so_does_the_caller():
     env = SyncVectorEnv([lambda: Corridor(-7)] * 3)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Advisor("end")]), deep=NETWORK)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, [mad.Advisor("end")]), learner=NETWORK)
     agent.learn(200, progress=False).evaluate(episodes=3)
     assert agent.act(0) == -7 + int(np.argmax(agent.preferences(0)))
     assert agent.explain(0, action=-7, against=-6).action == "action -7"
@@ -137,9 +137,9 @@ class Panel(gymnasium.Env):
         return self.see(), float(hits.sum()), False, self.steps == 5, info
 
 
-def panel(steps=400, deep=None, **how):
+def panel(steps=400, learner=None, **how):
     task = mad.Task.from_gymnasium(Panel(**how), "info:reward_*", name="panel")
-    return mad.MultiAdvisor(task, gamma=0.0, alpha=0.5, epsilon=0.5, deep=deep).learn(steps, progress=False)
+    return mad.MultiAdvisor(task, gamma=0.0, alpha=0.5, epsilon=0.5, learner=learner).learn(steps, progress=False)
 
 
 def test_several_choices_are_one_list_and_come_back_as_they_are(tmp_path):
@@ -171,7 +171,7 @@ def test_a_network_chooses_several_things_at_once(vector):
     else:
         envs = SyncVectorEnv([lambda: Panel(space, (1, 0), False) for _ in range(3)])
         task = mad.Task.from_gymnasium(envs, "info:reward_*", name="panels")
-        agent = mad.MultiAdvisor(task, gamma=0.0, epsilon=0.5, deep=deep).learn(300, progress=False)
+        agent = mad.MultiAdvisor(task, gamma=0.0, epsilon=0.5, learner=deep).learn(300, progress=False)
     chosen = agent.act({"light": np.ones(2, np.float32), "places": 1})
     assert (chosen.tolist(), chosen.dtype) == ([1, 0], np.int8)
     assert agent.evaluate(episodes=2).score == 10.0

@@ -236,7 +236,7 @@ class Slider(gymnasium.Env):
 
 def actor(high=4.0, **how):
     return mad.MultiAdvisor(
-        mad.Task.from_gymnasium(Slider(high)), continuous={"hidden": (8,), "learning_starts": 5}, **how
+        mad.Task.from_gymnasium(Slider(high)), learner=mad.SAC(hidden=(8,), learning_starts=5), **how
     )
 
 

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.agent import ACTOR, MAKERS, NETWORK
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
 from multiadvisor.learners.protocol import Learner
-from multiadvisor.settings import LEARNERS
 
 OFFERED = {name: part for name, part in vars(Learner).items() if part.__doc__ and not name.startswith("_")}
 
@@ -32,17 +30,13 @@ AGENTS = {
     "linear": lambda: mad.MultiAdvisor(mad.make("two-goal"), learner="linear"),
     "an environment": environment,
     "a bank": lambda: mad.MultiAdvisor(lake()),
-    "a network": lambda: environment(deep=mad.DeepSettings(hidden=(4,), buffer_size=50, batch_size=16)),
+    "a network": lambda: environment(learner=mad.DQN(hidden=(4,), buffer_size=50, batch_size=16)),
 }
-
-
-def test_every_name_of_the_settings_has_a_maker():
-    assert set(MAKERS) == {*LEARNERS, NETWORK, ACTOR}
 
 
 def actor():
     small = {"hidden": (4,), "buffer_size": 50, "batch_size": 16}
-    return mad.MultiAdvisor(mad.Task.from_gymnasium("Pendulum-v1"), continuous=small)
+    return mad.MultiAdvisor(mad.Task.from_gymnasium("Pendulum-v1"), learner=mad.SAC(**small))
 
 
 @pytest.mark.parametrize("name", [*AGENTS, "an actor"])

@@ -13,9 +13,10 @@ from multiadvisor.analysis.calibration import LEFT, calibrate
 from multiadvisor.analysis.episode_report import report
 from multiadvisor.analysis.stuck import ends_of_parts
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
+from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.runs.trace import record
-from multiadvisor.settings import ContinuousSettings, DeepSettings
 from multiadvisor.task import Transition
 
 STATES, STEPS, GAMMA = 6, 60, 0.9
@@ -161,12 +162,12 @@ def compiled_ring(*without):
 
 # ---- every learner ---------------------------------------------------------------------------------------------------
 def network(**how):
-    return {"deep": DeepSettings(hidden=(8,), batch_size=8, learning_starts=16, buffer_size=200, **how)}
+    return {"learner": DQN(hidden=(8,), batch_size=8, learning_starts=16, buffer_size=200, **how)}
 
 
 def actor(critics, **how):
-    own = ContinuousSettings(critics=critics, hidden=(8,), batch_size=8, learning_starts=16, buffer_size=200, **how)
-    return {"continuous": own}
+    own = SAC(critics=critics, hidden=(8,), batch_size=8, learning_starts=16, buffer_size=200, **how)
+    return {"learner": own}
 
 
 def ring(*without, box=False):
@@ -248,12 +249,12 @@ def test_calibration_is_that_of_a_plain_loop(played):
     said, names = report(agent, 2), agent.task.names
     told = [known for name, known in zip(said.episodes.names, said.calibration, strict=True) if name in names]
     settings = agent.settings
-    if settings.learner == "linear" or (settings.continuous is not None and settings.continuous.critics == "one"):
+    if settings.learner == mad.Linear() or getattr(settings.learner, "critics", "") == "one":
         assert not any(said.calibration)
         return
-    if settings.deep is not None and settings.deep.split != "advisors":  # all for one: the weighted sum, to the end
+    if getattr(settings.learner, "split", "advisors") != "advisors":  # all for one: the weighted sum, to the end
         own = plain.paid * agent.task.weights
-        paid = own.sum(axis=1, keepdims=True) if settings.deep.split == "none" else own
+        paid = own.sum(axis=1, keepdims=True) if settings.learner.split == "none" else own
         there = np.ones_like(paid, bool)
         plain, told = plain._replace(paid=paid, asked=there, over=~there), said.calibration
     else:

@@ -153,7 +153,8 @@ def test_a_dictionary_with_real_numbers_is_no_local_state():
     space = spaces.Dict({"place": spaces.Discrete(5), "speed": spaces.Box(0.0, 1.0)})
     task = mad.Task.from_gymnasium(Walk(space, lambda p: {"place": p, "speed": np.zeros(1, np.float32)}))
     with pytest.raises(mad.BadInput, match="looks at the whole observation"):
-        mad.MultiAdvisor(task)
+        mad.MultiAdvisor(task, learner="tabular")
+    assert mad.MultiAdvisor(task).settings.learner == mad.DQN()
 
 
 def test_an_environment_by_its_name():
@@ -174,8 +175,9 @@ def test_an_environment_by_its_name():
 
 def test_a_table_cannot_hold_real_numbers():
     task = mad.make("gymnasium:CartPole-v1")
-    with pytest.raises(mad.BadInput, match=r"discretise= .*deep="):
-        mad.MultiAdvisor(task)
+    with pytest.raises(mad.BadInput, match=r"discretise= .*learner='dqn'"):
+        mad.MultiAdvisor(task, learner="tabular")
+    assert mad.MultiAdvisor(task).settings.learner == mad.DQN()
 
 
 def test_discretisers():

@@ -135,8 +135,8 @@ def test_no_name_in_the_code_is_an_old_word(path: Path) -> None:
 def test_an_old_name_is_answered_with_the_new_one() -> None:
     with pytest.raises(AttributeError, match="it is called 'Advisor' now"):
         getattr(mad, "Focus")  # noqa: B009
-    with pytest.raises(mad.BadInput, match="unknown setting of a network 'batch': it is called 'batch_size' now"):
-        mad.Settings(deep={"batch": 3})
+    with pytest.raises(mad.BadInput, match="unknown setting of dqn 'batch': it is called 'batch_size' now"):
+        mad.Settings(learner={"name": "dqn", "batch": 3})
     with pytest.raises(mad.BadInput, match="unknown flag '--games': it is called '--episodes' now"):
         evaluate.run(["nowhere", "--games", "3"])
     for old in RENAMED:

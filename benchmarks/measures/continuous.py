@@ -15,7 +15,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.progress import JobsBar
 from multiadvisor.envs.builtin import make
-from multiadvisor.settings import ContinuousSettings
+from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.studies.baselines import PEERS, bare, cpu_seconds, missing, peers
 from multiadvisor.task import Advisor, Task
 
@@ -36,9 +36,9 @@ class Size(NamedTuple):
         return f"{self.units}x{self.units}" + (f", {self.at_once} at once" if self.at_once > 1 else "")
 
     @property
-    def settings(self) -> ContinuousSettings:
+    def settings(self) -> SAC:
         """For one advisor, or for many: which critics there are follows from the task."""
-        return ContinuousSettings(
+        return SAC(
             hidden=(self.units, self.units), batch_size=self.batch, learning_starts=_STARTS, buffer_size=100_000,
             updates_at_once=self.at_once,
         )  # fmt: skip
@@ -53,7 +53,7 @@ CASES = {
 
 def _own(environment: str, size: Size, task: Task | None = None) -> MultiAdvisor:
     task = task or make(f"gymnasium:{environment}")
-    return MultiAdvisor(task, gamma=_GAMMA, seed=0, continuous=size.settings)
+    return MultiAdvisor(task, gamma=_GAMMA, seed=0, learner=size.settings)
 
 
 def _other(kind: Any, environment: str, size: Size) -> Any:

@@ -18,7 +18,7 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import interval
 from multiadvisor.core.progress import JobsBar
 from multiadvisor.envs.builtin import make
-from multiadvisor.settings import DeepSettings
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.studies.baselines import PEERS, bare, cpu_seconds, missing, peer_score, peers
 
 ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
@@ -26,11 +26,11 @@ _BLOCK = 4_000  # transitions in a block
 _GAMMA = 0.99
 
 
-def _own(environment: str, seed: int, deep: DeepSettings, epsilon: float = 0.05) -> MultiAdvisor:
-    return MultiAdvisor(make(f"gymnasium:{environment}"), gamma=_GAMMA, epsilon=epsilon, seed=seed, deep=deep)
+def _own(environment: str, seed: int, deep: DQN, epsilon: float = 0.05) -> MultiAdvisor:
+    return MultiAdvisor(make(f"gymnasium:{environment}"), gamma=_GAMMA, epsilon=epsilon, seed=seed, learner=deep)
 
 
-def _other(kind: Any, environment: str, seed: int, steps: int, deep: DeepSettings, epsilon: float = 0.05) -> Any:
+def _other(kind: Any, environment: str, seed: int, steps: int, deep: DQN, epsilon: float = 0.05) -> Any:
     """A peer with the same figures; its target network is copied after transitions, not updates.
 
     SBX does not clip gradients, which saves it some work.
@@ -48,7 +48,7 @@ def _other(kind: Any, environment: str, seed: int, steps: int, deep: DeepSetting
 
 
 # The peers have no double Q-learning, and take random actions until learning starts; everything else is the same.
-_SPEED = DeepSettings(
+_SPEED = DQN(
     hidden=(64, 64),
     batch_size=32,
     train_freq=4,
@@ -94,7 +94,7 @@ class Case(NamedTuple):
 
     steps: int
     epsilon: float
-    deep: DeepSettings
+    deep: DQN
 
 
 # What Stable-Baselines3's own collection of tuned settings has for its DQN, so that the peer is at its best. There the
@@ -103,7 +103,7 @@ RETURNS = {
     "CartPole-v1": Case(
         50_000,
         0.04,
-        DeepSettings(
+        DQN(
             hidden=(256, 256),
             learning_rate=2.3e-3,
             batch_size=64,
@@ -119,7 +119,7 @@ RETURNS = {
     "LunarLander-v3": Case(
         100_000,
         0.1,
-        DeepSettings(
+        DQN(
             hidden=(256, 256),
             learning_rate=6.3e-4,
             batch_size=128,

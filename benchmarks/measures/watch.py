@@ -25,9 +25,10 @@ from measures.tables import machine
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.envs.builtin import make
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.runs.live import LiveLog
 from multiadvisor.runs.training import Training
-from multiadvisor.settings import DeepSettings, Schedule, Settings
+from multiadvisor.settings import Schedule, Settings
 
 _EVERY = 2.0  # seconds between two looks, as an open page has them
 
@@ -40,7 +41,7 @@ class _Case(NamedTuple):
 
 _CASES = {
     "CartPole, network": _Case(
-        "gymnasium:CartPole-v1", Settings(gamma=0.99, deep=DeepSettings()), Schedule(30_000, 5_000, 5)
+        "gymnasium:CartPole-v1", Settings(gamma=0.99, learner=DQN()), Schedule(30_000, 5_000, 5)
     ),
     "Pac-Boy, tables": _Case("pac-boy", Settings(gamma=0.9), Schedule(20_000_000, 1_000_000, 80)),
 }

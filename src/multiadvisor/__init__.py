@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from multiadvisor.envs.registry import register_task as register_task
     from multiadvisor.errors import BadInput as BadInput
     from multiadvisor.explain.explanation import Explanation as Explanation
-    from multiadvisor.settings import DeepSettings as DeepSettings
+    from multiadvisor.learners.dqn.dqn_settings import DQN as DQN
+    from multiadvisor.learners.gvf.gvf_settings import GVF as GVF
+    from multiadvisor.learners.sac.sac_settings import SAC as SAC
+    from multiadvisor.learners.tabular.tabular_settings import Linear as Linear
+    from multiadvisor.learners.tabular.tabular_settings import Tabular as Tabular
     from multiadvisor.settings import Settings as Settings
     from multiadvisor.task import Advisor as Advisor
     from multiadvisor.task import Task as Task
@@ -49,7 +53,9 @@ _HOME = {
     "check_task": "analysis.checks.task_check", "compiled": "core.compiling", "BadInput": "errors",
     "Ahead": "core.plannings", "register_planning": "core.plannings",
     "agnostic": "core.plannings", "egocentric": "core.plannings", "empathic": "core.plannings",
-    "DeepSettings": "settings", "Settings": "settings",
+    "Settings": "settings",
+    "Tabular": "learners.tabular.tabular_settings", "Linear": "learners.tabular.tabular_settings",
+    "DQN": "learners.dqn.dqn_settings", "SAC": "learners.sac.sac_settings", "GVF": "learners.gvf.gvf_settings",
     "Advisor": "task", "Task": "task", "Transition": "task", "World": "task",
     "Bins": "envs.adapter", "make": "envs.builtin", "register_task": "envs.registry",
 }  # fmt: skip

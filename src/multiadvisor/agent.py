@@ -5,26 +5,28 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION, LEARNED, SELECTIONS, greedy
+from multiadvisor.core.aggregations import CORRECTION, LEARNED, SELECTIONS, Aggregation, greedy
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful, plannings_of, unregistered
 from multiadvisor.core.identity import difference, only_in_weights, other_task, same
 from multiadvisor.core.interrupt import deferred_interrupt
 from multiadvisor.core.intervals import interval
+from multiadvisor.core.plannings import Planning
 from multiadvisor.core.progress import LearningBar
 from multiadvisor.core.validation import Shapes
 from multiadvisor.errors import BadInput, Caution, short, unknown
 from multiadvisor.learners.gvf.gvf_learner import BankLearner
-from multiadvisor.learners.protocol import EpisodeReturns, Learner
-from multiadvisor.learners.tabular.adapter_learner import AdapterLearner
-from multiadvisor.learners.tabular.compiled_learner import CompiledLearner, linear_learner
-from multiadvisor.settings import MOST_EPISODES, ContinuousSettings, Settings, whole_number
+from multiadvisor.learners.protocol import EpisodeReturns
+from multiadvisor.learners.registry import LEARNERS, LearnerSettings, make_learner, resolved
+from multiadvisor.learners.tabular.compiled_learner import CompiledLearner
+from multiadvisor.settings import MOST_EPISODES, Settings, whole_number
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.task import BY_ADVISOR, Advisor, Task, Transition
 from multiadvisor.version import VERSION
@@ -97,13 +99,24 @@ class MultiAdvisor:
     """
 
     def __init__(
-        self, task: Task, settings: Settings | None = None, *, _saved: Shapes | None = None, **changes: Any
-    ) -> None:
+        self, task: Task, settings: Settings | None = None, *, planning: str | Planning | None = None,
+        aggregation: str | Aggregation | None = None,
+        learner: str | LearnerSettings | Mapping[str, Any] | None = None, gamma: float | None = None,
+        alpha: float | None = None, alpha_half: int | None = None, epsilon: float | None = None,
+        epsilon_half: int | None = None, noise: float | None = None, seed: int | None = None,
+        _saved: Shapes | None = None, **unknown_settings: Never,
+    ) -> None:  # fmt: skip
+        """The keywords are the fields of `Settings`; those left out are as in `settings`, or as usual for the task."""
+        given = {
+            "planning": planning, "aggregation": aggregation, "learner": learner, "gamma": gamma, "alpha": alpha,
+            "alpha_half": alpha_half, "epsilon": epsilon, "epsilon_half": epsilon_half, "noise": noise, "seed": seed,
+        }  # fmt: skip
+        changes = {name: value for name, value in given.items() if value is not None}
         self.task = task
-        self.settings = settled(task, _settings(task, settings, changes))
+        self.settings = resolved(task, _settings(task, settings, {**changes, **unknown_settings}))
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no episode of {task.name!r} ever ends: choose it below 1")
-        self._learner = _learner_for(task, self.settings, _saved)
+        self._learner = make_learner(task, self.settings, _saved)
         self._cautioned = False
         bounds = getattr(task.world, "bounds", None)
         if bounds is not None:
@@ -234,7 +247,7 @@ class MultiAdvisor:
             if why := depends_on_weights(task, self.settings):
                 raise BadInput(f"the agent's {why}: train again with other weights")
             before = self._learner.tensors()
-            learner = _learner_for(task, self.settings, None)
+            learner = make_learner(task, self.settings)
             learner.restore(before)
             self._learner = learner
         self.task = task
@@ -349,8 +362,7 @@ class MultiAdvisor:
 
     def _caution(self, lowest: np.ndarray) -> None:
         """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted."""
-        deep = self.settings.deep
-        if self._cautioned or self.task.continuous or (deep is not None and deep.split != "advisors"):
+        if self._cautioned or self.task.continuous or not self.settings.learner_settings.per_advisor:
             return
         doubt = doubtful(self.task, aggregator_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
@@ -387,13 +399,6 @@ def _settings(task: Task | None, settings: Settings | None, changes: dict[str, A
     return dataclasses.replace(settings or Settings(), **changes)
 
 
-def settled(task: Task, settings: Settings) -> Settings:
-    """The settings in full: those of an actor, where the actions ask for one and nothing was said of it."""
-    if task.continuous and settings.continuous is None and settings.deep is None:
-        return dataclasses.replace(settings, continuous=ContinuousSettings())
-    return settings
-
-
 def bank_of(agent: MultiAdvisor) -> BankLearner:
     """The learner of an agent whose task has goals; others have none."""
     if not isinstance(agent._learner, BankLearner):
@@ -408,46 +413,7 @@ def tables_of(agent: MultiAdvisor) -> CompiledLearner:
     return agent._learner
 
 
-# ---- learners by name ------------------------------------------------------------------------------------------------
-def _advisors(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    if task.goals is not None:
-        return BankLearner(task, settings)
-    return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
-
-
-def _linear(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    return linear_learner(task, settings)
-
-
-def _network(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    from multiadvisor.learners.dqn.dqn_learner import DeepLearner  # lazily: tables need no JAX
-
-    return DeepLearner(task, settings, saved=saved)
-
-
-def _actor(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    from multiadvisor.learners.sac.sac_learner import ContinuousLearner  # lazily: tables need no JAX
-
-    return ContinuousLearner(task, settings, saved=saved)
-
-
-NETWORK, ACTOR = "network", "actor"
-MAKERS = {"advisors": _advisors, "linear": _linear, NETWORK: _network, ACTOR: _actor}
 REWEIGHTED = ("sum", "kept")
-
-
-def _learner_for(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    """`saved`: the shapes of what a checkpoint holds, so that nothing is made for it that is not in it."""
-    if task.continuous:
-        return MAKERS[ACTOR](task, settings, saved)
-    if settings.continuous is not None:
-        raise BadInput(
-            f"continuous is for actions that are real numbers, and those of {task.name!r} are a finite choice: leave "
-            "it out, or give deep="
-        )
-    if task.goals is not None and (settings.deep is not None or settings.learner != "advisors"):
-        raise BadInput(f"task {task.name!r} is learned by general value functions: leave deep and learner out")
-    return MAKERS[settings.learner if settings.deep is None else NETWORK](task, settings, saved)
 
 
 def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:
@@ -509,7 +475,7 @@ def settings_of(folder: Path, settings: Any) -> Settings:
     if not isinstance(settings, dict):
         raise BadInput(f"the settings in the checkpoint {str(folder)!r} are no table: restore it from a copy")
     try:
-        lacking = unregistered(settings)
+        lacking = unregistered(settings) or _unregistered_learner(settings)
         if lacking is None:
             found = _settings(None, None, settings)
     except BadInput as error:
@@ -521,6 +487,13 @@ def settings_of(folder: Path, settings: Any) -> Settings:
     if told := difference(settings, dataclasses.asdict(found)):
         raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not as an agent has them: {told}")
     return found
+
+
+def _unregistered_learner(settings: dict[str, Any]) -> str | None:
+    """The learner of these settings, read from a file, where it is not registered here."""
+    given = settings.get("learner")
+    name = given.get("name") if isinstance(given, dict) else None
+    return f"the learner {short(name)!r}" if isinstance(name, str) and name not in LEARNERS else None
 
 
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
@@ -576,8 +549,8 @@ def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Setti
 
 def depends_on_weights(task: Task, settings: Settings) -> str:
     """Why other weights would make what was learned out of date; empty where they would not."""
-    summed = settings.learner != "advisors" or (settings.deep is not None and settings.deep.split != "advisors")
-    if summed or task.continuous or settings.aggregation in (CORRECTION, *SELECTIONS):
+    summed = not settings.learner_settings.per_advisor or task.continuous
+    if summed or settings.aggregation in (CORRECTION, *SELECTIONS):
         return "weights are in the values it learned"
     asks = any(planning.needs for planning in plannings_of(task, settings.planning))  # what the aggregator does
     return f"{settings.planning} values depend on the weights" if asks else ""

@@ -58,8 +58,8 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
         ("train pac-boy --aggregation frogs=max", "aggregation names 'frogs', and task 'pac-boy' has no such"),
         ("train pac-boy --aggregation p_norm:0.9", "the exponent of 'p_norm' is '0.9': give a number of at least 1"),
         ("train pac-boy --aggregation max --learner linear", "aggregation is 'max', and linear Q-learning is a sum"),
-        ("train pac-boy --planning sarsa --deep", "the action taken next"),
-        ("train pac-boy --alphas fruits=0.5 --deep", "a network has one learning rate for all its advisors"),
+        ("train pac-boy --planning sarsa --learner dqn", "the action taken next"),
+        ("train pac-boy --alphas fruits=0.5 --learner dqn", "a network has one learning rate for all its advisors"),
         ("train pac-boy --gammas fruits=0.5 --learner linear", "linear Q-learning has one gamma for everything"),
         ("train pac-boy --gammas fruits=1.5", "gamma of advisor 'fruit (0, 0)' is 1.5: choose it between 0 and 1"),
         ("train pac-boy --gammas frogs=0.5", "no advisor or group is called 'frogs' in task 'pac-boy': choose ghosts, "

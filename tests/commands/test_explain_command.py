@@ -153,10 +153,8 @@ def test_a_trace_does_not_replace_the_run_it_is_of(capsys, trained, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["three-fruits", "gymnasium:CartPole-v1"])
 def test_a_network_is_explained_from_its_trace(capsys, tmp_path, name):
-    deep = mad.DeepSettings(
-        hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
-    )
-    mad.MultiAdvisor(mad.make(name), deep=deep).learn(200, progress=False).save(tmp_path / "a")
+    deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4)
+    mad.MultiAdvisor(mad.make(name), learner=deep).learn(200, progress=False).save(tmp_path / "a")
     assert run(capsys, "evaluate", tmp_path / "a", "--episodes", 2, "--trace", tmp_path / "t")[0] == 0
     code, out, error = run(capsys, "explain", tmp_path / "a", "--trace", tmp_path / "t", "--step", 1, "--json")
     assert (code, error) == (0, "")

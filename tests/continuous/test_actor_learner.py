@@ -33,7 +33,7 @@ def task(env="tests/Point-v0", advisors="info:reward_*", **how):
 
 def agent(given=None, critics="separate", **how):
     own = {**SMALL, **how.pop("own", {}), "critics": critics}
-    return mad.MultiAdvisor(given or task(), gamma=0.5, seed=how.pop("seed", 0), continuous=own, **how)
+    return mad.MultiAdvisor(given or task(), gamma=0.5, seed=how.pop("seed", 0), learner=mad.SAC(**own), **how)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_the_advice_of_a_single_advisor_is_before_its_weight(critics, weight):
 def test_a_single_advisor_with_a_negative_weight_values_its_own_reward():
     """Far from x is best: -(2 + x)^2 at x > 0, and never above 0 whatever the weight."""
     given = task(advisors=[mad.Advisor("near", reward="info:reward_near", weight=-3.0)])
-    mine = mad.MultiAdvisor(given, gamma=0.0, continuous=SMALL).learn(1_200, progress=False)
+    mine = mad.MultiAdvisor(given, gamma=0.0, learner=mad.SAC(**SMALL)).learn(1_200, progress=False)
     assert mine.advice(SEEN, [[-2.0], [0.5]])[1][0] == pytest.approx([-6.25, 0.0], abs=0.5)
 
 
@@ -268,17 +268,22 @@ def test_action_spaces_that_cannot_be_used(space, line):
 @pytest.mark.parametrize(
     ("how", "line"),
     [
-        ({"deep": mad.DeepSettings()}, "deep is for a finite choice"),
-        ({"learner": "linear"}, "which is a table"),
+        ({"learner": mad.DQN()}, "'dqn' cannot learn .* for a finite choice of actions"),
+        ({"learner": "linear"}, "for a finite choice of actions"),
         ({"planning": "egocentric"}, "leave it empathic"),
         ({"aggregation": "max"}, "follows the weighted sum"),
         ({"noise": 1.0}, "noise on rewards"),
-        ({"continuous": {"critics": "two"}}, "unknown critics"),
-        ({"continuous": {"hiden": (3,)}}, "unknown setting of a network 'hiden': did you mean 'hidden'"),
-        ({"continuous": {"tau": 0.0}}, "tau is 0"),
-        ({"continuous": {"batch_size": 9, "buffer_size": 8}}, "holds no batch"),
-        ({"continuous": 3}, "give ContinuousSettings"),
-        ({"continuous": {}, "deep": mad.DeepSettings()}, "give one of them"),
+        ({"learner": {"name": "sac", "critics": "two"}}, "unknown critics"),
+        (
+            {"learner": {"name": "sac", "hiden": (3,)}},
+            "unknown setting of sac 'hiden': did you mean",
+        ),
+        ({"learner": {"name": "sac", "tau": 0.0}}, "tau is 0"),
+        ({"learner": {"name": "sac", "batch_size": 9, "buffer_size": 8}}, "holds no batch"),
+        ({"learner": 3}, "give its name, or settings"),
+        ({"learner": {"tau": 0.1}}, "give its name, or settings"),
+        ({"learner": {"name": "tabular", "tau": 0.1}}, "has no settings of its own"),
+        ({"continuous": {"tau": 0.1}}, "unknown setting 'continuous': it is called 'learner' now"),
     ],
 )
 def test_settings_that_mean_nothing_here(how, line):
@@ -289,8 +294,8 @@ def test_settings_that_mean_nothing_here(how, line):
 def test_a_table_or_a_finite_choice_cannot_have_an_actor():
     with pytest.raises(BadInput, match="these are continuous: leave bins and discretise out"):
         task(bins="5")
-    with pytest.raises(BadInput, match="those of 'two-goal' are a finite choice"):
-        mad.MultiAdvisor(mad.make("two-goal"), continuous={})
+    with pytest.raises(BadInput, match="'sac' cannot learn task 'two-goal': it is for actions that are real numbers"):
+        mad.MultiAdvisor(mad.make("two-goal"), learner="sac")
     mine = agent(own=PLAYS)
     for wrong, line in (
         ([np.nan], "not finite"),
@@ -341,7 +346,7 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
     line += ["--updates-at-once", "4"]
     line += ["--eval-every", "150", "--eval-episodes", "2", "--json"]
     assert main([*line, "--steps", "150", "--out", out]) == 0
-    assert json.loads(capsys.readouterr().out)["continuous"]["critics"] == "separate"
+    assert json.loads(capsys.readouterr().out)["learner"]["critics"] == "separate"
     assert main([*line, "--steps", "300", "--out", out, "--resume"]) == 0
     resumed = json.loads(capsys.readouterr().out)
     assert main([*line, "--steps", "300"]) == 0
@@ -364,10 +369,13 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
         ([*heavy, "--steps", "750", "--tau", "0.1"], "has another tau"),
         (["explain", out, "--step", "99"], "nothing is done at step 99"),
         (["explain", out, "--step", "1", "--against", "east"], "give numbers with commas"),
-        ([*line, "--double"], "--double is for a finite choice of actions"),
-        (["train", "gymnasium:CartPole-v1", "--deep", "--tau", "0.1"], "--tau is for continuous actions"),
+        ([*line, "--double"], "--double is for dqn, and this is learned by sac"),
+        (
+            ["train", "gymnasium:CartPole-v1", "--learner", "dqn", "--tau", "0.1"],
+            "--tau is for sac",
+        ),
         (["train", "gymnasium:tests/Point-v0", "--bins", "9"], "these are continuous"),
-        (["train", "gymnasium:tests/Point-v0", "--learner", "linear"], "which is a table"),
+        (["train", "gymnasium:tests/Point-v0", "--learner", "linear"], "for a finite choice of actions"),
     ):
         assert main(wrong) == 2, wrong
         error = capsys.readouterr().err
@@ -381,8 +389,8 @@ def test_a_grid_has_a_table_for_it(tmp_path):
 
     grid = parse_grid(
         'task = "gymnasium:tests/Point-v0"\nseeds = 2\n[options]\nadvisors = "info:reward_*"\n'
-        '[continuous]\nhidden = [[8, 8], [16]]\ncritics = ["separate", "shared"]\n'
+        '[learner]\nname = "sac"\nhidden = [[8, 8], [16]]\ncritics = ["separate", "shared"]\n'
     )
     assert len(grid.runs()) == 8
-    assert grid.runs()[0].job.config["settings"]["continuous"]["tau"] == 0.005
+    assert grid.runs()[0].job.config["settings"]["learner"]["tau"] == 0.005
     assert "no step limit" in grid.check_tasks()[0]

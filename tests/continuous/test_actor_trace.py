@@ -60,7 +60,7 @@ def colour(action):
 
 def actor(**own):
     task = mad.Task.from_gymnasium("tests/Pair-v0", "info:reward_*").with_weights(cheap=2.0)
-    return mad.MultiAdvisor(task, gamma=0.5, seed=own.pop("seed", 4), continuous={**SMALL, **own})
+    return mad.MultiAdvisor(task, gamma=0.5, seed=own.pop("seed", 4), learner=mad.SAC(**{**SMALL, **own}))
 
 
 @pytest.fixture(scope="module")
@@ -282,7 +282,7 @@ def test_observations_in_parts_are_reported_as_well():
     env = Parts()
     shape = {"place": gymnasium.spaces.Box(-1, 1, (1,)), "twice": gymnasium.spaces.Box(-2, 2, (1, 2))}
     env.observation_space = gymnasium.spaces.Dict(shape)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), continuous=SMALL)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), learner=mad.SAC(**SMALL))
     episodes = play(agent, 1, 1)
     assert episodes.places.shape == (len(episodes.states), 1)
     x = float(episodes.states[2]["place"][0])

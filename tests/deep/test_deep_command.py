@@ -1,4 +1,4 @@
-"""`multiadvisor train --deep`: what it prints, what it refuses, and that a run goes on where it stopped."""
+"""`multiadvisor train --learner dqn`: what it prints, what it refuses, and that a run goes on where it stopped."""
 
 import inspect
 import json
@@ -12,7 +12,8 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 
 SMALL = [
-    "--deep",
+    "--learner",
+    "dqn",
     "--hidden",
     "8",
     "--learning-starts",
@@ -46,7 +47,7 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     code, told, _ = call(capsys, *line, "--out", out)
     first = json.loads(told)
     assert code == 0
-    assert first["deep"]["hidden"] == [8]
+    assert first["learner"]["hidden"] == [8]
     assert (first["steps"], len(first["evaluations"])) == (300, 2)
     longer = [*line[: line.index("--steps")], "--steps", "600", *line[line.index("--steps") + 2 :]]
     code, told, _ = call(capsys, *longer, "--out", out, "--resume")
@@ -82,21 +83,27 @@ def test_a_decomposition_that_the_documentation_names():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gymnasium:Pendulum-v1", "--double"], "--double is for a finite choice of actions"),
+        (["gymnasium:Pendulum-v1", "--double"], "--double is for dqn, and this is learned by sac"),
         (["gymnasium:tests/Spoiled-v0", *SMALL], "has 2 components without names: give --components with 2 names"),
         (["gymnasium:tests/Spoiled-v0", *SMALL, "--components", "one"], "1 components were named"),
         (["gymnasium:CartPole-v1", *SMALL, "--components", "one"], "is a number"),
         (["three-fruits", *SMALL, "--components", "one"], "is for Gymnasium environments"),
-        (["three-fruits", "--hidden", "8"], "--hidden is for networks: add --deep"),
-        (["three-fruits", "--no-double"], "--double is for networks: add --deep"),
-        (["three-fruits", "--deep", "--hidden", "0"], "hidden is 0"),
-        (["three-fruits", "--deep", "--hidden", "eight"], "--hidden"),
-        (["three-fruits", "--deep", "--learner", "linear"], "choose one of them"),
-        (["three-fruits", "--deep", "--batch-size", "100", "--buffer-size", "50"], "holds no batch"),
-        (["three-fruits", "--deep", "--convolutions", "4,4", "--steps", "20000"], "leave nothing of an image of 3 x 5"),
-        (["two-goal", "--deep", "--convolutions", "4"], "convolutions need images"),
-        (["three-fruits", "--deep", "--hiden", "8"], "did you mean '--hidden'"),
-        (["gymnasium:CartPole-v1", "--steps", "20000"], "--deep"),
+        (
+            ["three-fruits", "--hidden", "8"],
+            "--hidden is for dqn and sac, and this is learned by tabular",
+        ),
+        (["three-fruits", "--no-double"], "--double is for dqn, and this is learned by tabular"),
+        (["three-fruits", "--learner", "dqn", "--hidden", "0"], "hidden is 0"),
+        (["three-fruits", "--learner", "dqn", "--hidden", "eight"], "--hidden"),
+        (["three-fruits", "--deep"], "unknown flag '--deep': it is called '--learner' now"),
+        (["three-fruits", "--learner", "dqn", "--batch-size", "100", "--buffer-size", "50"], "holds no batch"),
+        (
+            ["three-fruits", "--learner", "dqn", "--convolutions", "4,4", "--steps", "20000"],
+            "nothing of an image",
+        ),
+        (["two-goal", "--learner", "dqn", "--convolutions", "4"], "convolutions need images"),
+        (["three-fruits", "--learner", "dqn", "--hiden", "8"], "did you mean '--hidden'"),
+        (["gymnasium:CartPole-v1", "--learner", "tabular"], "--learner dqn"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
@@ -148,7 +155,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 from multiadvisor.cli import main
 assert main(["train", "three-fruits", "--steps", "100", "--eval-every", "100", "--eval-episodes", "1"]) == 0
-sys.exit(main(["train", "three-fruits", "--deep", "--steps", "20000"]))
+sys.exit(main(["train", "three-fruits", "--learner", "dqn", "--steps", "20000"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2

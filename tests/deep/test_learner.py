@@ -25,7 +25,7 @@ from multiadvisor.runs.trace import record_evaluation, replay
 from multiadvisor.settings import Schedule, Settings
 
 # Without hidden layers a one-hot state is looked up in a table, so that the fixed point can be met exactly.
-TABLE = mad.DeepSettings(
+TABLE = mad.DQN(
     hidden=(),
     loss="squared",
     learning_rate=0.02,
@@ -41,7 +41,9 @@ TABLE = mad.DeepSettings(
 def farthest(task, planning, steps, gamma=0.8, **how):
     """The largest difference between the advice learned from random play and the exact values of the advisors."""
     deep = dataclasses.replace(TABLE, **how)
-    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, epsilon=1.0, deep=deep).learn(steps, progress=False)
+    agent = mad.MultiAdvisor(task, planning=planning, gamma=gamma, epsilon=1.0, learner=deep).learn(
+        steps, progress=False
+    )
     exact = solve(enumerate_task(task, full=True), planning, gamma)
     assert exact.converged
     off = []
@@ -99,7 +101,7 @@ def test_one_advisor_for_all_learns_the_optimum():
     """Split none is DQN: its one advisor's values are those of the optimal policy of the weighted reward."""
     task = mad.make("resource-scheduling", jobs=2, work=2, weights={"job 1": 2.0})
     deep = dataclasses.replace(TABLE, split="none")
-    agent = mad.MultiAdvisor(task, gamma=0.8, epsilon=1.0, deep=deep).learn(3000, progress=False)
+    agent = mad.MultiAdvisor(task, gamma=0.8, epsilon=1.0, learner=deep).learn(3000, progress=False)
     best, _ = mad.theory.optimum(enumerate_task(task, full=True), 0.8)
     start = int(task.initial_state()[0])
     assert agent.advisors[0].name == "reward"
@@ -107,7 +109,7 @@ def test_one_advisor_for_all_learns_the_optimum():
 
 
 # ---- the same seed, the same bytes -----------------------------------------------------------------------------------
-QUICK = mad.DeepSettings(
+QUICK = mad.DQN(
     hidden=(8,),
     learning_starts=64,
     batch_size=16,
@@ -142,7 +144,7 @@ def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
     deep = dataclasses.replace(QUICK, n_envs=envs)
 
     def agent(seed=3):
-        return mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=deep)
+        return mad.MultiAdvisor(make(), noise=0.1, seed=seed, learner=deep)
 
     whole = agent()
     whole.learn(900, progress=False)
@@ -163,8 +165,8 @@ def test_twice_in_pieces_evaluated_and_taken_up_again(name, tmp_path):
 @pytest.mark.slow
 def test_two_agents_in_one_environment_of_ones_own():
     task, deep = own_counter(), dataclasses.replace(QUICK, n_envs=1)
-    alone = bytes_of(mad.MultiAdvisor(own_counter(), deep=deep).learn(300, progress=False))
-    first, second = (mad.MultiAdvisor(task, deep=deep) for _ in range(2))
+    alone = bytes_of(mad.MultiAdvisor(own_counter(), learner=deep).learn(300, progress=False))
+    first, second = (mad.MultiAdvisor(task, learner=deep) for _ in range(2))
     for _ in range(3):
         first.learn(100, progress=False)
         second.learn(100, progress=False)
@@ -176,8 +178,8 @@ def test_two_agents_in_one_environment_of_ones_own():
 def test_a_step_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
     """The first or the second of two episodes raises an exception: learning goes on as if it had not, saved or not."""
     task = mad.make("gymnasium:tests/Flaky-v0")
-    whole = bytes_of(mad.MultiAdvisor(task, deep=QUICK).learn(300, progress=False))
-    agent = mad.MultiAdvisor(task, deep=QUICK)
+    whole = bytes_of(mad.MultiAdvisor(task, learner=QUICK).learn(300, progress=False))
+    agent = mad.MultiAdvisor(task, learner=QUICK)
     Flaky.fails_in = fails_in
     with pytest.raises(RuntimeError, match="the line was down"):
         agent.learn(300, progress=False)
@@ -198,10 +200,10 @@ from pathlib import Path
 import multiadvisor as mad
 from multiadvisor.runs import training
 from multiadvisor.settings import Schedule
-deep = mad.DeepSettings(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2,
+deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2,
                         updates_at_once=4)
 run = training.begin(
-    mad.make("gymnasium:CartPole-v1"), mad.Settings(deep=deep), Schedule(900, 150, 2), Path({str(out)!r}), True
+    mad.make("gymnasium:CartPole-v1"), mad.Settings(learner=deep), Schedule(900, 150, 2), Path({str(out)!r}), True
 )
 run.run(lambda steps, evaluation: print(evaluation, flush=True))
 """
@@ -213,10 +215,10 @@ run.run(lambda steps, evaluation: print(evaluation, flush=True))
             os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     assert process.returncode == 0
-    deep = mad.DeepSettings(
-        hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
+    deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4)
+    whole = training.begin(
+        mad.make("gymnasium:CartPole-v1"), Settings(learner=deep), Schedule(900, 150, 2), None, False
     )
-    whole = training.begin(mad.make("gymnasium:CartPole-v1"), Settings(deep=deep), Schedule(900, 150, 2), None, False)
     whole.run()
     agent, record = load_with_record(out)
     assert bytes_of(agent) == bytes_of(whole.agent)
@@ -225,7 +227,7 @@ run.run(lambda steps, evaluation: print(evaluation, flush=True))
 
 def test_evaluations_shorter_than_a_round_of_episodes():
     run = training.begin(
-        mad.make("two-goal"), Settings(deep=dataclasses.replace(QUICK, n_envs=16)), Schedule(40, 10, 1), None, False
+        mad.make("two-goal"), Settings(learner=dataclasses.replace(QUICK, n_envs=16)), Schedule(40, 10, 1), None, False
     ).run()
     assert [evaluation["steps"] for evaluation in run.evaluations] == [16, 32, 32, 48]
     assert run.agent.steps == 48
@@ -233,8 +235,8 @@ def test_evaluations_shorter_than_a_round_of_episodes():
 
 def test_exploration_falls_and_stays():
     """Nothing is learned here, so that the greedy action of the only state never changes."""
-    deep = mad.DeepSettings(hidden=(8,), learning_starts=10_000, epsilon_steps=1000, buffer_size=5000)
-    agent = mad.MultiAdvisor(mad.make("two-goal"), epsilon=0.1, noise=0.5, deep=deep).learn(3000, progress=False)
+    deep = mad.DQN(hidden=(8,), learning_starts=10_000, epsilon_steps=1000, buffer_size=5000)
+    agent = mad.MultiAdvisor(mad.make("two-goal"), epsilon=0.1, noise=0.5, learner=deep).learn(3000, progress=False)
     memory = agent._learner.replay
     steps = np.flatnonzero((memory.kind[0] == STEP) | (memory.kind[0] == LAST))
     other = memory.action[0, steps] != agent.act(np.array([0]))
@@ -259,17 +261,17 @@ def always(agent, action):
 
 
 def test_evaluations_are_greedy():
-    deep = mad.DeepSettings(hidden=(4,), split="none")
+    deep = mad.DQN(hidden=(4,), split="none")
     advisors = [mad.Advisor("step", reward=0), mad.Advisor("cost", reward=1)]
     vector = MOSyncVectorEnv([lambda: Counter(vector=True)] * 2)
     for env in (Counter(vector=True), gymnasium.make("tests/Counter-v0", vector=True), vector):
-        agent = always(mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), epsilon=1.0, deep=deep), 1)
+        agent = always(mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), epsilon=1.0, learner=deep), 1)
         played = agent.evaluate(8).played
         assert set(played.length) == {3, 5}
         assert played.returns[:, 1].tolist() == (-played.length).tolist()
     task = mad.make("two-goal", r1=2.0, r2=3.0)
     for action, score, steps in ((0, 0.0, 50), (1, 2.0, 1), (2, 3.0, 1)):
-        played = always(mad.MultiAdvisor(task, epsilon=1.0, deep=deep), action).evaluate(5).played
+        played = always(mad.MultiAdvisor(task, epsilon=1.0, learner=deep), action).evaluate(5).played
         assert played.score.tolist() == [score] * 5
         assert played.length.tolist() == [steps] * 5
         assert played.terminated.tolist() == [int(steps == 1)] * 5
@@ -279,11 +281,11 @@ def test_evaluations_are_greedy():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["world", "cart pole"])
 def test_a_cohort_is_its_runs_one_by_one(name):
-    make, settings, seeds = MAKERS[name][0], Settings(deep=QUICK, noise=0.1), (5, 2)
+    make, settings, seeds = MAKERS[name][0], Settings(learner=QUICK, noise=0.1), (5, 2)
     cohort = Cohort(make(), settings, seeds).learn(150)
     played = cohort.evaluate(3)
     for run, seed in enumerate(seeds):
-        alone = mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=QUICK).learn(150, progress=False)
+        alone = mad.MultiAdvisor(make(), noise=0.1, seed=seed, learner=QUICK).learn(150, progress=False)
         own, parts = alone._learner.tensors(), cohort.tensors_of(run)
         assert own.keys() == parts.keys()
         for key, array in own.items():
@@ -292,7 +294,7 @@ def test_a_cohort_is_its_runs_one_by_one(name):
             else:
                 assert parts[key].tolist() == array.tolist(), key
         # what was taken out of the cohort is an agent by itself
-        again = mad.MultiAdvisor(make(), noise=0.1, seed=seed, deep=QUICK)
+        again = mad.MultiAdvisor(make(), noise=0.1, seed=seed, learner=QUICK)
         again._learner.restore(parts)
         assert again.steps == 150
         assert again.evaluate(3).played.score.tolist() == played[run].score.tolist()
@@ -301,11 +303,11 @@ def test_a_cohort_is_its_runs_one_by_one(name):
 
 
 def test_cohorts_that_cannot_be():
-    task, settings = mad.make("two-goal"), Settings(deep=QUICK)
+    task, settings = mad.make("two-goal"), Settings(learner=QUICK)
     for seeds in ((), (1, 1), (-1,)):
         with pytest.raises(BadInput, match="seed"):
             Cohort(task, settings, seeds)
-    with pytest.raises(BadInput, match="deep=DeepSettings"):
+    with pytest.raises(BadInput, match="learner=DQN"):
         Cohort(task, Settings(), (0, 1))
 
 
@@ -313,8 +315,8 @@ def test_cohorts_that_cannot_be():
 def test_groups_and_one_for_all_are_paid_the_weighted_sums():
     task = mad.make("pac-boy", weights={"ghosts": 0.5})
     for split, names in (("groups", ("ghosts", "fruits")), ("none", ("reward",))):
-        deep = mad.DeepSettings(split=split, hidden=(4,), learning_starts=10_000, n_envs=4)
-        agent = mad.MultiAdvisor(task, deep=deep).learn(400, progress=False)
+        deep = mad.DQN(split=split, hidden=(4,), learning_starts=10_000, n_envs=4)
+        agent = mad.MultiAdvisor(task, learner=deep).learn(400, progress=False)
         memory = agent._learner.replay
         assert tuple(advisor.name for advisor in agent.advisors) == names
         values = memory.reward[memory.kind != 0].astype(float)
@@ -330,7 +332,7 @@ def test_who_shares_a_torso(torso, networks):
     names, groups = [f"advisor {k}" for k in range(5)], ["a", "b", "a", "b", "a"]
     advisors = [mad.Advisor(name, group=group) for name, group in zip(names, groups, strict=True)]
     deep = dataclasses.replace(QUICK, n_envs=1, torso=torso)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Counter(), advisors), deep=deep).learn(100, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Counter(), advisors), learner=deep).learn(100, progress=False)
     assert agent._learner.state.network.last.weight.shape[1] == networks
     assert agent.advice(np.zeros(3))[1].shape == (5, 2)
 
@@ -338,7 +340,7 @@ def test_who_shares_a_torso(torso, networks):
 @pytest.mark.slow
 def test_convolutions_on_a_board():
     deep = dataclasses.replace(QUICK, convolutions=(4,), split="none", clip_rewards=True)
-    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(300, progress=False)
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), learner=deep).learn(300, progress=False)
     assert agent._learner.plan.shape == (4, 3, 5)
     state = agent.task.initial_state()
     np.testing.assert_allclose(agent.preferences(state), agent.advice(state)[1][0])
@@ -350,7 +352,7 @@ def test_convolutions_on_a_board():
 @pytest.mark.slow
 def test_a_trace_holds_the_evaluated_episodes():
     for make, envs in MAKERS.values():
-        agent = mad.MultiAdvisor(make(), deep=dataclasses.replace(QUICK, n_envs=envs)).learn(200, progress=False)
+        agent = mad.MultiAdvisor(make(), learner=dataclasses.replace(QUICK, n_envs=envs)).learn(200, progress=False)
         before = bytes_of(agent)
         evaluation, trace = record_evaluation(agent, 3, 5)
         again = agent.evaluate(3, seeds=(5,))
@@ -361,7 +363,7 @@ def test_a_trace_holds_the_evaluated_episodes():
 
 
 def test_an_explanation_sums_up_to_the_difference_of_the_preferences():
-    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).learn(200, progress=False)
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), learner=QUICK).learn(200, progress=False)
     state = agent.task.initial_state()
     told, preferences = agent.explain(state), np.sort(agent.preferences(state))
     assert told.action == agent.task.actions[agent.act(state)]
@@ -375,8 +377,8 @@ def test_an_explanation_sums_up_to_the_difference_of_the_preferences():
 @pytest.mark.parametrize("name", ["pac-boy", "two-goal"])
 def test_explanations_where_the_network_has_other_advisors_than_the_task(split, planning, name):
     """Whether a state is an attractor cannot be known then, and is not told."""
-    deep = mad.DeepSettings(split=split, hidden=(8,))
-    agent = mad.MultiAdvisor(mad.make(name), planning=planning, deep=deep)
+    deep = mad.DQN(split=split, hidden=(8,))
+    agent = mad.MultiAdvisor(mad.make(name), planning=planning, learner=deep)
     state = agent.task.initial_state()
     told = agent.explain(state)
     assert told.attractor is None
@@ -412,7 +414,7 @@ SINGLE = dataclasses.replace(QUICK, n_envs=1)
 @pytest.mark.parametrize("registered", [True, False])
 def test_training_stops_and_the_last_good_checkpoint_stays(what, message, registered, tmp_path):
     out = tmp_path / "a"
-    task, settings = spoiled(what, registered), Settings(deep=SINGLE)
+    task, settings = spoiled(what, registered), Settings(learner=SINGLE)
     training.begin(task, settings, Schedule(90, 45, 0), out, False).run()
     good = bytes_of(mad.load(out, mended(what, registered)))
     run = training.begin(task, settings, Schedule(900, 45, 0), out, True)
@@ -433,11 +435,11 @@ def test_training_stops_and_the_last_good_checkpoint_stays(what, message, regist
 
 @pytest.mark.slow
 def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
-    deep = mad.DeepSettings(
+    deep = mad.DQN(
         hidden=(8,), learning_starts=16, batch_size=16, learning_rate=1.0, loss="squared", clip_norm=0.0, train_freq=1,
         double=False, target_update_interval=1,
     )  # fmt: skip
-    agent = mad.MultiAdvisor(spoiled("nothing"), gamma=1.0, deep=deep).learn(8, progress=False)
+    agent = mad.MultiAdvisor(spoiled("nothing"), gamma=1.0, learner=deep).learn(8, progress=False)
     network = agent._learner.state.network
     huge = dataclasses.replace(network.last, weight=network.last.weight * 1e30)
     agent._learner.state = agent._learner.state._replace(network=dataclasses.replace(network, last=huge))
@@ -452,7 +454,7 @@ def test_an_overflow_names_the_advisor_and_is_never_saved(tmp_path):
 @pytest.mark.parametrize("convolutions", [(), (4,)])
 def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
     deep = dataclasses.replace(QUICK, convolutions=convolutions, split="none")
-    agent = mad.MultiAdvisor(mad.make("three-fruits"), deep=deep).learn(100, progress=False)
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), learner=deep).learn(100, progress=False)
     leaves = agent._learner.state.network
     spoiled_network = dataclasses.replace(leaves, last=dataclasses.replace(leaves.last, bias=leaves.last.bias * np.inf))
     agent._learner.state = agent._learner.state._replace(network=spoiled_network)
@@ -462,20 +464,20 @@ def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
 
 
 def test_wrong_questions():
-    agent = mad.MultiAdvisor(mad.make("gymnasium:CartPole-v1"), deep=SINGLE)
+    agent = mad.MultiAdvisor(mad.make("gymnasium:CartPole-v1"), learner=SINGLE)
     for wrong in (np.zeros(3), np.zeros((1, 4)), 0.5):
         with pytest.raises(BadInput, match="is expected"):
             agent.act(wrong)
     with pytest.raises(BadInput, match="no table of values"):
         agent.values(0)
-    board = mad.MultiAdvisor(mad.make("three-fruits"), deep=SINGLE)
+    board = mad.MultiAdvisor(mad.make("three-fruits"), learner=SINGLE)
     for wrong in (np.zeros(4), np.array([0, 1]), np.array([99, 1, 1, 1])):
         with pytest.raises(BadInput, match="state of 'three-fruits'"):
             board.act(wrong)
     with pytest.raises(BadInput, match="cannot be made 2 times"):
-        mad.MultiAdvisor(own_counter(), deep=QUICK)
+        mad.MultiAdvisor(own_counter(), learner=QUICK)
     with pytest.raises(BadInput, match="convolutions need images"):
-        mad.MultiAdvisor(mad.make("two-goal"), deep=dataclasses.replace(SINGLE, convolutions=(4,)))
+        mad.MultiAdvisor(mad.make("two-goal"), learner=dataclasses.replace(SINGLE, convolutions=(4,)))
 
 
 @pytest.mark.parametrize(
@@ -504,15 +506,11 @@ def test_wrong_questions():
 )
 def test_settings_that_cannot_be(wrong, message):
     with pytest.raises(BadInput, match=message):
-        mad.DeepSettings(**wrong)
+        mad.DQN(**wrong)
 
 
 def test_deep_settings_take_their_place():
-    with pytest.raises(BadInput, match="choose one of them"):
-        Settings(learner="linear", deep=QUICK)
-    with pytest.raises(BadInput, match="deep is 3"):
-        Settings(deep=3)
-    assert Settings(deep=dataclasses.asdict(QUICK)) == Settings(deep=QUICK)
+    assert Settings(learner=dataclasses.asdict(QUICK)) == Settings(learner=QUICK)
 
 
 class Odd(gymnasium.Env):
@@ -536,8 +534,8 @@ class Odd(gymnasium.Env):
 
 
 def small(env, **settings):
-    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
-    return mad.MultiAdvisor(mad.Task.from_gymnasium(env, **settings), deep=deep)
+    deep = mad.DQN(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
+    return mad.MultiAdvisor(mad.Task.from_gymnasium(env, **settings), learner=deep)
 
 
 @pytest.mark.parametrize(
@@ -567,8 +565,8 @@ def test_the_reward_function_of_an_advisor_is_named():
 def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_evaluations_before(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)
-    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
-    run = training.begin(task, mad.Settings(deep=deep), Schedule(150, 50, 4), tmp_path / "a", False)
+    deep = mad.DQN(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
+    run = training.begin(task, mad.Settings(learner=deep), Schedule(150, 50, 4), tmp_path / "a", False)
     with pytest.raises(mad.BadInput, match="reward of advisor 'reward' is not finite"):
         run.run(lambda steps, evaluation: setattr(env, "left", 110) if evaluation else None)
     with pytest.raises(mad.BadInput, match="reward of advisor 'reward' is not finite"):
@@ -581,8 +579,8 @@ def test_a_reward_that_is_not_finite_in_an_evaluation_keeps_the_evaluations_befo
 def test_a_network_that_diverges_has_saved_its_first_evaluation(tmp_path):
     env = Odd(math.nan, 1_000)
     task = mad.Task.from_gymnasium(env)
-    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
-    run = training.begin(task, mad.Settings(deep=deep), Schedule(150, 50, 4), tmp_path / "a", False)
+    deep = mad.DQN(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=100)
+    run = training.begin(task, mad.Settings(learner=deep), Schedule(150, 50, 4), tmp_path / "a", False)
     with pytest.raises(Diverged):
         run.run(lambda steps, evaluation: setattr(env, "left", 10) if evaluation else None)
     assert load_with_record(tmp_path / "a", task)[0].steps == 50
@@ -597,8 +595,8 @@ def test_observations_that_are_no_numbers_are_told():
 
 def test_an_evaluation_of_a_vector_environment_that_fails_leaves_episodes_that_go_on():
     envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
-    deep = mad.DeepSettings(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=200)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(envs), deep=deep).learn(40, progress=False)
+    deep = mad.DQN(hidden=(4,), learning_starts=20, batch_size=8, buffer_size=200)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(envs), learner=deep).learn(40, progress=False)
     learner = agent._learner
     step, learner.env.env = envs.step, envs
     envs.step = lambda actions: (_ for _ in ()).throw(KeyboardInterrupt)

@@ -107,7 +107,7 @@ CASES = {
 def test_targets_are_those_of_a_plain_loop(case, planning, double, steps):
     env, advisors, envs = CASES[case]()
     task = mad.Task.from_gymnasium(env, advisors)
-    deep = mad.DeepSettings(
+    deep = mad.DQN(
         hidden=(7,),
         n_step=steps,
         batch_size=64,
@@ -119,7 +119,7 @@ def test_targets_are_those_of_a_plain_loop(case, planning, double, steps):
         double=double,
         loss="squared",
     )
-    agent = mad.MultiAdvisor(task, planning=planning, gamma=0.7, deep=deep, seed=steps)
+    agent = mad.MultiAdvisor(task, planning=planning, gamma=0.7, learner=deep, seed=steps)
     learner, tried = agent._learner, np.zeros(5, int)
     update, weights = learner._update, np.array([advisor.weight for advisor in advisors])
 

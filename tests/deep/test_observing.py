@@ -13,7 +13,7 @@ from multiadvisor.core import rng
 from multiadvisor.envs.segment import LENGTH
 from multiadvisor.learners.dqn.replay import LAST, STEP
 
-QUICK = mad.DeepSettings(
+QUICK = mad.DQN(
     hidden=(8,),
     learning_starts=64,
     batch_size=16,
@@ -42,7 +42,7 @@ def counter_task():
 
 
 def agent_of(task, **changes):
-    return mad.MultiAdvisor(task, noise=0.1, seed=3, deep=dataclasses.replace(QUICK, **changes))
+    return mad.MultiAdvisor(task, noise=0.1, seed=3, learner=dataclasses.replace(QUICK, **changes))
 
 
 def own_loop(agent, env, steps):
@@ -122,7 +122,7 @@ def test_saved_evaluated_and_taken_up_again(tmp_path):
 def test_it_learns_to_win_in_a_loop_of_ones_own():
     """Two arms in one state: the network's advice is what each arm pays."""
     deep = dataclasses.replace(QUICK, hidden=(), learning_rate=0.05, n_step=1, batch_size=32, epsilon_steps=100)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), epsilon=1.0, deep=deep)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"), epsilon=1.0, learner=deep)
     for _ in range(400):
         arm = agent.act(0, explore=True)
         agent.observe(0, arm, float(arm), 1, terminated=True)
@@ -199,7 +199,7 @@ def test_cart_pole_in_the_loop_that_everybody_writes():
     """The pole's own environment, its own seeds: it is learned from, and the agent's environment was never touched."""
     env = gymnasium.make("CartPole-v1")
     agent = mad.MultiAdvisor(
-        mad.make("gymnasium:CartPole-v1"), gamma=0.99, deep=dataclasses.replace(QUICK, buffer_size=2000)
+        mad.make("gymnasium:CartPole-v1"), gamma=0.99, learner=dataclasses.replace(QUICK, buffer_size=2000)
     )
     observation, _ = env.reset(seed=0)
     for _ in range(600):

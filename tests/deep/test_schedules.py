@@ -10,7 +10,8 @@ from multiadvisor.cli import main
 from multiadvisor.core.schedules import SCHEDULES
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.dqn.backend import jax
-from multiadvisor.settings import ContinuousSettings, Settings
+from multiadvisor.learners.sac.sac_settings import SAC
+from multiadvisor.settings import Settings
 
 HALF_WAY = {"constant": 0.1, "linear": 0.45, "cosine": 0.45, "exponential": np.sqrt(0.08)}
 FEW = {
@@ -34,10 +35,10 @@ def test_a_schedule_begins_and_ends_where_it_should(name):
 
 
 def test_epsilon_arrives_and_the_learning_rate_leaves():
-    deep = mad.DeepSettings(epsilon_schedule="cosine", epsilon_steps=400, epsilon_start=0.5)
+    deep = mad.DQN(epsilon_schedule="cosine", epsilon_steps=400, epsilon_start=0.5)
     told = [deep.exploring(0.1, step) for step in (0, 100, 200, 400, 9_999)]
     np.testing.assert_allclose(told, [0.5, 0.1 + 0.4 * (2 + np.sqrt(2)) / 4, 0.3, 0.1, 0.1])
-    rate = ContinuousSettings(
+    rate = SAC(
         learning_rate=0.4, lr_schedule="exponential", lr_end=0.1, lr_steps=104, learning_starts=4, train_freq=5,
         updates_at_once=2,
     ).rates(first=9)  # fmt: skip
@@ -45,8 +46,8 @@ def test_epsilon_arrives_and_the_learning_rate_leaves():
 
 
 def learning(env, **how):
-    kind = "continuous" if isinstance(env.action_space, spaces.Box) else "deep"
-    return mad.MultiAdvisor(mad.Task.from_gymnasium(env), seed=3, **{kind: {**FEW, **how}})
+    name = "sac" if isinstance(env.action_space, spaces.Box) else "dqn"
+    return mad.MultiAdvisor(mad.Task.from_gymnasium(env), seed=3, learner={"name": name, **FEW, **how})
 
 
 def networks(agent):
@@ -76,7 +77,7 @@ def test_random_actions_until_the_first_update():
     taken = []
     for random_start, epsilon in ((True, 0.0), (False, 0.0), (False, 1.0)):
         agent = learning(CartPoleEnv(), random_start=random_start, **own)
-        agent._learner.settings = Settings(epsilon=epsilon, seed=3, deep=agent.settings.deep)
+        agent._learner.settings = Settings(epsilon=epsilon, seed=3, learner=agent.settings.learner)
         agent.learn(40, progress=False)
         taken.append(agent._learner.replay.action[0])
         assert agent._learner._epsilon() == epsilon
@@ -93,10 +94,10 @@ def test_random_actions_until_the_first_update():
 )  # fmt: skip
 def test_what_makes_no_schedule_is_refused(given, message):
     with pytest.raises(BadInput, match=message):
-        mad.DeepSettings(**given)
+        mad.DQN(**given)
 
 
 def test_an_epsilon_of_0_is_never_reached_by_a_factor(capsys):
-    line = ["train", "three-fruits", "--deep", "--epsilon-schedule", "exponential", "--epsilon", "0"]
+    line = ["train", "three-fruits", "--learner", "dqn", "--epsilon-schedule", "exponential", "--epsilon", "0"]
     assert main(line) == 2
     assert "and epsilon is 0, which it never reaches" in capsys.readouterr().err

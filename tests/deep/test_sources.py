@@ -123,10 +123,8 @@ def check_counter(agent, steps, vector, first=0):
     assert {bool(ended[0]) for *_, ended, over in found if over} == {False, True}
 
 
-SMALL = mad.DeepSettings(
-    hidden=(4,), learning_starts=16, batch_size=8, buffer_size=400, train_freq=4, updates_at_once=2
-)
-SEVERAL = mad.DeepSettings(
+SMALL = mad.DQN(hidden=(4,), learning_starts=16, batch_size=8, buffer_size=400, train_freq=4, updates_at_once=2)
+SEVERAL = mad.DQN(
     hidden=(4,), learning_starts=16, batch_size=8, buffer_size=400, train_freq=4, updates_at_once=2, n_envs=3
 )
 
@@ -135,7 +133,7 @@ SEVERAL = mad.DeepSettings(
 @pytest.mark.parametrize("vector", [False, True])
 def test_single_episodes_side_by_side(vector):
     env = gymnasium.make("tests/Counter-v0", vector=vector, start=1)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), deep=SEVERAL).learn(150, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), learner=SEVERAL).learn(150, progress=False)
     check_counter(agent, 150, vector, first=1)
     agent.evaluate(3)
     check_counter(agent.learn(30, progress=False), 180, vector, first=1)
@@ -148,7 +146,7 @@ def test_a_vector_environment_also_after_evaluations_and_when_taken_up_again(mod
         env = SyncVectorEnv([lambda: Counter(start=1)] * 3, autoreset_mode=mode)
         return mad.Task.from_gymnasium(env, name="counter")
 
-    agent = mad.MultiAdvisor(task(), deep=SMALL).learn(60, progress=False)
+    agent = mad.MultiAdvisor(task(), learner=SMALL).learn(60, progress=False)
     assert agent.steps >= 60
     check_counter(agent, agent.steps, False, first=1)
     seen = agent.evaluate(7)
@@ -176,7 +174,7 @@ def test_a_vector_environment_also_after_evaluations_and_when_taken_up_again(mod
 def test_the_same_seed_in_a_vector_environment():
     def learned(seed):
         env = SyncVectorEnv([lambda: Counter(start=1)] * 3)
-        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, name="counter"), seed=seed, deep=SMALL)
+        agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, name="counter"), seed=seed, learner=SMALL)
         agent.learn(60, progress=False).evaluate(2)
         return {name: array.tobytes() for name, array in agent.learn(60, progress=False)._learner.tensors().items()}
 
@@ -189,7 +187,7 @@ def test_vector_rewards_of_a_vector_environment_by_component():
 
     env = MOSyncVectorEnv([lambda: Counter(vector=True)] * 2)
     task = mad.Task.from_gymnasium(env, [mad.Advisor("step", reward=0), mad.Advisor("cost", reward=1, weight=0.5)])
-    agent = mad.MultiAdvisor(task, deep=SMALL).learn(90, progress=False)
+    agent = mad.MultiAdvisor(task, learner=SMALL).learn(90, progress=False)
     check_counter(agent, agent.steps, True)
     found = agent.evaluate(4)
     assert list(found.advisors) == ["step", "cost"]
@@ -211,7 +209,7 @@ def test_a_vector_environment_knows_the_names_of_its_episodes():
 @pytest.mark.slow
 def test_vector_environments_of_gymnasium_itself():
     env = gymnasium.make_vec("CartPole-v1", 3, vectorization_mode="vector_entry_point")
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), deep=SMALL).learn(200, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), learner=SMALL).learn(200, progress=False)
     for before, _, _, after, _, _ in transitions(agent):
         # x' = x + 0.02 v, and so for the angle: true of every transition, and of none across two episodes
         np.testing.assert_allclose(after[0], before[0] + 0.02 * before[1], atol=1e-5)
@@ -231,7 +229,7 @@ class Dictionary(gymnasium.ObservationWrapper):
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_dictionaries_in_a_vector_environment(mode):
     env = SyncVectorEnv([lambda: Dictionary(Counter())] * 2, autoreset_mode=mode)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), deep=SMALL).learn(30, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env), learner=SMALL).learn(30, progress=False)
     for before, _, _, after, _, _ in transitions(agent):
         assert after[0] == before[0] + 1
         assert before[3 + int(before[0])] == after[3 + int(after[0])] == 1
@@ -239,7 +237,7 @@ def test_dictionaries_in_a_vector_environment(mode):
 
 def test_what_a_vector_environment_cannot_have():
     def deep(env, advisors=None, **more):
-        return mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), deep=mad.DeepSettings(**more))
+        return mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), learner=mad.DQN(**more))
 
     env = SyncVectorEnv([Counter] * 2, autoreset_mode=AutoresetMode.DISABLED)
     with pytest.raises(BadInput, match="does not reset itself"):
@@ -249,8 +247,8 @@ def test_what_a_vector_environment_cannot_have():
         deep(env, n_envs=4)
     with pytest.raises(BadInput, match="needs an environment of single episodes"):
         deep(env, [mad.Advisor("own", reward=lambda transition: 1.0)])
-    with pytest.raises(BadInput, match="give deep="):
-        mad.MultiAdvisor(mad.Task.from_gymnasium(env))
+    with pytest.raises(BadInput, match="learner='dqn'"):
+        mad.MultiAdvisor(mad.Task.from_gymnasium(env), learner="tabular")
 
 
 @pytest.mark.slow
@@ -260,7 +258,7 @@ def test_advisors_with_functions_of_the_transition():
         mad.Advisor("sum", reward=lambda t: t.observation[0] + t.next_observation[0] + 10 * t.action),
         mad.Advisor("early", ended=lambda t: t.next_observation[0] >= 2, active=lambda seen: seen[0] < 2),
     ])  # fmt: skip
-    agent = mad.MultiAdvisor(task, deep=SMALL).learn(120, progress=False)
+    agent = mad.MultiAdvisor(task, learner=SMALL).learn(120, progress=False)
     replay = agent._learner.replay
     for row in np.flatnonzero((replay.kind[0] == STEP) | (replay.kind[0] == LAST)):
         step, action = replay.observations[0, row, 0], replay.action[0, row]
@@ -275,7 +273,7 @@ def test_an_advisor_that_shows_the_network_an_array_can_be_recorded():
     """Nobody looks for a row of a table where a network sees the observation."""
     advisors = [mad.Advisor("place", state=lambda o: np.asarray(o[:2])), mad.Advisor("all")]
     task = mad.Task.from_gymnasium("CartPole-v1", advisors)
-    agent = mad.MultiAdvisor(task, deep=mad.DeepSettings(hidden=(4,)))
+    agent = mad.MultiAdvisor(task, learner=mad.DQN(hidden=(4,)))
     trace = record(agent, episodes=2)
     replay(trace, task)
     assert trace.score.tolist() == agent.evaluate(episodes=2).played.score.tolist()

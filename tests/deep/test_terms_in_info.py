@@ -52,8 +52,8 @@ class Corridor(gymnasium.Env):
 
 
 gymnasium.register("tests/Corridor-v0", Corridor)
-SMALL = mad.DeepSettings(hidden=(8,), learning_starts=16, batch_size=16, buffer_size=200)
-PLAYS = mad.DeepSettings(hidden=(8,), learning_starts=1_000, batch_size=16, buffer_size=200)  # and updates nothing
+SMALL = mad.DQN(hidden=(8,), learning_starts=16, batch_size=16, buffer_size=200)
+PLAYS = mad.DQN(hidden=(8,), learning_starts=1_000, batch_size=16, buffer_size=200)  # and updates nothing
 
 
 # ---- which advisors there are ----------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_a_task_of_terms_is_made_again_from_a_checkpoint(tmp_path):
 
 # ---- what they are paid ----------------------------------------------------------------------------------------------
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [{}, {"deep": SMALL}], ids=["table", "network"])
+@pytest.mark.parametrize("how", [{}, {"learner": SMALL}], ids=["table", "network"])
 @pytest.mark.parametrize("advisors", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
 def test_tables_and_networks_are_paid_what_info_says(how, advisors):
     agent = mad.MultiAdvisor(
@@ -116,7 +116,7 @@ def test_the_check_reads_terms_and_misses_what_they_leave():
 @pytest.mark.parametrize("advisors", ["info:reward_*", "info:pair", "info:rewards.east,info:rewards.deep.time"])
 def test_vector_environments_of_both_kinds_pay_the_last_step_too(mode, advisors):
     env = SyncVectorEnv([Corridor for _ in range(3)], autoreset_mode=mode)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors, remainder=True), epsilon=0.5, deep=SMALL)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors, remainder=True), epsilon=0.5, learner=SMALL)
     agent.learn(120, progress=False)
     replay = agent._learner.replay
     steps = np.isin(replay.kind, (STEP, LAST))
@@ -132,7 +132,7 @@ def test_vector_environments_of_both_kinds_pay_the_last_step_too(mode, advisors)
 
 def test_dictionaries_and_tuples_are_seen_flat():
     task = mad.Task.from_gymnasium(Corridor(dictionary=True), "info:reward_*", remainder=True)
-    agent = mad.MultiAdvisor(task, deep=PLAYS, epsilon=0.5).learn(60, progress=False)
+    agent = mad.MultiAdvisor(task, learner=PLAYS, epsilon=0.5).learn(60, progress=False)
     seen = agent._learner.encoder
     assert seen.shape == (8,)
     state = {"where": 2, "how": (np.array([0.5, -0.5], np.float32), 1)}
@@ -140,10 +140,10 @@ def test_dictionaries_and_tuples_are_seen_flat():
     assert agent.advice(state)[0] == ("east", "time", "remainder")
     vector = SyncVectorEnv([lambda: Corridor(dictionary=True)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
     task = mad.Task.from_gymnasium(vector, "info:reward_*")
-    assert mad.MultiAdvisor(task, deep=PLAYS).learn(40, progress=False).steps == 40
+    assert mad.MultiAdvisor(task, learner=PLAYS).learn(40, progress=False).steps == 40
     task = mad.Task.from_gymnasium(Corridor(dictionary=True, spoils=True), "info:reward_*")
     with pytest.raises(BadInput, match="does not fit its space"):
-        mad.MultiAdvisor(task, deep=PLAYS).learn(40, progress=False)
+        mad.MultiAdvisor(task, learner=PLAYS).learn(40, progress=False)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_whatever_a_pattern_finds_is_paid(pattern, paid, vector):
 
     assert [term(advisor, key_of(advisor.reward), INFO) for advisor in found_advisors(pattern, INFO)] == paid
     env = SyncVectorEnv([Odd]) if vector else Odd()
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, pattern), deep=PLAYS).learn(5, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, pattern), learner=PLAYS).learn(5, progress=False)
     assert agent._learner.replay.reward[0, 0].tolist() == paid
 
 
@@ -230,14 +230,14 @@ def test_a_term_that_a_later_step_lacks_loses_nothing(deep):
     """The step is no part of the run: it stands where it stood, and goes on once the environment is mended."""
     env = Corridor(forgets=6)
     task = mad.Task.from_gymnasium(env, "info:reward_*")
-    agent = mad.MultiAdvisor(task, epsilon=1.0, deep=deep, seed=3)
+    agent = mad.MultiAdvisor(task, epsilon=1.0, learner=deep, seed=3)
     with pytest.raises(BadInput, match="advisor 'time' takes info:reward_time, which the info of a step lacks"):
         agent.learn(100, progress=False)
     reached = agent.steps
     assert 0 < reached < 100
     env.forgets = None
     agent.learn(100 - reached, progress=False)
-    whole = mad.MultiAdvisor(mad.Task.from_gymnasium(Corridor(), "info:reward_*"), epsilon=1.0, deep=deep, seed=3)
+    whole = mad.MultiAdvisor(mad.Task.from_gymnasium(Corridor(), "info:reward_*"), epsilon=1.0, learner=deep, seed=3)
     whole.learn(100, progress=False)
     mine, theirs = agent._learner.tensors(), whole._learner.tensors()
     assert mine.keys() == theirs.keys()
@@ -246,7 +246,7 @@ def test_a_term_that_a_later_step_lacks_loses_nothing(deep):
 
 def test_a_vector_environment_that_forgets_a_term_is_told_in_one_line():
     env = SyncVectorEnv([lambda: Corridor(forgets=2), Corridor])
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), deep=SMALL)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, "info:reward_*"), learner=SMALL)
     with pytest.raises(BadInput, match="advisor 'time' takes info:reward_time"):
         agent.learn(100, progress=False)
 

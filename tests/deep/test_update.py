@@ -205,7 +205,7 @@ def equal(first, second):
 @pytest.mark.slow
 def test_first_steps_of_adam_and_the_target_by_hand():
     """Adam's first step is the learning rate times the gradient's sign; the target is copied at every third update."""
-    deep = mad.DeepSettings(learning_rate=0.01, target_update_interval=3, clip_norm=0.0, loss="squared", double=False)
+    deep = mad.DQN(learning_rate=0.01, target_update_interval=3, clip_norm=0.0, loss="squared", double=False)
     start, update = make_update(deep, rules(egocentric, np.ones(2)))
     network = table_network(NOW)
     batch = batch_of([0], [0], [[9, -9]], [[0, 0]], [1])
@@ -237,7 +237,7 @@ def test_first_steps_of_adam_and_the_target_by_hand():
 @pytest.mark.slow
 def test_runs_do_not_disturb_each_other():
     """A run whose gradient is not finite leaves the others alone."""
-    deep = mad.DeepSettings(learning_rate=0.01, hidden=(4,))
+    deep = mad.DQN(learning_rate=0.01, hidden=(4,))
     plan = plan_networks((2,), 1.0, [(1, 1)] * 2, ["all"] * 2, 3, hidden=(4,))
     batch = batch_of([0, 1], [0, 2], [[1, 2], [3, 4]], [[0.5, 0.9], [0.0, 0.9]], [1, 0])
     wrong = batch._replace(reward=np.full_like(batch.reward, np.nan))

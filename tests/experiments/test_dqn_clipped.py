@@ -11,14 +11,14 @@ from multiadvisor.studies.dqn_clipped import SETTINGS, train
 
 pytestmark = pytest.mark.slow
 
-SMALL = dataclasses.replace(SETTINGS, deep=dataclasses.replace(
-    SETTINGS.deep, convolutions=(4,), strides=(2,), hidden=(8,), learning_starts=64, buffer_size=2000,
+SMALL = dataclasses.replace(SETTINGS, learner=dataclasses.replace(
+    SETTINGS.learner, convolutions=(4,), strides=(2,), hidden=(8,), learning_starts=64, buffer_size=2000,
 ))  # fmt: skip
 
 
 def test_what_it_sees_and_is_paid():
-    deep = dataclasses.replace(SMALL.deep, learning_starts=10_000, buffer_size=10_000)
-    agent = mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.85, deep=deep).learn(4800, progress=False)
+    deep = dataclasses.replace(SMALL.learner, learning_starts=10_000, buffer_size=10_000)
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.85, learner=deep).learn(4800, progress=False)
     learner = agent._learner
     assert learner.plan.shape == (4, 11, 11)
     assert learner.plan.n == 1

@@ -47,7 +47,7 @@ gymnasium.register("tests/Winch-v0", Winch)
 def actor(seed: int) -> mad.MultiAdvisor:
     task = mad.Task.from_gymnasium("tests/Winch-v0", "info:lift,info:pull")
     small = {"hidden": (16, 16), "batch_size": 32, "learning_starts": 1_000, "buffer_size": 1_000}
-    return mad.MultiAdvisor(task, gamma=0.9, seed=seed, continuous=small)
+    return mad.MultiAdvisor(task, gamma=0.9, seed=seed, learner=mad.SAC(**small))
 
 
 @pytest.fixture(scope="module")

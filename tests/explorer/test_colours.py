@@ -67,10 +67,8 @@ def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser: Any) -> None
 
 
 def test_what_nobody_knows_is_hatched_and_said(browser: Any) -> None:
-    deep = mad.DeepSettings(
-        hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4
-    )
-    agent = trained(mad.make("three-fruits"), 200, deep=deep)
+    deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4)
+    agent = trained(mad.make("three-fruits"), 200, learner=deep)
     with site(browser, {"net": agent, "tables": trained(mad.make("three-fruits"), 2_000)}) as served:
         with served.tab("step=1&theme=light") as page:
             said = page.get_by_text("hatched: not known").first

@@ -11,7 +11,9 @@ import multiadvisor as mad
 from explorer.pages import site, until
 from multiadvisor.explorer.curves import Record, curves, label, names_of
 from multiadvisor.explorer.library import Library
-from multiadvisor.settings import ContinuousSettings, DeepSettings, Settings
+from multiadvisor.learners.dqn.dqn_settings import DQN
+from multiadvisor.learners.sac.sac_settings import SAC
+from multiadvisor.settings import Settings
 
 EMPATHIC = {"planning": "empathic", "gamma": 0.9}
 
@@ -22,15 +24,15 @@ def kept(settings: dict[str, Any], every: int | None = 100, evaluations: int = 2
 
 
 def test_six_settings_have_six_names() -> None:
-    deep = {"split": "advisors", "hidden": [8], "learning_rate": 0.01}
+    deep = {"name": "dqn", "split": "advisors", "hidden": [8], "learning_rate": 0.01}
     told = names_of([
         kept({**EMPATHIC, "alpha": 0.1, "epsilon": 0.05}), kept({**EMPATHIC, "alpha": 0.2, "epsilon": 0.05}),
-        kept({**EMPATHIC, "deep": deep}), kept({**EMPATHIC, "deep": {**deep, "hidden": [64, 64]}}),
+        kept({**EMPATHIC, "learner": deep}), kept({**EMPATHIC, "learner": {**deep, "hidden": [64, 64]}}),
         kept({**EMPATHIC, "gamma": 0.99}), kept({**EMPATHIC}, task="bridge"),
     ])  # fmt: skip
     assert told == [
-        "empathic 0.9, alpha 0.1", "empathic 0.9, alpha 0.2", "empathic network 0.9, hidden 8",
-        "empathic network 0.9, hidden 64 64", "empathic 0.99", "empathic 0.9",
+        "empathic 0.9, alpha 0.1", "empathic 0.9, alpha 0.2", "empathic dqn 0.9, hidden 8",
+        "empathic dqn 0.9, hidden 64 64", "empathic 0.99", "empathic 0.9",
     ]  # fmt: skip
 
 
@@ -55,9 +57,9 @@ def test_evaluations_at_other_steps_are_not_one_curve() -> None:
 def test_every_setting_of_a_network_or_an_actor_has_a_name() -> None:
     import dataclasses
 
-    for settings in (Settings(deep=DeepSettings()), Settings(continuous=ContinuousSettings())):
+    for settings in (Settings(learner=DQN()), Settings(learner=SAC())):
         data = dataclasses.asdict(settings)
-        assert label(data) in ("empathic network 0.9", "actor and critics 0.9")
+        assert label(data) in ("empathic dqn 0.9", "sac 0.9")
         assert names_of([kept(data)]) == [label(data)]
 
 

@@ -144,10 +144,10 @@ def test_the_sentence_of_an_agent_without_tables_and_of_exact_values(
 
 @pytest.mark.parametrize("split", ["groups", "none"])
 def test_a_network_with_advisors_of_its_own_is_shown_with_these(browser: Any, split: str) -> None:
-    deep = mad.DeepSettings(
+    deep = mad.DQN(
         hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4, split=split
     )
-    agent = trained(mad.make("three-fruits"), 200, deep=deep)
+    agent = trained(mad.make("three-fruits"), 200, learner=deep)
     with site(browser, {"net": agent}) as served, served.tab("step=1") as page:
         trace, episode = served.explorer.library.recorded(entry(served, 0).id, 0)
         (seen,) = visit(page, ["step=1"], READ)

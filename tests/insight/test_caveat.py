@@ -28,9 +28,9 @@ KINDS = {
     "tables": ("gymnasium:CliffWalking-v1", {}, ""),
     "compiled": ("two-goal", {}, ""),
     "linear": ("three-fruits", {"learner": "linear"}, ""),
-    "networks": ("gymnasium:CartPole-v1", {"deep": SMALL}, CAVEAT),
-    "networks of a compiled world": ("two-goal", {"deep": SMALL}, CAVEAT),
-    "actor": ("gymnasium:Pendulum-v1", {"continuous": SMALL}, CAVEAT),
+    "networks": ("gymnasium:CartPole-v1", {"learner": {"name": "dqn", **SMALL}}, CAVEAT),
+    "networks of a compiled world": ("two-goal", {"learner": {"name": "dqn", **SMALL}}, CAVEAT),
+    "actor": ("gymnasium:Pendulum-v1", {"learner": {"name": "sac", **SMALL}}, CAVEAT),
 }
 
 

@@ -127,7 +127,7 @@ def test_a_network_is_looked_at_through_its_observations():
     """A network has no local states: what it sees is cut into cells."""
     pytest.importorskip("jax")
     task = mad.Task.from_gymnasium(Fork(1, real=True), name="seen")
-    agent = mad.MultiAdvisor(task, planning="egocentric", deep=mad.DeepSettings(hidden=(4,)), seed=2)
+    agent = mad.MultiAdvisor(task, planning="egocentric", learner=mad.DQN(hidden=(4,)), seed=2)
     episodes = play(agent, 4)
     found = find_stuck(episodes)
     assert episodes.places.shape[1] == 1

@@ -44,6 +44,7 @@ _PATIENCE = 300.0  # seconds, after which it is a hang; as in `patience`, which 
 _EACH_CHILD = 200  # forgeries for a child, as caches grow
 
 QUICK = {
+    "name": "dqn",
     "hidden": (8,),
     "learning_starts": 32,
     "batch_size": 16,
@@ -56,6 +57,7 @@ QUICK = {
     "n_step": 2,
 }
 ACTOR = {
+    "name": "sac",
     "hidden": (8,),
     "learning_starts": 32,
     "batch_size": 16,
@@ -111,12 +113,16 @@ VICTIMS = {
     "lake": ("gymnasium:FrozenLake-v1", {}, {}),
     "cards": ("gymnasium:Blackjack-v1", {}, {"planning": "egocentric"}),
     "bank": (bank, {}, {"planning": "agnostic"}),
-    "deep world": ("three-fruits", {}, {"deep": QUICK}),
-    "deep numbers": ("random-mdp", {"states": 4}, {"deep": {**QUICK, "split": "none"}}),
-    "deep cart pole": ("gymnasium:CartPole-v1", {}, {"deep": QUICK}),
-    "deep correction": ("three-fruits", {}, {"deep": QUICK, "aggregation": "correction"}),
-    "actor": ("gymnasium:Pendulum-v1", {}, {"continuous": ACTOR}),
-    "actor shared": ("gymnasium:Pendulum-v1", {}, {"continuous": {**ACTOR, "critics": "shared", "n_envs": 1}}),
+    "deep world": ("three-fruits", {}, {"learner": QUICK}),
+    "deep numbers": ("random-mdp", {"states": 4}, {"learner": {**QUICK, "split": "none"}}),
+    "deep cart pole": ("gymnasium:CartPole-v1", {}, {"learner": QUICK}),
+    "deep correction": ("three-fruits", {}, {"learner": QUICK, "aggregation": "correction"}),
+    "actor": ("gymnasium:Pendulum-v1", {}, {"learner": ACTOR}),
+    "actor shared": (
+        "gymnasium:Pendulum-v1",
+        {},
+        {"learner": {**ACTOR, "critics": "shared", "n_envs": 1}},
+    ),
     **{f"{name} world": ("fruit-grid", FRUITS, {"aggregation": name}) for name in LEARNED},
     **{f"{name} sea": (TREASURE, {}, {"aggregation": name}) for name in LEARNED},
 }
@@ -207,18 +213,18 @@ OPTIONS = [
 SOUND = [  # other settings that an agent may have: whoever claims them has to act and learn by them
     {"gamma": 0.5}, {"gamma": 0.0}, {"alpha": 1.0}, {"epsilon": 0.9}, {"seed": 7}, {"noise": 2.0}, {"alpha_half": 3},
     {"epsilon_half": 5}, {"planning": "egocentric"}, {"planning": "agnostic"}, {"planning": "sarsa"},
-    {"learner": "linear"}, {"planning": "estimate"}, *({"aggregation": name} for name in ("sum", "max", *LEARNED)),
-    {"deep": None}, {"continuous": None},
+    {"learner": {"name": "linear"}}, {"planning": "estimate"},
+    *({"aggregation": name} for name in ("sum", "max", *LEARNED)),
+    {"learner": {"name": "tabular"}}, {"learner": {"name": "gvf"}}, {"learner": {"name": "auto"}},
 ]  # fmt: skip
 
 
 def forge_header(header: dict, generator: random.Random) -> None:
     """Something in the header, its settings, its record or the task's options."""
     what = generator.choice(("settings", "sound", "deep", "task", "options", "record", "any"))
-    networks = [name for name in ("deep", "continuous") if header["settings"][name]]
-    if what == "deep" and networks:
+    if what == "deep" and header["settings"]["learner"]["name"] in ("dqn", "sac"):
         name = generator.choice(sorted(GREEDY))
-        header["settings"][networks[0]][name] = generator.choice(GREEDY[name])
+        header["settings"]["learner"][name] = generator.choice(GREEDY[name])
     elif what == "options":
         header["task"]["options"].update(generator.choice(OPTIONS))
         with contextlib.suppress(Exception):  # as far as anybody gets who makes the identity right as well

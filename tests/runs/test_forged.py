@@ -14,7 +14,7 @@ import multiadvisor as mad
 from multiadvisor.core.compiling import compiled
 from multiadvisor.storage import checkpoint
 
-QUICK = mad.DeepSettings(
+QUICK = mad.DQN(
     hidden=(8,), learning_starts=32, batch_size=16, buffer_size=300, train_freq=2, updates_at_once=4, n_envs=2
 )
 
@@ -166,7 +166,7 @@ def test_a_run_in_a_python_environment(tmp_path, change):
     ],
 )
 def test_a_network(tmp_path, change):
-    mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).learn(90, progress=False).save(tmp_path / "a")
+    mad.MultiAdvisor(mad.make("three-fruits"), learner=QUICK).learn(90, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", change)
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
         mad.load(tmp_path / "a")
@@ -177,8 +177,8 @@ def test_a_network(tmp_path, change):
     [("hidden", [1 << 40]), ("n_envs", 100_000), ("buffer_size", 1 << 50), ("updates_at_once", 1 << 30)],
 )
 def test_a_network_that_would_take_terabytes(tmp_path, name, value):
-    mad.MultiAdvisor(mad.make("three-fruits"), deep=QUICK).save(tmp_path / "a")
-    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["deep"].update({name: value}))
+    mad.MultiAdvisor(mad.make("three-fruits"), learner=QUICK).save(tmp_path / "a")
+    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update({name: value}))
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
         mad.load(tmp_path / "a")
 
@@ -195,9 +195,11 @@ def test_a_network_that_would_take_terabytes(tmp_path, name, value):
     ],
 )
 def test_an_actor_that_would_take_terabytes(tmp_path, name, value):
-    actor = {"hidden": (8,), "learning_starts": 32, "batch_size": 16, "buffer_size": 300}
-    mad.MultiAdvisor(mad.make("gymnasium:Pendulum-v1"), continuous=actor).learn(20, progress=False).save(tmp_path / "a")
-    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["continuous"].update({name: value}))
+    actor = {"name": "sac", "hidden": (8,), "learning_starts": 32, "batch_size": 16, "buffer_size": 300}
+    mad.MultiAdvisor(mad.make("gymnasium:Pendulum-v1"), learner=mad.SAC(**actor)).learn(20, progress=False).save(
+        tmp_path / "a"
+    )
+    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update({name: value}))
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
         mad.load(tmp_path / "a")
 
@@ -290,7 +292,7 @@ def changed_everywhere(data, value):
         (lambda: mad.Task.from_gymnasium("MountainCar-v0", [mad.Advisor("t", state=mad.Bins([-1, -1], [1, 1], [2, 2]))],
                                          max_episode_steps=30, action_names=["a", "b", "c"]), {}),
         (lambda: mad.make("gymnasium:FrozenLake-v1", advisors=[{"name": "goal", "group": "g"}], is_slippery=False), {}),
-        (lambda: mad.make("random-mdp", states=4), {"deep": QUICK}),
+        (lambda: mad.make("random-mdp", states=4), {"learner": QUICK}),
     ],
 )  # fmt: skip
 def test_no_answer_quotes_at_length(tmp_path, task, settings):

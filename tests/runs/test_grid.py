@@ -60,12 +60,14 @@ def test_the_frozen_copy_is_the_grid():
     assert [run.job.id for run in again.runs()] == [run.job.id for run in grid.runs()]
 
 
+NETWORK = '[learner]\nname = "dqn"\n'
 DEEP = """
 task = "bridge"
 seeds = 2
 [settings]
 gamma = 0.9
-[deep]
+[learner]
+name = "dqn"
 hidden = [[8], [16, 16]]
 learning_rate = [0.001, 0.01]
 batch_size = 8
@@ -77,40 +79,40 @@ def test_the_section_of_networks():
     grid = parse_grid(DEEP)
     runs = grid.runs()
     assert len(runs) == 2 * 2 * 2
-    found = [(run.job.config["settings"]["deep"]["hidden"], run.job.config["settings"]["deep"]["learning_rate"])
+    found = [(run.job.config["settings"]["learner"]["hidden"], run.job.config["settings"]["learner"]["learning_rate"])
              for run in runs if run.seed == 0]  # fmt: skip
     assert [(list(hidden), rate) for hidden, rate in found] == [
         ([8], 0.001), ([8], 0.01), ([16, 16], 0.001), ([16, 16], 0.01),
     ]  # fmt: skip
-    assert {run.job.config["settings"]["deep"]["batch_size"] for run in runs} == {8}
+    assert {run.job.config["settings"]["learner"]["batch_size"] for run in runs} == {8}
     assert runs[-1].labels == {"hidden": "16,16", "learning_rate": 0.01}
     assert Grid.from_data(json.loads(json.dumps(grid.as_data()))) == grid
-    by_hand = {"task": "bridge", "record": "last", "settings": {"gamma": 0.9, "deep": {
-        "hidden": [16, 16], "learning_rate": 0.01, "batch_size": 8}, "seed": 1}}  # fmt: skip
+    by_hand = {"task": "bridge", "record": "last", "settings": {"gamma": 0.9, "learner": {
+        "name": "dqn", "hidden": [16, 16], "learning_rate": 0.01, "batch_size": 8}, "seed": 1}}  # fmt: skip
     assert runs[-1].job.id == Job("train", RunConfig.parse(by_hand).as_config()).id
     [plain] = parse_grid('task = "bridge"').runs()
-    [empty] = parse_grid('task = "bridge"\n[deep]').runs()
-    assert plain.job.config["settings"]["deep"] is None
-    assert empty.job.config["settings"]["deep"] == json.loads(json.dumps(asdict(mad.DeepSettings())))
-    [one] = parse_grid('task = "bridge"\n[deep]\nhidden = [32, 32]').runs()
-    assert list(one.job.config["settings"]["deep"]["hidden"]) == [32, 32], "a flat list is one network"
+    [empty] = parse_grid('task = "bridge"\n' + NETWORK).runs()
+    assert plain.job.config["settings"]["learner"] == {"name": "auto"}
+    assert empty.job.config["settings"]["learner"] == json.loads(json.dumps(asdict(mad.DQN())))
+    [one] = parse_grid('task = "bridge"\n' + NETWORK + "hidden = [32, 32]").runs()
+    assert list(one.job.config["settings"]["learner"]["hidden"]) == [32, 32], "a flat list is one network"
 
 
 def test_what_cannot_be_learned_is_refused_before_anything_starts():
     for text, words in [
-        ('task = ["two-goal", "gymnasium:CartPole-v1"]', "discretise"),
-        ('task = "gymnasium:fishwood-v0"\n[deep]', "without names"),
-        ('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = "ab"\n[deep]', "give a list"),
-        ('task = "gymnasium:LunarLander-v3"\n[options]\ngravity = 5.0\n[deep]', "cannot be made: AssertionError"),
-        ('task = "gymnasium:LunarLander-v3"\n[options]\nname = "CartPole-v1"\n[deep]', "does not take these options"),
-        ('task = "gymnasium:CartPole-v1"\n[deep]\nconvolutions = [8]', "need images"),
+        ('task = ["two-goal", "gymnasium:CartPole-v1"]\n[settings]\nlearner = "tabular"', "discretise"),
+        ('task = "gymnasium:fishwood-v0"\n' + NETWORK, "without names"),
+        ('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = "ab"\n' + NETWORK, "give a list"),
+        ('task = "gymnasium:LunarLander-v3"\n[options]\ngravity = 5.0\n' + NETWORK, "cannot be made: AssertionError"),
+        ('task = "gymnasium:LunarLander-v3"\n[options]\nname = "CartPole-v1"\n' + NETWORK, "does not take these"),
+        ('task = "gymnasium:CartPole-v1"\n' + NETWORK + 'convolutions = [8]', "need images"),
     ]:  # fmt: skip
         with pytest.raises(mad.BadInput, match=words):
             parse_grid(text).check_tasks()
 
 
 def test_components_of_a_reward_are_named_in_a_grid():
-    grid = parse_grid('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = ["fish", "wood"]\n[deep]')
+    grid = parse_grid('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = ["fish", "wood"]\n' + NETWORK)
     grid.check_tasks()
     [run] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
     assert RunConfig.parse(run.job.config).make_task().names == ("fish", "wood")
@@ -192,16 +194,19 @@ BAD = [
     ('task = "bridge"\n[settings]\ngamma = 1979-05-27', "give numbers"),
     ('task = "bridge"\n[settings]\nseed = 1', "at the top"),
     ('task = "bridge"\n[settings]\nplanning = "os.system"', "unknown planning"),
-    ('task = "bridge"\n[deep]\nhiden = [8]', "unknown setting of a network 'hiden': did you mean 'hidden'"),
-    ('task = "bridge"\n[deep]\nhidden = 8', "give a list, or a list of lists"),
-    ('task = "bridge"\n[deep]\nhidden = [[8], 9]', "give a list, or a list of lists"),
-    ('task = "bridge"\n[deep]\nhidden = [0.5]', "hidden is 0.5"),
-    ('task = "bridge"\n[deep]\nlearning_rate = 0', "learning_rate is 0"),
-    ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.0001, high = 0.1, log = true}', None),
-    ('task = "bridge"\n[deep]\nlearning_rate = {low = 0.1, high = 7}', "learning_rate is 7"),
-    ('task = "bridge"\n[deep]\nbatch_size = {low = 1, high = 9}', "cannot be searched"),
+    (
+        'task = "bridge"\n' + NETWORK + "hiden = [8]",
+        "unknown setting of dqn 'hiden': did you mean",
+    ),
+    ('task = "bridge"\n' + NETWORK + "hidden = 8", "give a list, or a list of lists"),
+    ('task = "bridge"\n' + NETWORK + "hidden = [[8], 9]", "give a list, or a list of lists"),
+    ('task = "bridge"\n' + NETWORK + "hidden = [0.5]", "hidden is 0.5"),
+    ('task = "bridge"\n' + NETWORK + "learning_rate = 0", "learning_rate is 0"),
+    ('task = "bridge"\n' + NETWORK + "learning_rate = {low = 0.0001, high = 0.1, log = true}", None),
+    ('task = "bridge"\n' + NETWORK + "learning_rate = {low = 0.1, high = 7}", "learning_rate is 7"),
+    ('task = "bridge"\n' + NETWORK + "batch_size = {low = 1, high = 9}", "cannot be searched"),
     ('task = "bridge"\n[settings]\ndeep = true', "write it as a table"),
-    ('task = "bridge"\n[settings]\nlearner = "linear"\n[deep]', "choose one of them"),
+    ('task = "bridge"\n[settings]\nlearner = "linear"\n' + NETWORK, "leave one out"),
     ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),
     ('task = "bridge"\n[weights]\nwater = true', "weight of 'water'"),
     ('task = "bridge"\n[schedule]\nsteps = 0', "steps is 0"),

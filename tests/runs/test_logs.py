@@ -117,7 +117,18 @@ class Alike(gymnasium.Env):
 
 
 gymnasium.register("tests/Alike-v0", Alike)
-NETWORK = ["--deep", "--hidden", "8", "--learning-starts", "1000", "--batch-size", "16", "--buffer-size", "1000"]
+NETWORK = [
+    "--learner",
+    "dqn",
+    "--hidden",
+    "8",
+    "--learning-starts",
+    "1000",
+    "--batch-size",
+    "16",
+    "--buffer-size",
+    "1000",
+]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +164,7 @@ def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsy
 def test_episodes_side_by_side_are_logged_with_what_was_learned(tmp_path, capsys):
     """Seven episodes learn from seven transitions at once, past the end of an evaluation: 105, 203 and 301 of them."""
     out = ["--out", str(tmp_path / "run"), "--csv", str(tmp_path / "run.csv"), "--tensorboard", str(tmp_path / "board")]
-    small = ["--deep", "--n-envs", "7", "--hidden", "4", "--buffer-size", "200"]
+    small = ["--learner", "dqn", "--n-envs", "7", "--hidden", "4", "--buffer-size", "200"]
     assert main([*TRAIN, *small, "--steps", "200", *out]) == 0
     assert main([*TRAIN, *small, "--steps", "300", *out, "--resume"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])

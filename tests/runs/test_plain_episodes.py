@@ -63,8 +63,8 @@ SMALL = {"hidden": (8,), "learning_starts": 1_000, "batch_size": 16, "buffer_siz
 KINDS = {
     "tables": ("tests/Ledge-v0", {"planning": "empathic"}, 0.0),
     "tables, exploring": ("tests/Ledge-v0", {"planning": "egocentric"}, 0.4),
-    "networks": ("tests/Ledge-v0", {"deep": SMALL}, 0.0),
-    "continuous": ("tests/RealLedge-v0", {"continuous": SMALL}, 0.0),
+    "networks": ("tests/Ledge-v0", {"learner": {"name": "dqn", **SMALL}}, 0.0),
+    "continuous": ("tests/RealLedge-v0", {"learner": {"name": "sac", **SMALL}}, 0.0),
 }
 
 
@@ -136,7 +136,7 @@ def test_a_trace_is_what_a_fresh_environment_does(told):
 def test_a_compiled_world_is_played_again_by_hand(tmp_path):
     """Three by five cells, three fruits of 1 each: the rules are simple enough to write them down once more."""
     task = mad.make("three-fruits")
-    for number, how in enumerate(({}, {"planning": "egocentric"}, {"deep": SMALL})):
+    for number, how in enumerate(({}, {"planning": "egocentric"}, {"learner": {"name": "dqn", **SMALL}})):
         agent = mad.MultiAdvisor(task, gamma=0.9, seed=2, **how).learn(3_000 if number < 2 else 50, progress=False)
         with_pictures(record(agent, episodes=3, seed=1, epsilon=0.3), task).save(tmp_path / "t")
         trace, at = read_trace(tmp_path / "t"), 0

@@ -152,13 +152,13 @@ def test_two_trainings_in_one_folder_are_one_too_many(tmp_path, monkeypatch, cap
     assert main(command) == 0, "the lock goes with its holder"
 
 
-SMALL = mad.DeepSettings(hidden=(8,), learning_starts=100, buffer_size=1000, batch_size=8)
+SMALL = mad.DQN(hidden=(8,), learning_starts=100, buffer_size=1000, batch_size=8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("pac-boy", Settings()), ("gymnasium:FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(deep=SMALL))],
+    [("pac-boy", Settings()), ("gymnasium:FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(learner=SMALL))],
 )
 def test_killed_between_evaluations_it_goes_on_from_there(tmp_path, monkeypatch, name, settings):
     """Saves do not wait for an evaluation; and who goes on from one of them ends with the same bytes."""

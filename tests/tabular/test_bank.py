@@ -242,8 +242,8 @@ def test_what_a_bank_cannot_do_is_said_in_a_sentence(agent):
         mad.MultiAdvisor(corridor(), planning="sarsa")
     with pytest.raises(BadInput, match="no table itself"):
         agent.values("left")
-    with pytest.raises(BadInput, match="leave deep and learner out"):
-        mad.MultiAdvisor(corridor(), deep=mad.DeepSettings())
+    with pytest.raises(BadInput, match="knows no goals"):
+        mad.MultiAdvisor(corridor(), learner=mad.DQN())
     with pytest.raises(BadInput, match="noise"):
         mad.MultiAdvisor(corridor(), noise=1.0)
 

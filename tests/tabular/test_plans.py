@@ -199,7 +199,7 @@ def test_advisors_with_other_local_states_and_networks_are_refused():
     with pytest.raises(BadInput, match="advisor 'whole' of task 'errands' does not see what 'A' sees"):
         mad.MultiAdvisor(errands(group="errands"), aggregation="errands=gpi")
     with pytest.raises(BadInput, match="learned beside tables"):
-        mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=gpi", deep=mad.DeepSettings())
+        mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=gpi", learner=mad.DQN())
     many = mad.make("fruit-grid", width=100, height=100, fruits=5)
     with pytest.raises(BadInput, match="fewer advisors"):
         mad.MultiAdvisor(dataclasses.replace(many, name="large"), aggregation="fruits=gpi")

@@ -141,7 +141,7 @@ def test_groups_networks_and_states_that_cannot_be_counted(selection):
     with pytest.raises(BadInput, match="give it alone, for everybody"):
         mad.MultiAdvisor(task, aggregation=f"fruits={selection}")
     with pytest.raises(BadInput, match="learned beside tables"):
-        mad.MultiAdvisor(task, aggregation=selection, deep=mad.DeepSettings())
+        mad.MultiAdvisor(task, aggregation=selection, learner=mad.DQN())
 
 
 def test_an_arbitrator_of_a_compiled_world():

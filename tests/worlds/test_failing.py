@@ -80,16 +80,16 @@ def bank():
 
 HOWS, UNPAID = ("raises", "lacks", "nan", "shape", "reset"), ("bank", "lacks")  # it is paid the reward itself
 NEXT, SAME = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
-DEEP = mad.DeepSettings(**NETWORK)
+DEEP = mad.DQN(**NETWORK)
 AGENTS = {
     "tables": lambda: mad.MultiAdvisor(single(), alpha=1.0, gamma=0.0, epsilon=1.0),
     "bank": lambda: mad.MultiAdvisor(bank(), epsilon=1.0),
-    "network": lambda: mad.MultiAdvisor(single(), deep=DEEP),
-    "network, next step": lambda: mad.MultiAdvisor(vector(NEXT), deep=DEEP),
-    "network, same step": lambda: mad.MultiAdvisor(vector(SAME), deep=DEEP),
-    "actor": lambda: mad.MultiAdvisor(single(True), continuous=NETWORK),
-    "actor, next step": lambda: mad.MultiAdvisor(vector(NEXT, True), continuous=NETWORK),
-    "actor, same step": lambda: mad.MultiAdvisor(vector(SAME, True), continuous=NETWORK),
+    "network": lambda: mad.MultiAdvisor(single(), learner=DEEP),
+    "network, next step": lambda: mad.MultiAdvisor(vector(NEXT), learner=DEEP),
+    "network, same step": lambda: mad.MultiAdvisor(vector(SAME), learner=DEEP),
+    "actor": lambda: mad.MultiAdvisor(single(True), learner=mad.SAC(**NETWORK)),
+    "actor, next step": lambda: mad.MultiAdvisor(vector(NEXT, True), learner=mad.SAC(**NETWORK)),
+    "actor, same step": lambda: mad.MultiAdvisor(vector(SAME, True), learner=mad.SAC(**NETWORK)),
 }
 
 

@@ -12,7 +12,7 @@ from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.stepping import one_episode
 from multiadvisor.errors import fault_of_environment
 
-NETWORK = mad.DeepSettings(hidden=(8,), learning_starts=32, batch_size=16, updates_at_once=1)
+NETWORK = mad.DQN(hidden=(8,), learning_starts=32, batch_size=16, updates_at_once=1)
 
 
 class Ring(gymnasium.Env):
@@ -92,8 +92,8 @@ def task(env, **advisor):
     return mad.Task.from_gymnasium(env, [mad.Advisor("pay", **advisor)], name="ring")
 
 
-def learned(env, deep=None, **advisor):
-    return mad.MultiAdvisor(task(env, **advisor), alpha=0.5, gamma=0.5, deep=deep).learn(200, progress=False)
+def learned(env, learner=None, **advisor):
+    return mad.MultiAdvisor(task(env, **advisor), alpha=0.5, gamma=0.5, learner=learner).learn(200, progress=False)
 
 
 @pytest.mark.parametrize("deep", [None, NETWORK], ids=["tables", "network"])
@@ -230,7 +230,7 @@ def test_rewards_too_large_to_add_up_are_refused_without_a_warning(deep):
         warnings.simplefilter("error")
         with pytest.raises(mad.BadInput, match="no longer finite"):
             learned(Rich(), deep)
-        agent = mad.MultiAdvisor(task(Rich()), deep=deep)
+        agent = mad.MultiAdvisor(task(Rich()), learner=deep)
         with pytest.raises(mad.BadInput, match="add up to 1e\\+300 or more"):
             agent.evaluate(episodes=2)
 

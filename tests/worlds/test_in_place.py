@@ -22,7 +22,7 @@ from multiadvisor.runs.trace import record
 
 PLACES = 5
 CHOICES = {"one": spaces.Discrete(3), "several": spaces.MultiDiscrete([3, 2]), "real": spaces.Box(-1, 2, (1,))}
-NETWORK = mad.DeepSettings(hidden=(8,), learning_starts=16, batch_size=8, buffer_size=200, updates_at_once=1)
+NETWORK = mad.DQN(hidden=(8,), learning_starts=16, batch_size=8, buffer_size=200, updates_at_once=1)
 ACTOR = {"hidden": (8,), "learning_starts": 16, "batch_size": 8, "buffer_size": 200, "train_freq": 4}
 
 
@@ -178,14 +178,14 @@ CASES = {
     "bank observes": (lambda r: mad.MultiAdvisor(goals_task(r), epsilon=0.5), observed),
     "ensemble": (lambda r: mad.MultiAdvisor(task_of(r)), in_an_ensemble),
     "portfolio": (lambda r: mad.MultiAdvisor(task_of(r)), in_a_portfolio),
-    "network": (lambda r: mad.MultiAdvisor(task_of(r, "several"), deep=NETWORK), learned),
-    "network observes": (lambda r: mad.MultiAdvisor(task_of(r, "several"), deep=NETWORK), observed),
-    "network in a portfolio": (lambda r: mad.MultiAdvisor(task_of(r), deep=NETWORK), in_a_portfolio),
-    "network, vector": (lambda r: mad.MultiAdvisor(vector(r, "several", NEXT), deep=NETWORK), learned),
-    "network, vector, same step": (lambda r: mad.MultiAdvisor(vector(r, "one", SAME), deep=NETWORK), learned),
-    "actor": (lambda r: mad.MultiAdvisor(task_of(r, "real"), continuous=ACTOR), learned),
-    "actor observes": (lambda r: mad.MultiAdvisor(task_of(r, "real"), continuous=ACTOR), observed),
-    "actor, vector": (lambda r: mad.MultiAdvisor(vector(r, "real", NEXT), continuous=ACTOR), learned),
+    "network": (lambda r: mad.MultiAdvisor(task_of(r, "several"), learner=NETWORK), learned),
+    "network observes": (lambda r: mad.MultiAdvisor(task_of(r, "several"), learner=NETWORK), observed),
+    "network in a portfolio": (lambda r: mad.MultiAdvisor(task_of(r), learner=NETWORK), in_a_portfolio),
+    "network, vector": (lambda r: mad.MultiAdvisor(vector(r, "several", NEXT), learner=NETWORK), learned),
+    "network, vector, same step": (lambda r: mad.MultiAdvisor(vector(r, "one", SAME), learner=NETWORK), learned),
+    "actor": (lambda r: mad.MultiAdvisor(task_of(r, "real"), learner=mad.SAC(**ACTOR)), learned),
+    "actor observes": (lambda r: mad.MultiAdvisor(task_of(r, "real"), learner=mad.SAC(**ACTOR)), observed),
+    "actor, vector": (lambda r: mad.MultiAdvisor(vector(r, "real", NEXT), learner=mad.SAC(**ACTOR)), learned),
 }
 
 

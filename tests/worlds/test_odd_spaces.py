@@ -40,16 +40,16 @@ class Walk(gymnasium.Env):
         return self.look(), float(action), False, self.steps == 9, {}
 
 
-DEEP, BINS = {"deep": mad.DeepSettings(**NETWORK)}, mad.Bins([0.0], [float(PLACES)], [PLACES])
+DEEP, BINS = {"learner": mad.DQN(**NETWORK)}, mad.Bins([0.0], [float(PLACES)], [PLACES])
 CASES = {
-    "an action by itself": (REAL, spaces.Box(0, PLACES, (1,)), None, {"continuous": NETWORK}),
-    "both by themselves": (REAL, spaces.Box(0, PLACES, ()), None, {"continuous": NETWORK}),
+    "an action by itself": (REAL, spaces.Box(0, PLACES, (1,)), None, {"learner": mad.SAC(**NETWORK)}),
+    "both by themselves": (REAL, spaces.Box(0, PLACES, ()), None, {"learner": mad.SAC(**NETWORK)}),
     "seen by itself, network": (FEW, spaces.Box(0, PLACES, ()), None, DEEP),
     "bytes by themselves, network": (FEW, spaces.Box(0, 255, (), np.uint8), None, DEEP),
     "seen by itself, table": (FEW, spaces.Box(0, PLACES, (), np.int64), None, {}),
     "seen by itself, bins": (FEW, spaces.Box(0, PLACES, ()), BINS, {}),
     "text, network": (FEW, TEXT, None, DEEP),
-    "text, actor": (REAL, TEXT, None, {"continuous": NETWORK}),
+    "text, actor": (REAL, TEXT, None, {"learner": mad.SAC(**NETWORK)}),
 }
 
 

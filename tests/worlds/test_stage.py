@@ -14,9 +14,7 @@ from multiadvisor.envs.env_lock import EnvironmentLock, lock_of
 from multiadvisor.explorer.library import Library
 from multiadvisor.runs.trace import record
 
-SMALL = mad.DeepSettings(
-    hidden=(8,), learning_starts=20, batch_size=8, buffer_size=500, train_freq=4, updates_at_once=2
-)
+SMALL = mad.DQN(hidden=(8,), learning_starts=20, batch_size=8, buffer_size=500, train_freq=4, updates_at_once=2)
 
 
 class Meeting(gymnasium.Env):
@@ -72,7 +70,7 @@ def same(one, other):
 @pytest.mark.parametrize("deep", [None, SMALL], ids=["tables", "network"])
 def test_two_agents_of_one_task_are_looked_at_at_once(deep):
     shared = task()
-    agents = [mad.MultiAdvisor(shared, seed=seed, deep=deep).learn(60, progress=False) for seed in range(2)]
+    agents = [mad.MultiAdvisor(shared, seed=seed, learner=deep).learn(60, progress=False) for seed in range(2)]
     alone = [record(agent, 1, 4, draws=0) for agent in agents]
     library = Library(episodes=1, seed=4)
     names = [library.add_agent(agent, "a").id for agent in agents]
@@ -96,11 +94,11 @@ def test_an_episode_looked_at_during_training_changes_neither(deep):
     def values(agent):
         return {name: tensor.tobytes() for name, tensor in agent._learner.tensors().items()}
 
-    alone = mad.MultiAdvisor(task(), seed=1, deep=deep).learn(300, progress=False)
+    alone = mad.MultiAdvisor(task(), seed=1, learner=deep).learn(300, progress=False)
     shared = task()
-    player = mad.MultiAdvisor(shared, deep=deep).learn(60, progress=False)
+    player = mad.MultiAdvisor(shared, learner=deep).learn(60, progress=False)
     episode = record(player, 1, 0)
-    training = mad.MultiAdvisor(shared, seed=1, deep=deep).learn(37, progress=False)
+    training = mad.MultiAdvisor(shared, seed=1, learner=deep).learn(37, progress=False)
     asked, looked, main = threading.Event(), threading.Event(), threading.current_thread()
 
     def meet():
@@ -144,10 +142,10 @@ def test_two_tasks_on_one_environment_find_back():
 
 def test_preparing_a_network_is_noticed_by_whoever_was_in_the_environment():
     shared = task()
-    first = mad.MultiAdvisor(shared, seed=1, deep=SMALL).learn(37, progress=False)
-    mad.MultiAdvisor(shared, seed=2, deep=SMALL).prepare()
+    first = mad.MultiAdvisor(shared, seed=1, learner=SMALL).learn(37, progress=False)
+    mad.MultiAdvisor(shared, seed=2, learner=SMALL).prepare()
     first.learn(40, progress=False)
-    alone = mad.MultiAdvisor(task(), seed=1, deep=SMALL).learn(77, progress=False)
+    alone = mad.MultiAdvisor(task(), seed=1, learner=SMALL).learn(77, progress=False)
     own, other = first._learner.tensors(), alone._learner.tensors()
     assert all(np.array_equal(own[name], other[name]) for name in other)
 

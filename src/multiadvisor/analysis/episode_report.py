@@ -15,6 +15,7 @@ from multiadvisor.analysis.episodes import Episodes, play
 from multiadvisor.analysis.influence import Influence, group_influence, influence, pushing
 from multiadvisor.analysis.stuck import Stuck, find_stuck
 from multiadvisor.core.aggregator import Team, plannings_of
+from multiadvisor.learners.registry import own_settings
 
 _SHOWN = 12  # so many advisors are printed
 _KINDS = 3  # so many different ways of being stuck are printed
@@ -37,7 +38,7 @@ class Report:
     @property
     def n(self) -> int:
         """How many are advisors: what is expected of an actor's entropy comes last, and is none."""
-        beside = self.episodes.settings.continuous is not None and _apart(self.episodes)
+        beside = own_settings(self.episodes.settings).entropy and _apart(self.episodes)
         return len(self.episodes.advisors) - beside
 
     @property
@@ -227,9 +228,9 @@ def report(agent: MultiAdvisor, episodes: int = 20, seed: int = 0) -> Report:
 
 def _expectations(episodes: Episodes) -> tuple[str, ...]:
     """What each advisor's values mean."""
-    if episodes.settings.learner != "advisors":
+    if own_settings(episodes.settings).summed:
         return ("nothing of its own: the sum is learned",) * len(episodes.advisors)
-    if episodes.settings.continuous is not None:
+    if own_settings(episodes.settings).entropy:
         return (ACTOR if _apart(episodes) else ACTOR_SUM,) * len(episodes.advisors)
     plans = plannings_of(Team(episodes.task.name, episodes.advisors), episodes.settings.planning)
     stays = "" if episodes.task.goals is None else ", while what it points at stays where it is"
@@ -238,16 +239,15 @@ def _expectations(episodes: Episodes) -> tuple[str, ...]:
 
 def _apart(episodes: Episodes) -> bool:
     """Whether what is expected of the rewards is told apart from the entropy that an actor is paid beside them."""
-    return episodes.settings.continuous is None or bool(np.isnan(episodes.paid).all(axis=0).any())
+    return not own_settings(episodes.settings).entropy or bool(np.isnan(episodes.paid).all(axis=0).any())
 
 
 def _calibrated(episodes: Episodes, j: int) -> Calibration | None:
     """The calibration of one advisor; None where its values are no forecast."""
     settings, paid = episodes.settings, episodes.paid[:, j]
-    if settings.learner != "advisors" or np.isnan(paid).any() or not _apart(episodes):
+    if own_settings(settings).summed or np.isnan(paid).any() or not _apart(episodes):
         return None
-    if settings.deep is not None and settings.deep.clip_rewards:
-        paid = np.clip(paid, -1.0, 1.0)
+    paid = own_settings(settings).as_learned(paid)
     advisor = episodes.advisors[j]
     gamma = settings.gamma if advisor.gamma is None else advisor.gamma
     predicted = episodes.advice[np.arange(len(episodes.choice)), j, episodes.choice]

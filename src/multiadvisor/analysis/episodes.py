@@ -17,6 +17,7 @@ from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.protocol import EpisodeReturns
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import Advisor, Task
 
@@ -209,8 +210,8 @@ def _as_learned(
 ) -> Parts:
     """Of the agent's advisors: the task's own and others, whom nobody pays, or such as stand for several of them."""
     found = Parts(asked.copy(), np.zeros(asked.shape, bool), np.full(asked.shape, np.nan))
-    split = "advisors" if settings.deep is None else settings.deep.split
-    if split == "advisors" and len(advisors) >= task.n:
+    stands = own_settings(settings).stands_for(task)
+    if stands is None:
         found.ended[:, : task.n], found.paid[:, : task.n] = own.ended, own.paid
         if task.goals is None:
             found.active[:, : task.n] = own.active
@@ -218,11 +219,8 @@ def _as_learned(
             found.ended[:-1] |= ~asked[1:]
             found.ended[first[1:] - 1] = own.ended[first[1:] - 1]
         return found
-    for j, advisor in enumerate(advisors):
-        alone = split != "groups"  # one for all
-        members = [k for k, one in enumerate(task.advisors) if alone or advisor.name == (one.group or one.name)]
-        if members and not (alone and j):
-            found.paid[:, j] = own.paid[:, members] @ task.weights[members]
+    for j, members in enumerate(stands):
+        found.paid[:, j] = own.paid[:, members] @ task.weights[list(members)]
     return found
 
 

@@ -21,6 +21,7 @@ from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import Decider, Decision, decider_of
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import Advisor, Task
 from multiadvisor.version import VERSION
@@ -80,7 +81,7 @@ def recording(
 ) -> tuple[Trace, Origin]:  # fmt: skip
     """Episodes for each of the seeds; refused where they say more than `most` values. Nobody else plays meanwhile."""
     task, decider = agent.task, decider_of(agent)
-    apart = task.world is not None and agent.settings.deep is not None
+    apart = own_settings(agent.settings).own_draws(task)
     size = len(decider.advisors_asked) * len(decider.choices)
     said: list[Decision] = []
     each: list[list[Step]] = []

@@ -16,7 +16,7 @@ from multiadvisor.analysis.episodes import CELLS, Episodes
 from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.core.aggregator import Team, plannings_of
 from multiadvisor.explain.ablation import contributions, rounding
-from multiadvisor.settings import NETWORKS
+from multiadvisor.learners.registry import learner_settings, own_settings
 
 LEAST = 16
 """An episode that has been in the same places for fewer steps than this may just be slow."""
@@ -261,11 +261,11 @@ def _holders(
 
 def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, float], undecided: bool) -> str:
     """What may help, by the settings and by who is at odds."""
-    settings, tables = episodes.settings, episodes.settings.deep is None
+    settings, own = episodes.settings, own_settings(episodes.settings)
     if undecided:
         return "no action is better than another there: learn longer, explore more (epsilon), or raise gamma"
-    if getattr(settings, "learner", "advisors") == "linear":
-        return "learn longer, or explore more (epsilon)"
+    if own.summed:
+        return f"learn longer, or {own.explores}"
     plans = {planning.name for planning in plannings_of(Team(episodes.task.name, episodes.advisors), settings.planning)}
     if "egocentric" in plans or "tempered" in plans:
         return (
@@ -277,10 +277,7 @@ def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, fl
     if leaves:
         more = "a larger gamma for " + ", ".join(list(leaves)[:2])
         return f"the way out is worth less than what is feared or paid on it: learn longer, or {more}"
-    kept = "explore more (epsilon)" if tables else "explore longer (epsilon_steps)"
-    if settings.continuous is not None:
-        kept = "leave more to chance (temperature)"
-    return f"nobody sees a way out that pays: learn longer, {kept}, or raise gamma (it is {settings.gamma:g})"
+    return f"nobody sees a way out that pays: learn longer, {own.explores}, or raise gamma (it is {settings.gamma:g})"
 
 
 # ---- in a trace ------------------------------------------------------------------------------------------------------
@@ -296,7 +293,7 @@ def stuck_at(trace: Trace, episode: int, step: int) -> bool | None:
     span = trace.span(episode)
     advised = trace.rows(span.start, span.stop)
     advice = trace.advice[advised]
-    if any(trace.header["settings"].get(name) is not None for name in NETWORKS):  # they never say the same twice
+    if learner_settings(trace.header["settings"]["learner"]).network:  # which never says the same twice
         low, high = advice.min(axis=0), advice.max(axis=0)
         advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
     rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from multiadvisor.core.aggregator import COMMAS
 from multiadvisor.errors import BadInput, renamed, unknown
-from multiadvisor.settings import NETWORKS, ContinuousSettings, DeepSettings
+from multiadvisor.learners.registry import AUTO, LEARNERS, LearnerKind, LearnerSettings
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,50 +42,54 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
-    """A flag for each field of a settings dataclass."""
+    """A flag for each field of a settings dataclass; a learner is named, and has flags of its own."""
     hints = typing.get_type_hints(kind)
     for item in dataclasses.fields(kind):
-        if item.name not in NETWORKS:
-            add_option(parser, item.name, hints[item.name], item.default, item.metadata["help"])
+        text = item.metadata["help"]
+        if item.name == "learner":
+            text = "what learns; auto: by the task; " + "; ".join(f"{k.name}: {k.text}" for k in LEARNERS.values())
+        add_option(parser, item.name, str if item.name == "learner" else hints[item.name], item.default, text)
 
 
-def add_deep_fields(parser: argparse.ArgumentParser) -> None:
-    """--deep, and a flag for each field of the networks' settings; those that are not given are None."""
-    group = parser.add_argument_group("with --deep, a network instead of tables")
-    group.add_argument("--deep", action="store_true", help="learn with a network (needs multiadvisor[deep])")
-    further = parser.add_argument_group(
-        "with continuous actions, an actor and critics (needs multiadvisor[deep]); besides, as with --deep, "
-        + ", ".join(f"--{name.replace('_', '-')} ({_default(item)})" for name, item in _ACTOR.items() if name in _DEEP)
-    )
-    for kind, part, items in ((DeepSettings, group, _DEEP), (ContinuousSettings, further, _ACTOR)):
-        hints = typing.get_type_hints(kind)
-        for name, item in items.items():
-            if part is group or name not in _DEEP:
-                shown = _default(item)
-                text = item.metadata["help"] + (f" (default {shown})" if shown not in ("", None) else "")
-                add_option(part, name, hints[name], None, text)
+def add_learner_fields(parser: argparse.ArgumentParser) -> None:
+    """A flag for each field of the learners' own settings; those that are not given are None."""
+    group = parser.add_argument_group("the learner's own settings, with the default of each learner that has it")
+    for name, kinds in _learners_with().items():
+        first = kinds[0]
+        shown = "; ".join(f"{kind.name} {text}" for kind in kinds if (text := _default(kind.options()[name])))
+        text = first.options()[name].metadata["help"] + f" ({shown or ', '.join(kind.name for kind in kinds)})"
+        add_option(group, name, typing.get_type_hints(first.settings)[name], None, text)
 
 
-_DEEP, _ACTOR = ({item.name: item for item in dataclasses.fields(kind)} for kind in (DeepSettings, ContinuousSettings))
+def _learners_with() -> dict[str, list[LearnerKind]]:
+    """Every field of the learners' own settings, and the learners that have it."""
+    found: dict[str, list[LearnerKind]] = {}
+    for kind in LEARNERS.values():
+        for name in kind.options():
+            found.setdefault(name, []).append(kind)
+    return found
 
 
-def _default(item: dataclasses.Field[Any]) -> Any:
-    return ",".join(map(str, item.default)) if isinstance(item.default, tuple) else item.default
+def _default(item: dataclasses.Field[Any]) -> str:
+    if item.default is None:
+        return ""
+    return ",".join(map(str, item.default)) if isinstance(item.default, tuple) else str(item.default)
 
 
-def networks_from_flags(namespace: argparse.Namespace, continuous: bool) -> dict[str, Any]:
-    """What the flags say of networks, for a task with continuous actions or without."""
-    given = {name: value for name in {**_DEEP, **_ACTOR} if (value := getattr(namespace, name)) is not None}
+def learner_from_flags(namespace: argparse.Namespace, learner: LearnerSettings) -> LearnerSettings:
+    """The learner that was chosen, with what the flags say of its own settings; `auto` has none yet."""
+    given = {name: value for name in _learners_with() if (value := getattr(namespace, name)) is not None}
+    if learner.name == AUTO:
+        return learner
     for name in given:
-        flag = f"--{name.replace('_', '-')}"
-        if name not in (_ACTOR if continuous else _DEEP):
-            whose = "a finite choice of actions" if continuous else "continuous actions"
-            raise BadInput(f"{flag} is for {whose}, which this task does not have: leave it out")
-        if not continuous and not namespace.deep:
-            raise BadInput(f"{flag} is for networks: add --deep, or leave it out")
-    if continuous:
-        return {"continuous": ContinuousSettings(**given)}
-    return {"deep": DeepSettings(**given) if namespace.deep else None}
+        kinds = _learners_with()[name]
+        if learner.name not in [kind.name for kind in kinds]:
+            whose = " and ".join(kind.name for kind in kinds)
+            raise BadInput(
+                f"--{name.replace('_', '-')} is for {whose}, and this is learned by {learner.name}: leave it out, or "
+                f"choose --learner {kinds[0].name}"
+            )
+    return dataclasses.replace(learner, **given)
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
@@ -193,7 +197,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default
 
 def from_flags(namespace: argparse.Namespace, kind: type, defaults: Mapping[str, Any] | None = None) -> Any:
     """The dataclass that the flags describe; of those that were not given, some may have other `defaults`."""
-    given = {item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind) if item.name not in NETWORKS}
+    given = {item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind)}
     for name, value in (defaults or {}).items():
         if name in given and name not in namespace.said:
             given[name] = value

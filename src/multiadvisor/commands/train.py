@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from multiadvisor.commands.parsing import (
     Parser,
-    add_deep_fields,
     add_environment_flags,
     add_fields,
+    add_learner_fields,
     from_flags,
+    learner_from_flags,
     named_numbers,
-    networks_from_flags,
     number,
     parse,
     say,
@@ -82,31 +82,32 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
-    add_deep_fields(parser)
+    add_learner_fields(parser)
     given = parse(parser, arguments)
     if given.watch:
         if given.out is None:
             raise BadInput("--watch shows the run in --out: name a folder")
         require("explorer")
-    if given.deep:
-        require("deep")
     if given.tensorboard is not None:
         require("tensorboard")
     from multiadvisor.envs.components import refuse_numbers_for_names
+    from multiadvisor.learners.registry import LEARNERS, resolved
     from multiadvisor.runs.training import LOCK, begin
     from multiadvisor.storage.folder_lock import locked
 
     if given.resume and given.out is None:
         raise BadInput("--resume continues the run in --out: name its folder")
     settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
-    if not given.task.startswith("gymnasium:"):
-        networks_from_flags(given, continuous=False)  # what is wrong with the flags is said first
+    if kind := LEARNERS.get(settings.learner.name):  # what is wrong with the flags is said first
+        learner_from_flags(given, settings.learner)
+        if kind.extra:
+            require(kind.extra)
     task = task_from_flags(given, **{what: getattr(given, what) for what in BY_ADVISOR})
     settings, schedule = (from_flags(given, kind, task.defaults) for kind in (Settings, Schedule))
-    settings = dataclasses.replace(settings, **networks_from_flags(given, task.continuous))
-    if task.continuous:
-        require("deep")
-    if settings.deep is not None or task.continuous:
+    settings = resolved(task, settings)
+    settings = dataclasses.replace(settings, learner=learner_from_flags(given, settings.learner_settings))
+    if settings.learner_settings.network:
+        require(LEARNERS[settings.learner_settings.name].extra)
         refuse_numbers_for_names(task)
     interrupted: KeyboardInterrupt | None = None
     with closing(_Page()) as page:

@@ -201,7 +201,9 @@ class Adapter:
             if self.box is not None:
                 raise _NoTable(CONTINUOUS)
             if self.vector:
-                raise _NoTable("tables are learned in single episodes, and this is a vector environment: give deep=")
+                raise _NoTable(
+                    "tables are learned in single episodes, and this is a vector environment: choose learner='dqn'"
+                )
             self._whole = self._whole_observation(env.observation_space, discretise)
             self._lay_out()
         except _NoTable as refusal:
@@ -250,7 +252,7 @@ class Adapter:
                     f"advisor {advisor.name!r} looks at the whole observation, which is "
                     f"{short(str(self.env.observation_space), 120)}: "
                     "pass discretise= (for example Bins), give the advisor a state function, or learn with a network "
-                    "(deep=, on the command line --deep)"
+                    "(learner='dqn', on the command line --learner dqn)"
                 )
             phi, states = self._whole
             return phi, states if advisor.states is None else advisor.states

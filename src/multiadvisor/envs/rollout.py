@@ -25,7 +25,7 @@ class EvaluationEpisodes:
 
     def __init__(self, task: Task, seed: int, evaluation: int, apart: bool = False, env: Any = None) -> None:
         self.task, self._weights = task, task.weights
-        self._seed, self._evaluation, self._apart = seed, evaluation, apart or task.goals is not None
+        self._seed, self._evaluation, self._apart = seed, evaluation, apart
         self._key, self._elapsed = stream_key(seed, EVALUATION, evaluation), 0
         self._compiled: CompiledEnv | None = None
         if task.world is not None:

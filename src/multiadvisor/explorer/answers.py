@@ -21,6 +21,7 @@ from multiadvisor.envs.rollout import vector_rollout
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.playing import TablePlayer
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.task import Task
 
 CONTINUATIONS = 20
@@ -79,7 +80,7 @@ def attractor_layer(agent: MultiAdvisor, x: np.ndarray, weights: list[float] | N
     if not x[1 + len(maze.ghost_start) :].any():
         return {"gamma": gamma, "planning": _kind(agent), "exact": [], "learned": [], "stuck": []}
     exact = board_solution(task, x, gamma, aggregation=_heard(agent))
-    learned = board_solution(task, x, gamma, agent) if agent.settings.learner == "advisors" else None
+    learned = board_solution(task, x, gamma, agent) if not own_settings(agent.settings).summed else None
     return {
         "gamma": gamma,
         "planning": _kind(agent),
@@ -100,14 +101,14 @@ def exact_layer(agent: MultiAdvisor, x: np.ndarray) -> dict[str, Any]:
 
 def _kind(agent: MultiAdvisor) -> str:
     """How its values were learned: a linear learner has a planning in its settings, and does not use it."""
-    settings = agent.settings
-    return settings.planning if settings.learner == "advisors" else settings.learner
+    own = own_settings(agent.settings)
+    return own.name if own.summed else agent.settings.planning
 
 
 def _heard(agent: MultiAdvisor) -> str:
     """How it hears the task's advisors; a network with others than these hears those, and the task's are summed."""
-    settings = agent.settings
-    return settings.aggregation if settings.deep is None or settings.deep.split == "advisors" else "sum"
+    own = own_settings(agent.settings)
+    return agent.settings.aggregation if own.per_advisor else "sum"
 
 
 def _stuck(solution: Solution) -> np.ndarray:

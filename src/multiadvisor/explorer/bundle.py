@@ -25,6 +25,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.sentences import term
 from multiadvisor.explorer.curves import label
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.runs.trace import Trace, explain_step
 
 _LARGEST_TABLE = 64 << 20  # bytes
@@ -191,9 +192,9 @@ def _preferences(trace: Trace, episode: int, agent: Any) -> np.ndarray:
 
 def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
     """[T + 1, A] 1 for the actions that go into the wall, as the library's sentence says."""
-    world, deep = agent.task.world, getattr(agent.settings, "deep", None)
+    world, own = agent.task.world, own_settings(agent.settings)
     none = np.zeros((len(states), len(DIRECTIONS)), np.uint8)
-    if deep is not None and deep.split != "advisors":
+    if not (own.per_advisor or own.summed):
         return none
     if (maze := maze_of(agent.task)) is not None:
         fruits = states[:, 1 + len(maze.ghost_start) :].sum(axis=1, keepdims=True)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import short
+from multiadvisor.learners.registry import AUTO, LEARNERS
 from multiadvisor.runs.ledger import read_result
 from multiadvisor.runs.logs import MEASURES
 from multiadvisor.task import BY_ADVISOR
@@ -139,29 +140,26 @@ def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- what to call them -----------------------------------------------------------------------------------------------
 _NAMED = 4  # weights
-_NETWORKS = ("deep", "continuous")
-_SAID = ("planning", "learner", "gamma", "aggregation", "noise", "seed", "deep split")  # in the label, or of no matter
+_SAID = ("planning", "learner name", "gamma", "aggregation", "noise", "seed")  # in the label, or of no matter
 
 
 def label(settings: dict[str, Any], options: Mapping[str, Any] | None = None) -> str:
-    """Settings in two words; a network is called one; and the weights among the options of the task.
+    """Settings in two words: how it plans, where that matters, and what learns, unless it is tables; and the weights.
 
-    >>> label({"planning": "empathic", "learner": "linear", "gamma": 0.9})
+    >>> label({"planning": "empathic", "learner": {"name": "linear"}, "gamma": 0.9})
     'linear 0.9'
     >>> label({"planning": "egocentric", "gamma": 0.9, "aggregation": "fruits=max"})
     'egocentric 0.9, fruits=max'
-    >>> label({"planning": "empathic", "gamma": 0.99, "deep": {"split": "groups"}})
-    'empathic network 0.99, split groups'
+    >>> label({"planning": "empathic", "gamma": 0.99, "learner": {"name": "dqn", "split": "groups"}})
+    'empathic dqn 0.99'
     >>> label({"planning": "empathic", "gamma": 0.99}, {"weights": {"alive": 0.1, "speed": 2.0}})
     'empathic 0.99, weights alive=0.1 speed=2'
     """
-    learner, deep = settings.get("learner", "advisors"), settings.get("deep")
-    kind = settings["planning"] if learner == "advisors" else learner
-    if settings.get("continuous"):
-        kind = "actor and critics"
-    text = f"{kind}{' network' if deep else ''} {settings['gamma']:g}"
-    split = deep.get("split", "advisors") if deep else "advisors"
-    text += "" if split == "advisors" else f", split {split}"
+    name = (settings.get("learner") or {}).get("name", "tabular")
+    kind = LEARNERS.get(name)
+    words = [settings["planning"]] if kind is None or kind.plans else []
+    words += [name] if name not in ("tabular", AUTO) else []
+    text = f"{' '.join(words)} {settings['gamma']:g}"
     aggregation = settings.get("aggregation", "sum")
     text += "" if aggregation == "sum" else f", {aggregation}"
     text += f", noise {settings['noise']:g}" if settings.get("noise") else ""
@@ -206,7 +204,7 @@ def _facts(record: Record) -> dict[str, Any]:
     """All that two runs of one task may differ in and that their label does not say, each by its name."""
     found: dict[str, Any] = {}
     for name, value in {**record.settings, **record.options}.items():
-        if name in _NETWORKS:
+        if name == "learner" and isinstance(value, dict):
             found |= {f"{name} {part}": inner for part, inner in (value or {}).items()}
         else:
             found[name] = value
@@ -218,10 +216,10 @@ def _facts(record: Record) -> dict[str, Any]:
 def _phrase(name: str, value: Any) -> str:
     """One of them in words.
 
-    >>> _phrase("deep learning_rate", 0.001), _phrase("steps", 2000), _phrase("maze", None), _phrase("deep hidden", [8])
-    ('learning rate 0.001', '2,000 steps', 'no maze', 'hidden 8')
+    >>> _phrase("learner learning_rate", 1e-3), _phrase("steps", 2000), _phrase("learner hidden", [8])
+    ('learning rate 0.001', '2,000 steps', 'hidden 8')
     """
-    words = name.removeprefix("deep ").removeprefix("continuous ").replace("_", " ")
+    words = name.removeprefix("learner ").replace("_", " ")
     if name == "steps":
         return f"{value:,} steps"
     if name == "eval_every":

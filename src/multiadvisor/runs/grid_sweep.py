@@ -31,8 +31,7 @@ from multiadvisor.runs.ledger import (
     read_running,
 )  # fmt: skip
 from multiadvisor.runs.logs import MEASURES
-from multiadvisor.runs.sweep_grid import Grid, Run, in_words, shown
-from multiadvisor.settings import NETWORKS
+from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, in_words, shown
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
 
@@ -172,7 +171,7 @@ def searched_runs(grid: Grid, configs: Iterable[dict[str, Any]]) -> list[Run]:
 
 def _value(config: dict[str, Any], section: str, name: str) -> Any:
     try:
-        inner = config["settings"] if section in NETWORKS else config
+        inner = config["settings"] if section == LEARNER else config
         part = config if section == "task" else inner[section]
         return part[name]
     except (KeyError, TypeError):

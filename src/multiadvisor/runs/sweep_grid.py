@@ -22,22 +22,35 @@ from multiadvisor.envs.components import refuse_numbers_for_names
 from multiadvisor.envs.registry import DEFAULTS, FILES
 from multiadvisor.envs.worlds.board import read_maze
 from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.learners.registry import LEARNERS, kind_of, resolved
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RECORDS, RunConfig
-from multiadvisor.settings import NETWORKS, Schedule, Settings, whole_number
+from multiadvisor.settings import Schedule, Settings, whole_number
 from multiadvisor.task import BY_ADVISOR, Task
 
 FORMAT = 1
-SECTIONS = ("options", "settings", *NETWORKS, *BY_ADVISOR, "schedule")
+LEARNER = "learner"
+SECTIONS = ("options", "settings", LEARNER, *BY_ADVISOR, "schedule")
 _TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
-# values that are lists: several of them are a list of lists
-_LISTS = (("deep", "convolutions"), ("deep", "strides"), ("deep", "hidden"), ("continuous", "hidden"),
-          ("options", "components"))  # fmt: skip
+
+
+def _learners_fields(name: str) -> list[dataclasses.Field[Any]]:
+    """The field of this name of every learner that has one."""
+    return [kind.options()[name] for kind in LEARNERS.values() if name in kind.options()]
+
+
+def _is_list(section: str, name: str) -> bool:
+    """Whether its values are lists: several of them are a list of lists."""
+    if section == LEARNER:
+        return any(isinstance(item.default, tuple) for item in _learners_fields(name))
+    return (section, name) == ("options", "components")
 
 
 def _label(section: str, name: str) -> str:
+    if (section, name) == (LEARNER, "name"):
+        return LEARNER
     return f"{BY_ADVISOR[section]} of {name}" if section in BY_ADVISOR else name
 
 
@@ -136,15 +149,15 @@ class Grid:
         for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
             run = RunConfig.parse(config)
             settings = run.settings
-            key = repr((run.task, run.options, run.own, settings.deep, settings.continuous, settings.planning,
-                        settings.aggregation))  # fmt: skip
+            key = repr((run.task, run.options, run.own, settings.learner, settings.planning, settings.aggregation))
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
                 refuse_unaggregated(task, config)
                 notes += [task.note] if task.note else []
-                if settings.deep is not None or task.continuous:
-                    require("deep")
+                own = resolved(task, settings).learner_settings
+                if own.network:
+                    require(kind_of(own).extra)
                     refuse_numbers_for_names(task)
                 MultiAdvisor(task, settings)  # what cannot learn this is refused now
             if task.endless and (task.gammas(settings.gamma) == 1).any():
@@ -194,8 +207,8 @@ def refuse_unaggregated(task: Task, config: dict[str, Any]) -> None:
 
 
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
-    """Where a section's values stand in the configuration of a run: those of networks are settings too."""
-    found: dict[str, Any] = (config["settings"] if section in NETWORKS else config).setdefault(section, {})
+    """Where a section's values stand in the configuration of a run: those of the learner are a setting too."""
+    found: dict[str, Any] = (config["settings"] if section == LEARNER else config).setdefault(section, {})
     return found
 
 
@@ -257,12 +270,13 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
         table = data.get(section, {})
         if not isinstance(table, dict):
             raise BadInput(f"{section} is {short(repr(table))}: write it as a table, [{section}]")
-        if section in NETWORKS and section in data and not table:
-            first = dataclasses.fields(NETWORKS[section])[0]
-            table = {first.name: first.default}  # an empty [deep] is a network too, as it comes
+        if section == LEARNER and section in data and "name" not in table:
+            raise BadInput(f'[learner] has no name: write which one, name = "dqn"; there are {", ".join(LEARNERS)}')
+        if section == "settings" and LEARNER in table and LEARNER in data:
+            raise BadInput("learner is in [settings], and there is a table [learner] as well: leave one out")
         for name, value in table.items():
-            if section == "settings" and name in NETWORKS:
-                raise BadInput(f"{name} is in [settings]: write it as a table, [{name}]")
+            if section == "settings" and name == LEARNER and isinstance(value, dict):
+                raise BadInput("learner is a table in [settings]: write it as a table of its own, [learner]")
             if section == "settings" and name == "seed":
                 raise BadInput("seed is in [settings]: write `seeds = 5`, or a list of seeds, at the top")
             if isinstance(value, dict):
@@ -282,13 +296,13 @@ def _start(item: Range) -> float | int:
 
 def is_whole(item: Range) -> bool:
     """Whether a range is one of whole numbers."""
-    known = (Settings, *NETWORKS.values(), Schedule)
-    kinds = {field.name: field.type for kind in known for field in dataclasses.fields(kind)}
-    return kinds.get(item.name) in (int, "int")
+    fields = _learners_fields(item.name) if item.section == LEARNER else []
+    fields += [field for kind in (Settings, Schedule) for field in dataclasses.fields(kind) if field.name == item.name]
+    return any(field.type in (int, "int") for field in fields)
 
 
 def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
-    if (section, name) in _LISTS:
+    if _is_list(section, name):
         several = isinstance(value, list) and any(isinstance(item, list | tuple) for item in value)
         lists = value if several else [value]
         if not all(isinstance(item, list | tuple) for item in lists):
@@ -329,16 +343,19 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return tuple(range(count))
 
 
-_RANGES = {
-    "settings": ("gamma", "alpha", "alpha_half", "epsilon", "epsilon_half", "noise"),
-    "deep": ("learning_rate", "target_update_interval"),
-    "continuous": ("learning_rate", "tau", "temperature"),
-}
+def _searched() -> dict[str, list[str]]:
+    """The settings whose values may be searched, by section."""
+    found: dict[str, list[str]] = {"settings": [], LEARNER: []}
+    own = [item for kind in LEARNERS.values() for item in kind.options().values()]
+    for section, items in (("settings", dataclasses.fields(Settings)), (LEARNER, own)):
+        names = [item.name for item in items if item.metadata.get("searched")]
+        found[section] = list(dict.fromkeys(names))
+    return found
 
 
 def _range(section: str, name: str, given: dict[str, Any]) -> Range:
-    if section not in BY_ADVISOR and name not in _RANGES.get(section, ()):
-        names = ", ".join(name for names in _RANGES.values() for name in names)
+    if section not in BY_ADVISOR and name not in _searched().get(section, ()):
+        names = ", ".join(name for names in _searched().values() for name in names)
         raise BadInput(f"{name} cannot be searched: ranges are for {names} and {', '.join(BY_ADVISOR)}")
     for key in given:
         if key not in ("low", "high", "log"):
@@ -353,7 +370,11 @@ def _range(section: str, name: str, given: dict[str, Any]) -> Range:
             f"the range {name} is {short(repr(given))}: low must be below high, and above 0 where log is true"
         )
     item = Range(section, name, low, high, log)
-    kind: Any = {"settings": Settings, **NETWORKS}.get(section)
-    for value in (low, high) if kind is not None else ():
-        kind(**{name: int(value) if is_whole(item) else value})  # refuses what no run could have
+    kinds: dict[str, list[Any]] = {
+        "settings": [Settings],
+        LEARNER: [k.settings for k in LEARNERS.values() if name in k.options()],
+    }
+    for kind in kinds.get(section, ()):
+        for value in (low, high):
+            kind(**{name: int(value) if is_whole(item) else value})  # refuses what no run could have
     return item

@@ -31,6 +31,7 @@ from multiadvisor.explain.explanation import (
     explain_advised,
     explain_numbers,
 )
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.task import Task
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ __all__ = [
 
 def record_evaluation(agent: MultiAdvisor, episodes: int, seed: int) -> tuple[Evaluation, Trace]:
     """`agent.evaluate` and the trace of the very same episodes."""
-    if agent.settings.deep is not None or agent.settings.continuous is not None:
+    if own_settings(agent.settings).network:
         # a network's last bits depend on how many episodes it is asked about at once, so that only one of them can
         # count
         trace = record(agent, episodes, seed)

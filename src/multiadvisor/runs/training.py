@@ -17,15 +17,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record, settled
+from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.core.identity import same
 from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.envs.builtin import checked_options, make
 from multiadvisor.envs.registry import DEFAULTS
 from multiadvisor.errors import BadInput, Diverged, short, unknown
+from multiadvisor.learners.registry import resolved
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.runs.stuck_monitor import allowance, is_look, look
-from multiadvisor.settings import NETWORKS, Schedule, Settings, finite_number
+from multiadvisor.settings import Schedule, Settings, finite_number
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable
 from multiadvisor.task import BY_ADVISOR, Task
@@ -94,8 +95,7 @@ class Training:
         """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
         # a network may diverge at any time: its first evaluation is saved as soon as it is there
-        networks = [getattr(self.agent.settings, name) for name in NETWORKS]
-        fragile = self.keep_last and any(part is not None for part in networks)
+        fragile = self.keep_last and self.agent.settings.learner_settings.network
         try:
             self.agent.prepare()  # outside the clock
             while len(self.evaluations) < self.schedule.evaluations:
@@ -286,7 +286,7 @@ def begin(
     agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
     if changed:
         agent.begin_reweighted()
-    settings = settled(task, settings)
+    settings = resolved(task, settings)
     if agent.settings != settings:
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
@@ -298,7 +298,7 @@ def begin(
     for name in ("eval_every", "eval_episodes"):
         if getattr(saved, name) != getattr(schedule, name):
             raise BadInput(f"the run in {str(out)!r} has another {name}: resume it with the flags it started with")
-    ahead = max((part.n_envs for name in NETWORKS if (part := getattr(settings, name)) is not None), default=0)
+    ahead = settings.learner_settings.ahead
     if not _fits(evaluations, saved, agent.steps, ahead):
         raise BadInput(
             f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
@@ -394,9 +394,8 @@ def _from_names(kind: Any, given: dict[str, Any], defaults: dict[str, Any]) -> A
     for name in given:
         if name not in known:
             raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
-    if not isinstance(given.get("planning", ""), str) or not isinstance(given.get("learner", ""), str):
-        shown = [short(repr(given.get(name))) for name in ("planning", "learner")]
-        raise BadInput(f"planning and learner are names, not {shown[0]} and {shown[1]}")
+    if not isinstance(given.get("planning", ""), str):
+        raise BadInput(f"planning is a name, not {short(repr(given['planning']))}")
     return kind(**{**{name: value for name, value in defaults.items() if name in known}, **given})
 
 
@@ -424,7 +423,7 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     agent, episodes = training.agent, schedule.eval_episodes
     seen = agent.evaluate(episodes, seeds=(schedule.evaluations,)) if episodes else None
     return {
-        **run.as_config(),
+        **dataclasses.replace(run, settings=agent.settings).as_config(),
         "steps": agent.steps,
         "evaluations": training.evaluations,
         "advisors": seen.advisors if seen else {},

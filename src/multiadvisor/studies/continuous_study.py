@@ -19,8 +19,9 @@ import numpy as np
 from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.sac.push import push_shares
+from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.runs.jobs import Tell, kind
-from multiadvisor.settings import ContinuousSettings, Settings
+from multiadvisor.settings import Settings
 from multiadvisor.studies.baselines import peer_score
 from multiadvisor.task import REMAINDER, Advisor, Task, Transition
 
@@ -129,7 +130,7 @@ def task_of(environment: str) -> Task:
 def _learner(run: Run, task: Task, critics: str) -> Any:
     from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
-    own = ContinuousSettings(
+    own = SAC(
         critics=critics,
         hidden=run.hidden,
         batch_size=run.batch,
@@ -137,7 +138,7 @@ def _learner(run: Run, task: Task, critics: str) -> Any:
         buffer_size=run.steps + _AFTER,
         learning_starts=run.starts,
     )
-    return ContinuousLearner(task, Settings(gamma=run.gamma, continuous=own), seeds=run.seeds)
+    return ContinuousLearner(task, Settings(gamma=run.gamma, learner=own), seeds=run.seeds)
 
 
 def _scores(learner: Any, episodes: int, look: int, weights: np.ndarray) -> list[float]:

@@ -18,15 +18,16 @@ import numpy as np
 from multiadvisor.core.optional_dependencies import missing
 from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.runs.training import Training, begin
-from multiadvisor.settings import DeepSettings, Schedule, Settings
+from multiadvisor.settings import Schedule, Settings
 from multiadvisor.task import Task
 
 SETTINGS = Settings(
     gamma=0.85,
     epsilon=0.05,
-    deep=DeepSettings(
+    learner=DQN(
         split="none",
         clip_rewards=True,
         convolutions=(32, 64),

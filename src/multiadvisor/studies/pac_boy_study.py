@@ -33,7 +33,7 @@ class Setting:
     planning: str
     gamma: float
     noise: float = 0.0
-    learner: str = "advisors"
+    learner: str = "tabular"
     rules: str = "paper"
     epsilon: float = 0.05
     alpha: float = 0.1

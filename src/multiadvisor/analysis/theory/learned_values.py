@@ -24,6 +24,7 @@ from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import Solution
 from multiadvisor.core.aggregator import learned_beside
 from multiadvisor.envs.worlds.maze import maze_of
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.task import Task
 
 _MOST_VALUES = 4_000_000  # beyond it looking around takes longer than anybody would wait for a sentence
@@ -67,8 +68,8 @@ def _listed(task: Task) -> bool:
 
 def _foreign(agent: Any) -> bool:
     """Whether its values are not those of the task's advisors."""
-    deep = getattr(agent.settings, "deep", None)
-    return deep is not None and deep.split != "advisors"
+    own = own_settings(agent.settings)
+    return not (own.per_advisor or own.summed)
 
 
 def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
@@ -133,7 +134,7 @@ def surroundings(agent: Any, state: Any) -> Surroundings | None:
         return None
     solution, here = found
     away, stuck = leaves(solution.mdp)[here], bool(stuck_states(solution)[here])
-    if solution.planning != "egocentric" or getattr(agent.settings, "learner", "advisors") == "linear":
+    if solution.planning != "egocentric" or own_settings(agent.settings).summed:
         return Surroundings(away, None, None, None, stuck)
     attracting = attractor_states(solution)
     stable, margin = bool(stable_states(solution, attracting)[here]), float(margins(solution)[here])

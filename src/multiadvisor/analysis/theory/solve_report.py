@@ -199,8 +199,9 @@ def _describe_episodes(task: Task, episodes: Outlook, gamma: float) -> list[str]
 def answer_run(task: Task, seed: int, run: str | Path) -> Answer:
     """One board with the learned values of a saved run, its ghost advisors included."""
     x, agent = _deal(task, seed), load(run, task, reweight=False)
-    if agent.settings.learner != "advisors":
-        raise BadInput(f"the run {str(run)!r} is of {agent.settings.learner} Q-learning: its advisors have no values")
+    own = agent.settings.learner_settings
+    if own.summed:
+        raise BadInput(f"the run {str(run)!r} is of {own.name} Q-learning: its advisors have no values")
     solution = board_solution(task, x, agent.settings.gamma, agent)
     stuck = among(_stuck(solution), "cell")
     text = f"in the learned {agent.settings.planning} values of this board greedy play never earns from {stuck}"

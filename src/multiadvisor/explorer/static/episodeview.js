@@ -143,8 +143,9 @@ export class EpisodeView {
     this.timeline.render([series], step, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, episode, step, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
-    const { planning, learner, gamma, deep } = run.settings;
-    const kind = deep ? " network" : run.continuous ? " actor" : "";
+    const { planning, gamma } = run.settings;
+    const learner = run.settings.learner?.name ?? "tabular";
+    const kind = learner === "tabular" ? "" : ` ${learner}`;
     const heard = run.plain ? "" : `, aggregated by ${run.aggregation}`;
     const how = (learner === "linear" ? "linear Q-learning" : `${planning}${kind}`) + heard;
     const score = scoreText(series.score[episode.steps]);

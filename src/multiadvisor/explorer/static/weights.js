@@ -23,7 +23,7 @@ export function weightsChanged(run, state) {
 
 // What other weights mean to values that were learned under the old ones.
 function trainingText({ settings, asks }) {
-  if (settings.learner === "linear") return "Linear Q-learning has learned one value for all, under the old weights.";
+  if (settings.learner?.name === "linear") return "Linear Q-learning has learned one value for all, under the old weights.";
   const kind = settings.planning.includes("=") ? "These" : settings.planning;
   const who = `${kind[0].toUpperCase()}${kind.slice(1)}`;
   if (asks)

@@ -9,6 +9,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.dqn.dqn_learner import DeepLearner
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.replay import FILLED
 from multiadvisor.learners.protocol import EpisodeReturns
 from multiadvisor.settings import Settings, whole_number
@@ -20,15 +21,15 @@ class Cohort:
 
     >>> import multiadvisor as mad
     >>> from multiadvisor.learners.dqn import Cohort
-    >>> settings = mad.Settings(deep=mad.DeepSettings(hidden=(8,), learning_starts=32, n_envs=2))
+    >>> settings = mad.Settings(learner=mad.DQN(hidden=(8,), learning_starts=32, n_envs=2))
     >>> cohort = Cohort(mad.make("three-fruits"), settings, seeds=(0, 1)).learn(64)
     >>> cohort.steps, len(cohort.evaluate(episodes=2))
     (64, 2)
     """
 
     def __init__(self, task: Task, settings: Settings, seeds: Sequence[int]) -> None:
-        if settings.deep is None:
-            raise BadInput("a cohort learns with networks: give settings with deep=DeepSettings(...)")
+        if not isinstance(settings.learner, DQN):
+            raise BadInput("a cohort learns with networks: give settings with learner=DQN(...)")
         self.seeds = tuple(whole_number("seed", seed) for seed in seeds)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise BadInput(f"the seeds of a cohort are {list(seeds)}: give each run its own")

@@ -23,6 +23,7 @@ from multiadvisor.envs.step import Env, Step
 from multiadvisor.envs.vector_env import VectorEnv
 from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learners.dqn.backend import jax
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.dqn_update import Rules, make_update
 from multiadvisor.learners.dqn.locked_rollout import LockedRollout, play_all
 from multiadvisor.learners.dqn.network import Network, check_saved, initial, plain, plan_networks
@@ -48,6 +49,11 @@ def _forward(network: Network, observation: Any) -> Any:
     return network(observation)
 
 
+def make_dqn(task: Task, settings: Settings, saved: Shapes | None) -> DeepLearner:
+    """The learner of one run."""
+    return DeepLearner(task, settings, saved=saved)
+
+
 class DeepLearner(LockedRollout):
     """Learns with a network; S = len(seeds) runs side by side, all of them alike but for the seed."""
 
@@ -55,8 +61,8 @@ class DeepLearner(LockedRollout):
         self, task: Task, settings: Settings, seeds: Sequence[int] | None = None, saved: Shapes | None = None
     ) -> None:
         """`saved`: of what shape the arrays are that will be restored, so that no memory is asked for others."""
-        deep = settings.deep
-        assert deep is not None
+        deep = settings.learner_settings
+        assert isinstance(deep, DQN)
         self.task, self.settings, self.deep = task, settings, deep
         self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
         self.split = split_task(task, settings.gamma, deep.split)

@@ -16,8 +16,8 @@ from multiadvisor.core.aggregations import behaviour, greedy
 from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.core.plannings import Ahead, Planning
 from multiadvisor.learners.dqn.backend import jax, jnp, optax
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.network import Network
-from multiadvisor.settings import DeepSettings
 
 Array = Any
 
@@ -108,7 +108,7 @@ def clipped(gradient: Network, limit: float) -> Network:
 Updater = Callable[[State, Batch, Array], tuple[State, Array]]
 
 
-def make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
+def make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
     """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
 
     `update` takes the learning rates [K] besides, so that those may change, and also returns the losses of the K
@@ -129,7 +129,7 @@ _MADE: dict[Any, tuple[Callable[[Network], State], Updater]] = {}
 _MOST_MADE = 32
 
 
-def _make_update(deep: DeepSettings, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
+def _make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
     adam = optax.scale_by_adam()
     huber = deep.loss == "huber"
 

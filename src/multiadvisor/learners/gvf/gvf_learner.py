@@ -10,7 +10,7 @@ import numpy as np
 from multiadvisor.core import rng
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use
-from multiadvisor.core.validation import MOST_STEPS, Arrays, array, require, whole
+from multiadvisor.core.validation import MOST_STEPS, Arrays, Shapes, array, require, whole
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.segment import Segment
 from multiadvisor.envs.step import Step
@@ -42,6 +42,11 @@ class GoalAdvice(NamedTuple):
     advice: np.ndarray  # [m, A]
     weights: np.ndarray  # [m] as they are now
     places: np.ndarray  # [m] they point at
+
+
+def make_gvf(task: Task, settings: Settings, saved: Shapes | None) -> BankLearner:
+    """The learner of a task with goals."""
+    return BankLearner(task, settings)
 
 
 class BankLearner:
@@ -343,7 +348,7 @@ class BankLearner:
         It is the same whichever others are played, and the run goes on afterwards as if nothing had happened.
         """
         with self._lock:
-            source = EvaluationEpisodes(self.task, self.settings.seed, seed)
+            source = EvaluationEpisodes(self.task, self.settings.seed, seed, apart=True)
             yield from rollout(source, episode, lambda x, word: self._choose(x, word, self.goals.restless, False)[0])
 
     def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:

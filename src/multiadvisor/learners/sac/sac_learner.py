@@ -27,10 +27,11 @@ from multiadvisor.learners.dqn.network_state import kept, leaves_of, networks_of
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, not_finite, refuse_unobservable
 from multiadvisor.learners.sac.actor_critic import Layers, explored, forward, initial, means, slopes
 from multiadvisor.learners.sac.packing import Layout, PackedTree, layout_of
+from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.learners.sac.sac_update import MODES, SeparateCritic, State, Twins, decomposed, heads_of, program
 from multiadvisor.learners.sac.sac_update import Task as Weighed
 from multiadvisor.learners.sac.transition_buffer import Columns, Memory
-from multiadvisor.settings import ContinuousSettings, Settings
+from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task, Transition
 
 _BLOCK = 256  # steps whose noise is drawn together
@@ -69,6 +70,11 @@ class NetworkState:
         return self.layout.leaves(self.packed._replace(small=np.array(self.packed.small)), count)
 
 
+def make_sac(task: Task, settings: Settings, saved: Shapes | None) -> ContinuousLearner:
+    """The learner of one run."""
+    return ContinuousLearner(task, settings, saved=saved)
+
+
 class ContinuousLearner(LockedRollout):
     """Learns with an actor and critics; S = len(seeds) runs side by side, all of them alike but for the seed."""
 
@@ -78,7 +84,8 @@ class ContinuousLearner(LockedRollout):
         """`saved`: of what shape the arrays are that will be restored, so that no memory is asked for others."""
         assert task.adapter is not None
         assert task.adapter.box is not None
-        own = settings.continuous or ContinuousSettings()
+        own = settings.learner_settings
+        assert isinstance(own, SAC)
         self.task, self.settings, self.own = task, settings, own
         self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
         _refuse(task, settings, own)
@@ -503,24 +510,12 @@ class ContinuousLearner(LockedRollout):
         self._resume(part_of(tensors, "episodes"), self._clock)
 
 
-def _refuse(task: Task, settings: Settings, own: ContinuousSettings) -> None:
+def _refuse(task: Task, settings: Settings, own: SAC) -> None:
     """What has no meaning here, in one line."""
-    name = task.name
-    if settings.deep is not None:
-        raise BadInput(f"deep is for a finite choice of actions, and those of {name!r} are real numbers: leave it out")
-    if settings.learner != "advisors":
+    if any(advisor.planning not in (None, "empathic") for advisor in task.advisors):
         raise BadInput(
-            f"learner is {settings.learner!r}, which is a table, and actions of {name!r} are real numbers: leave it out"
+            "with continuous actions every advisor expects what the actor will do: leave the advisors' plannings out"
         )
-    if settings.planning != "empathic" or any(advisor.planning not in (None, "empathic") for advisor in task.advisors):
-        raise BadInput(
-            f"planning is {settings.planning!r}, and with continuous actions every advisor expects what the actor will "
-            "do: leave it empathic"
-        )
-    if settings.aggregation != "sum":
-        raise BadInput(f"aggregation is {settings.aggregation!r}, and an actor follows the weighted sum: leave it out")
-    if settings.noise:
-        raise BadInput("noise on rewards is for tables and networks with a finite choice of actions: leave it out")
     for advisor in task.advisors:
         if advisor.state is not None:
             raise BadInput(

@@ -16,8 +16,8 @@ import numpy as np
 from multiadvisor.learners.dqn.backend import jax, jnp, optax
 from multiadvisor.learners.sac.actor_critic import Layers, critic_input, forward, sampled
 from multiadvisor.learners.sac.packing import Layout, PackedTree
+from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.learners.sac.transition_buffer import Columns
-from multiadvisor.settings import ContinuousSettings
 
 Array = Any
 Twins = tuple[Layers, ...]
@@ -157,7 +157,7 @@ class Program(NamedTuple):
     """The same for the critic beside (the second of each), of the actor as it is now (the first of each)."""
 
 
-def program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
+def program(settings: SAC, columns: Columns, runs: int) -> Program:
     """Compiled once for all agents that learn alike."""
     control = "one" if MODES[settings.critics].control is plain else "shared"
     key = (
@@ -176,7 +176,7 @@ _MADE: dict[Any, Program] = {}
 _MOST_MADE = 32
 
 
-def _program(settings: ContinuousSettings, columns: Columns, runs: int) -> Program:
+def _program(settings: SAC, columns: Columns, runs: int) -> Program:
     adam = optax.flatten(optax.scale_by_adam())  # one long vector is faster than many short ones
     control, every = MODES[settings.critics].control, settings.advisors_train_freq
     slowly = 1.0 - (1.0 - settings.tau) ** every  # of a critic beside: as fast, seen from the episodes

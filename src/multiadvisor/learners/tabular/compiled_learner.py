@@ -337,8 +337,7 @@ class CompiledLearner(Tables):
 
 def linear_learner(task: Task, settings: Settings) -> CompiledLearner:
     """One Q-function, linear in a feature of its own for every advisor's local state, as in the paper."""
-    if task.world is None:
-        raise BadInput(f"linear Q-learning needs a compiled world, and task {task.name!r} is a Python environment")
+    assert task.world is not None
     if task.world.advises is not None or task.world.pseudo is not None:
         raise BadInput(
             f"in task {task.name!r} advisors fall silent, or learn from pseudo-rewards, and linear Q-learning has one "
@@ -357,7 +356,7 @@ def empty_table(task: Task, rows: int) -> np.ndarray:
     except (MemoryError, ValueError):
         raise BadInput(
             f"a table for task {task.name!r} has {rows} rows, more than the memory of this machine: make the task "
-            "smaller, or learn with a network (deep=, on the command line --deep)"
+            "smaller, or learn with a network, learner='dqn' (--learner dqn)"
         ) from None
 
 

@@ -333,7 +333,7 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
         _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
         mappings_of(task, settings) if is_mapped(task) else None,
-        settings.learner == "linear",
+        settings.learner_settings.name == "linear",
     )  # fmt: skip
     if isinstance(told, ArbitratedReference):
         told.selection, told.n = settings.aggregation, task.n // 2

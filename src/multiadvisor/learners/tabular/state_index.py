@@ -48,7 +48,7 @@ def _whole_state(task: Task, world: World, what: str) -> StateIndex:
     """The number of a state x among all that its `sizes` allow."""
     way_out = f"name features of it with {what}=Advisor({what!r}, state=function, states=number)"
     if what == CORRECTION:
-        way_out += ", or learn with a network (deep=, on the command line --deep)"
+        way_out += ", or learn with a network (learner='dqn', on the command line --learner dqn)"
     if world.sizes is None:
         raise BadInput(
             f"the states of task {task.name!r} cannot be counted, as its world gives no sizes: give them, or {way_out}"

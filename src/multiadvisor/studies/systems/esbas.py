@@ -12,9 +12,9 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import paired
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.envs.adapter import Bins
+from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.ensembles.algorithm_selection import Portfolio
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.settings import DeepSettings
 from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
 from multiadvisor.task import Task
 
@@ -38,7 +38,7 @@ def network(*hidden: int) -> Callable[[int], MultiAdvisor]:
     """A network with these hidden layers; without any it is linear in the features."""
 
     def make(seed: int) -> MultiAdvisor:
-        deep = DeepSettings(
+        own = DQN(
             hidden=hidden,
             learning_starts=64,
             train_freq=1,
@@ -48,7 +48,7 @@ def network(*hidden: int) -> Callable[[int], MultiAdvisor]:
             double=True,
         )
         return MultiAdvisor(
-            Task.from_gymnasium(_environment()), planning="egocentric", gamma=GAMMA, seed=seed, deep=deep
+            Task.from_gymnasium(_environment()), planning="egocentric", gamma=GAMMA, seed=seed, learner=own
         )
 
     return make

@@ -114,7 +114,7 @@ def mappings_of(task: Task, settings: Settings) -> np.ndarray:
                 "losses a separate advisor, with the sign reversed and a negative weight"
             )
         found.append(mapping_named(advisor.mapping, float(gamma), advisor.mapped_alpha))
-    if settings.learner == "linear" and len(set(found)) > 1:
+    if settings.learner_settings.name == "linear" and len(set(found)) > 1:
         raise BadInput("linear Q-learning has one mapping for everything: give all advisors the same")
     return np.array(found, float)
 
@@ -123,7 +123,7 @@ def ways_of_mapped(settings: Settings) -> dict[str, Any]:
     """What `kernel` leaves open, for mapped values."""
     from multiadvisor.learners.tabular.rules.linear import update_terminal_features
 
-    if settings.learner == "linear":
+    if settings.learner_settings.name == "linear":
         return {
             "find_preferences": aggregate,
             "update_terminal": update_terminal_features,

@@ -23,7 +23,7 @@ def ways_of(task: Task, settings: Settings, aggregator: Aggregator) -> dict[str,
             "update_terminal": gpi.update_terminal_gpi,
             "update_bootstrap": gpi.update_bootstrap_gpi,
         }
-    if settings.learner == "linear":
+    if settings.learner_settings.name == "linear":
         return {
             "find_preferences": kernel.aggregate,
             "update_terminal": linear.update_terminal_features,
@@ -46,7 +46,9 @@ def ways_of(task: Task, settings: Settings, aggregator: Aggregator) -> dict[str,
 
 def as_learned(task: Task, settings: Settings) -> Task:
     """The task as the learner sees it; what it learns beside the task's own advisors comes after them."""
-    if settings.learner == "linear":  # a feature of its own for every advisor's local state, as in the paper
+    if (
+        settings.learner_settings.name == "linear"
+    ):  # a feature of its own for every advisor's local state, as in the paper
         return replace(task, advisors=tuple(replace(advisor, table=None) for advisor in task.advisors))
     if settings.aggregation in SELECTIONS:
         return arbitration.with_claims(task, settings.aggregation)

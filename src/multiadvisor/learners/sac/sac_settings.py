@@ -1,0 +1,83 @@
+"""The settings of the learner of continuous actions: `SAC`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.learners.network_settings import NetworkSettings
+from multiadvisor.learners.registry import named
+from multiadvisor.settings import finite_number, number_between, option
+
+if TYPE_CHECKING:
+    from multiadvisor.settings import Settings
+    from multiadvisor.task import Task
+
+CRITICS = ("separate", "shared", "one")
+
+
+@dataclass(frozen=True)
+class SAC(NetworkSettings):
+    """How an actor and its critics learn continuous actions: soft actor-critic.
+
+    >>> import multiadvisor as mad
+    >>> mad.SAC(hidden=(64, 64)).critics
+    'separate'
+    """
+
+    name: str = named("sac")
+    entropy: ClassVar[bool] = True
+    explores: ClassVar[str] = "leave more to chance (temperature)"
+    hidden: tuple[int, ...] = option((256, 256), "units of the hidden layers")
+    learning_rate: float = option(3e-4, "learning rate of Adam", searched=True)
+    batch_size: int = option(256, "transitions in a batch")
+    buffer_size: int = option(1_000_000, "size of the replay buffer, in transitions")
+    learning_starts: int = option(5_000, "transitions with random actions before the first update")
+    train_freq: int = option(1, "transitions per update")
+    updates_at_once: int = option(1, "updates made in one compiled call, one after the other")
+    critics: str = option(
+        "separate", "separate: the actor follows one critic, as in plain SAC, and a second one evaluates the same "
+        "policy advisor by advisor; shared: the actor follows the advisors' critic (SAC-D); one: no advisors' values"
+    )  # fmt: skip
+    advisors_train_freq: int = option(4, "updates per update of the advisors' critic")
+    tau: float = option(0.005, "how far the target networks follow at each update", searched=True)
+    temperature: float = option(0.0, "weight of the entropy; 0: tuned to the target entropy", searched=True)
+    target_entropy: float | None = option(None, "entropy that the temperature aims at; not given: -1 per dimension")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.hidden:
+            raise BadInput(f"hidden is {short(repr(self.hidden))}: give integers")
+        if self.critics not in CRITICS:
+            raise unknown("critics", self.critics, CRITICS)
+        self._whole("advisors_train_freq", 1, (1 << 31) - 1)
+        for name, high in (("tau", 1.0), ("temperature", math.inf)):
+            self._put(name, number_between(name, getattr(self, name), 0.0, high))
+        self._above_0("tau")
+        if self.target_entropy is not None:
+            self._put("target_entropy", finite_number("target_entropy", self.target_entropy))
+
+    @property
+    def per_advisor(self) -> bool:
+        """Not where one critic values them together."""
+        return self.critics != "one"
+
+    def stands_for(self, task: Task) -> tuple[tuple[int, ...], ...] | None:
+        """All of them, where one critic values them together."""
+        return None if self.per_advisor or task.n == 1 else (tuple(range(task.n)),)
+
+    def check(self, settings: Settings) -> None:
+        """Every advisor expects what the actor will do, and the actor follows the sum."""
+        if settings.planning != "empathic":
+            raise BadInput(
+                f"planning is {settings.planning!r}, and with continuous actions every advisor expects what the actor "
+                "will do: leave it empathic"
+            )
+        if settings.aggregation != "sum":
+            raise BadInput(
+                f"aggregation is {settings.aggregation!r}, and an actor follows the weighted sum: leave it out"
+            )
+        if settings.noise:
+            raise BadInput("noise on rewards is for tables and networks with a finite choice of actions: leave it out")
