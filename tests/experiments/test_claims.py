@@ -148,7 +148,7 @@ def epochs_told(world, subject, seed, count):
 
 def train_told(world, config, length=None):
     s, noise = config["settings"], config["settings"]["noise"]
-    name = "linear Q-learning" if s["learner"] == "linear" else f"{s['planning']} {s['gamma']:g}"
+    name = "linear Q-learning" if s["learner"]["name"] == "linear" else f"{s['planning']} {s['gamma']:g}"
     name += f", noise {noise:g}" if noise else ""
     name += "" if config["options"]["ghosts"] else " without ghosts"
     return epochs_told(world, name, s["seed"], config["schedule"]["steps"] // 20_000)
