@@ -19,9 +19,9 @@ from pathlib import Path
 
 from multiadvisor.runs.jobs import Job, perform
 from multiadvisor.storage.files import write_atomically
-from multiadvisor.studies import schemes
-from multiadvisor.studies.beyond import PART
-from multiadvisor.studies.parts import Plan
+from multiadvisor.studies.beyond import schemes
+from multiadvisor.studies.beyond.beyond_study import STUDY
+from multiadvisor.studies.study import Plan
 
 SAVE_SECONDS = 20.0
 
@@ -60,7 +60,7 @@ def main() -> int:
     given = parser.parse_args()
     end = time.time() + 60 * given.minutes
     plan = Plan.of("beyond", True, given.seeds, given.epochs, "paper")
-    jobs = PART.jobs(plan)[: given.first]
+    jobs = STUDY.jobs(plan)[: given.first]
     results: dict[str, dict] = json.loads(given.out.read_bytes())["results"] if given.out.exists() else {}
     left = [job for job in jobs if job.id not in results]
     print(f"{len(jobs)} jobs, {len(jobs) - len(left)} of them done before", flush=True)

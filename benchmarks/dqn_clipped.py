@@ -20,7 +20,7 @@ import numpy as np
 from multiadvisor.core.intervals import interval
 from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.settings import Schedule
-from multiadvisor.studies.dqn_clipped import SETTINGS, train
+from multiadvisor.studies.paper.dqn_clipped import SETTINGS, train
 
 
 def main() -> None:

@@ -9,23 +9,30 @@ import re
 import tempfile
 from pathlib import Path
 
-from multiadvisor.studies.ms_pacman_report import CAVEAT, reproduce
+from multiadvisor.studies.reproduction import reproduce
+from multiadvisor.studies.study import Plan
 
 HERE = Path(__file__).parent
 MARKS = ("<!-- results: python docs/from_ms_pacman.py -->", "<!-- end of results -->")
+
+
+def body(report: str) -> str:
+    """The first words of a report, its figure and its tables."""
+    parts = report.split("\n\n")
+    tables = [part for part in parts if part.startswith("|")]
+    return "\n\n".join([*parts[1:3], "![Ms. Pac-Man](images/ms-pacman.png)", *tables])
 
 
 def main() -> None:
     """Write both."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        reproduce(out, given=HERE / "ms-pacman-study.jsonl", workers=0)
-        page = (out / "ms-pacman.md").read_text("utf-8")
-        (HERE / "images" / "ms-pacman.png").write_bytes((out / "ms-pacman.png").read_bytes())
-    body = page.partition(CAVEAT)[2].replace("(ms-pacman.png)", "(images/ms-pacman.png)").strip()
+        reproduce(Plan.of("ms-pacman"), out, given=HERE / "ms-pacman-study.jsonl", workers=0)
+        report = (out / "report.md").read_text("utf-8")
+        (HERE / "images" / "ms-pacman.png").write_bytes((out / "figures" / "ms-pacman.png").read_bytes())
     text = (HERE / "ms-pacman.md").read_text("utf-8")
     inner = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}", re.DOTALL)
-    changed = inner.sub(lambda _: f"{MARKS[0]}\n{CAVEAT}\n\n{body}\n{MARKS[1]}", text)
+    changed = inner.sub(lambda _: f"{MARKS[0]}\n{body(report)}\n{MARKS[1]}", text)
     (HERE / "ms-pacman.md").write_text(changed, "utf-8")
 
 

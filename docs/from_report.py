@@ -15,13 +15,13 @@ import matplotlib.image
 import numpy as np
 
 from multiadvisor.errors import BadInput
-from multiadvisor.studies.beyond import PART
-from multiadvisor.studies.claims import ClaimResult, counts, judge_all
-from multiadvisor.studies.noise_study import NOISY
-from multiadvisor.studies.pac_boy_study import MEASURES, SETTINGS, final, row, table, with_rules
-from multiadvisor.studies.page import claims_markdown, markdown_table
-from multiadvisor.studies.parts import Evidence
-from multiadvisor.studies.schemes import MAIN, PAPERS
+from multiadvisor.studies.beyond.beyond_study import STUDY
+from multiadvisor.studies.beyond.schemes import MAIN, PAPERS
+from multiadvisor.studies.claims import Finding, counts, judge_all
+from multiadvisor.studies.page import findings_markdown, markdown_table
+from multiadvisor.studies.paper.noise_study import NOISY
+from multiadvisor.studies.paper.pac_boy_study import MEASURES, SETTINGS, at, row, table
+from multiadvisor.studies.study import Evidence
 from multiadvisor.studies.study_report import read_report
 
 DOCS = Path(__file__).parent
@@ -42,7 +42,7 @@ def put(path: Path, name: str, text: str) -> None:
 def settings_table(evidence: Evidence) -> str:
     """The settings without and with noise."""
     rows = table(evidence, SETTINGS)
-    rows += [row(s.name, {m: final(evidence, with_rules(s, evidence.plan), m) for m in MEASURES}) for s in NOISY]
+    rows += [row(s.name, {m: at(evidence, s, m) for m in MEASURES}) for s in NOISY]
     head = ("setting", "score", "95% interval", "length", "terminated", "touches")
     return markdown_table([head, *(
         (r["setting"], f"{r['score']:.2f}", "[{:.2f}, {:.2f}]".format(*r["score_interval"]), f"{r['length']:.1f}",
@@ -50,7 +50,7 @@ def settings_table(evidence: Evidence) -> str:
     )])  # fmt: skip
 
 
-def counted(judged: list[ClaimResult]) -> str:
+def counted(judged: list[Finding]) -> str:
     """How many claims hold."""
     whole, part, none = counts(judged).values()
     return f"Of {whole + part + none} claims {whole} reproduce, {part} in part, and {none} do{'es' * (none == 1)} not"
@@ -64,17 +64,17 @@ def side_by_side(*names: Path) -> np.ndarray:
     return np.concatenate(padded, axis=1)
 
 
-def beyond(folder: Path, evidence: Evidence, judged: list[ClaimResult]) -> None:
+def beyond(folder: Path, evidence: Evidence, judged: list[Finding]) -> None:
     """What is made from a report of `reproduce beyond`."""
     page = DOCS / "beyond-the-paper.md"
-    figures = {figure.name: figure for figure in PART.figures(evidence)}
+    figures = {figure.name: figure for figure in STUDY.figures(evidence)}
     shown = {scheme.name for scheme in (*PAPERS, *MAIN)}
     head, *rows = figures["beyond-pac-boy"].table
     kept = [row for row in rows if row[1] in shown and row[0] in ("0", "0.1", "0.3")]
     put(page, "scores", markdown_table([head, *kept]))
     put(page, "search", f"{figures['beyond-choice'].text}\n\n{markdown_table(figures['beyond-choice'].table)}")
     put(page, "tours", f"{figures['beyond-tours'].text}\n\n{markdown_table(figures['beyond-tours'].table)}")
-    put(page, "claims", claims_markdown(judged))
+    put(page, "claims", findings_markdown(judged))
     for measure in ("score", "length"):
         shutil.copyfile(folder / "figures" / f"beyond-{measure}.png", IMAGES / f"beyond-{measure}.png")
 
@@ -82,15 +82,15 @@ def beyond(folder: Path, evidence: Evidence, judged: list[ClaimResult]) -> None:
 def main(folder: Path) -> None:
     """Everything that is made from a report."""
     evidence = read_report(folder)
-    judged = judge_all(evidence)
     plan = evidence.plan
+    judged = judge_all(evidence, papers=plan.what != "beyond")
     if plan.what == "beyond":
         return beyond(folder, evidence, judged)
     length = f"{plan.seeds} seeds of each setting, {plan.epochs} epochs of {plan.transitions:,} transitions"
     put(DOCS / "results.md", "results", settings_table(evidence))
     for page in (DOCS / "results.md", DOCS.parent / "README.md"):
         put(page, "verdicts", counted(judged) + ".")
-    put(DOCS / "the-paper-checked.md", "claims", f"{counted(judged)} ({length}).\n\n{claims_markdown(judged)}")
+    put(DOCS / "the-paper-checked.md", "claims", f"{counted(judged)} ({length}).\n\n{findings_markdown(judged)}")
     pair = side_by_side(folder / "figures" / "pac-boy-score.png", folder / "figures" / "noise-score.png")
     matplotlib.image.imsave(IMAGES / "reproduce.png", pair, metadata={"Software": None})
     shutil.copyfile(folder / "figures" / "attractors-resting.png", IMAGES / "resting.png")

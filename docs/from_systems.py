@@ -6,14 +6,11 @@ was seen goes to the pages in docs/systems that have marks for it. Nobody types 
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
-from multiadvisor.studies.systems.system import System, systems
-from multiadvisor.studies.systems.systems_reproduction import seen
+from multiadvisor.studies.study import Study, systems
 
 DOCS = Path(__file__).parent
 HEAD = ("system", "advisor", "state view", "planning", "aggregator", "guarantee", "command")
@@ -33,12 +30,14 @@ def put(path: Path, name: str, text: str) -> None:
     print(f"{path.name}: {name}")
 
 
-def row(system: System) -> tuple[str, ...]:
+def row(system: Study) -> tuple[str, ...]:
     """A system in the map, with a link to its page where it has one."""
+    of = system.literature
+    assert of is not None
     page = f"systems/{system.name}.md"
     title = f"[{system.title}]({page})" if (DOCS / page).exists() else system.title
-    parts = (system.advisor, system.view, system.planning, system.aggregator, system.guarantee)
-    return (f"{title} ({system.source})", *parts, f"`multiadvisor reproduce {system.name}`")
+    parts = (of.advisor, of.view, of.planning, of.aggregator, of.guarantee)
+    return (f"{title} ({of.source})", *parts, f"`multiadvisor reproduce {system.name}`")
 
 
 def the_map() -> str:
@@ -47,19 +46,18 @@ def the_map() -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
-def what_was_seen(found: dict[str, Any]) -> str:
-    """The statistics of a system, as a table."""
-    rows = [f"| {one['claim']} | {seen(one)} | {'yes' if one['holds'] else 'no'} |" for one in found["statistics"]]
-    return "\n".join(["| what should be seen | seen | holds |", "|---|---|---|", *rows])
+def what_was_seen(report: str) -> str:
+    """The table of findings in a report."""
+    return report.partition("## The claims\n\n")[2].partition("\n\n")[0]
 
 
 def main(folder: Path | None) -> None:
     """The map, and what the runs in a folder show."""
     put(DOCS / "systems.md", "map", the_map())
     for name in systems() if folder else ():
-        page, result = DOCS / "systems" / f"{name}.md", folder / f"{name}.json"
+        page, result = DOCS / "systems" / f"{name}.md", folder / name / "report.md"
         if result.exists() and page.exists() and between("seen").search(page.read_text("utf-8")):
-            put(page, "seen", what_was_seen(json.loads(result.read_text("utf-8"))))
+            put(page, "seen", what_was_seen(result.read_text("utf-8")))
 
 
 if __name__ == "__main__":

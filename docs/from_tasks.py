@@ -14,7 +14,7 @@ import matplotlib.image
 import multiadvisor as mad
 from multiadvisor.envs.builtin import TASKS
 from multiadvisor.envs.render import picture
-from multiadvisor.studies.systems.system import System, systems
+from multiadvisor.studies.study import Study, systems
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -55,13 +55,16 @@ def task_entry(name: str) -> str:
     return f"### {name}\n\n{shown}\n\n{about(name)}{advisors}{more}\n\n    multiadvisor train {name}\n"
 
 
-def system_entry(system: System) -> str:
+def system_entry(system: Study) -> str:
     """A system, with its figure where there is one."""
+    assert system.literature is not None
     file = f"images/system-{system.name}.png"
     shown = f"![What was seen of {system.title}]({file})\n\n" if (DOCS / file).exists() else ""
     link = f"[{system.title}](systems/{system.name}.md)"
     command = f"    multiadvisor reproduce {system.name}\n"
-    return f"### {system.title}\n\n{shown}{system.behaviour} ({system.source}; {link})\n\n{command}"
+    return (
+        f"### {system.title}\n\n{shown}{system.literature.behaviour} ({system.literature.source}; {link})\n\n{command}"
+    )
 
 
 def page() -> str:
@@ -84,8 +87,9 @@ def main(folder: Path | None) -> None:
     for name in TASKS.keys() - DRAWN.keys():
         draw(name)
     for name in systems() if folder else ():
-        if (folder / f"{name}.png").exists():
-            shutil.copyfile(folder / f"{name}.png", IMAGES / f"system-{name}.png")
+        figure = folder / name / "figures" / f"{name}.png"
+        if figure.exists():
+            shutil.copyfile(figure, IMAGES / f"system-{name}.png")
     (DOCS / "gallery.md").write_text(page(), "utf-8")
 
 

@@ -292,4 +292,4 @@ if __name__ == "__main__":
         # nine minutes: only when asked for. (The pictures of the paper's results are made by from_report.py.)
         value_function = ["reproduce", "value-function", "--seeds", "20", "--first-seed", "1000", "--out", folder]
         if "--slow" in sys.argv and main(value_function) == 0:
-            shutil.copyfile(Path(folder) / "value-function.png", IMAGES / "value-function.png")
+            shutil.copyfile(Path(folder) / "figures" / "value-function-default.png", IMAGES / "value-function.png")

@@ -10,7 +10,7 @@ import multiadvisor as mad
 from multiadvisor.core.plannings import one_hot
 from multiadvisor.envs.slots import slot_of
 from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.parts import Evidence, Figure, Part, Plan, register_part
+from multiadvisor.studies.study import Evidence, Figure, Plan, Study, register_study
 
 
 # ---- a planning ------------------------------------------------------------------------------------------------------
@@ -120,4 +120,4 @@ def figures(evidence: Evidence) -> list[Figure]:
     return [Figure("lamps", "Two lamps", f"lamps lit in {np.mean(done):.0%} of the episodes")]
 
 
-register_part(Part("lamps", "Lamps", 100, jobs, figures))
+register_study(Study("lamps", "Lamps", 100, jobs, figures))

@@ -113,7 +113,9 @@ def test_benchmark_kernel_json(capsys):
 
 @pytest.mark.slow
 def test_reproduce(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("multiadvisor.studies.dqn_clipped.available", lambda: False)  # as without the extra; faster
+    monkeypatch.setattr(
+        "multiadvisor.studies.paper.dqn_clipped.available", lambda: False
+    )  # as without the extra; faster
     code, out, _ = run(
         capsys, "reproduce", "pac-boy", "--seeds", "2", "--epochs", "2", "--workers", "0",
         "--out", str(tmp_path / "report"), "--json",
@@ -192,12 +194,12 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("check two-goal --steps 0", "0 steps"),
         ("benchmark stairs", "invalid choice: 'stairs'"),
         ("reproduce --seeds 0", "0 seeds"),
-        ("reproduce nothing", "unknown experiment 'nothing'"),
+        ("reproduce nothing", "unknown study 'nothing'"),
         ("reproduce --reading literal", "--reading is for value-function"),
         ("reproduce --out .", "holds no report"),
         ("reproduce --rules chess", "unknown rules 'chess'"),
         ("reproduce noise --epochs 0", "0 epochs"),
-        ("reproduce value-function --rules hra", "--rules is for the other experiments"),
+        ("reproduce value-function --rules hra", "--rules is for the paper's experiments"),
         ("reproduce value-function --reading odd", "unknown reading 'odd'"),
         ("train pac-boy --learner quadratic", "unknown learner 'quadratic'"),
     ],

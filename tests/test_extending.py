@@ -21,7 +21,7 @@ from multiadvisor.core.plannings import PLANNINGS, one_hot, register_planning
 from multiadvisor.envs.builtin import TASKS
 from multiadvisor.explorer.bundle import episode_pack, run_pack
 from multiadvisor.runs.trace import record
-from multiadvisor.studies import parts
+from multiadvisor.studies import study
 
 FILE = Path(__file__).with_name("own_extension.py")
 HOW = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "seed": 3}
@@ -38,7 +38,7 @@ FLAGS = [
 @pytest.fixture(autouse=True)
 def registries(monkeypatch):
     """Whatever a test registers is gone after it."""
-    kept = [(registry, dict(registry)) for registry in (PLANNINGS, AGGREGATIONS, TASKS, parts.OWN)]
+    kept = [(registry, dict(registry)) for registry in (PLANNINGS, AGGREGATIONS, TASKS, study.OWN)]
     path = list(sys.path)
     monkeypatch.setattr(plugins, "IMPORTED", [])
     yield
@@ -198,7 +198,7 @@ def test_the_experiment_makes_a_report(tmp_path):
     assert "lamps lit in 100% of the episodes" in (tmp_path / "report" / "report.html").read_text()
     code, out, err = command(*words, cwd=tmp_path)
     assert (code, out) == (2, "")
-    assert "unknown experiment 'lamps'" in err
+    assert "unknown study 'lamps'" in err
 
 
 def test_what_cannot_be_imported(tmp_path, capsys, monkeypatch):
@@ -358,8 +358,8 @@ def test_names_that_are_taken_or_cannot_be_spelled():
     for build in (lambda size: None, lambda size=(): None, lambda weights=1.0: None):
         with pytest.raises(mad.BadInput, match=r"option '\w+' of task 'mine' "):
             mad.register_task("mine")(build)
-    with pytest.raises(mad.BadInput, match="'noise' cannot name an experiment"):
-        parts.register_part(parts.Part("noise", "", 0, lambda plan: []))
+    with pytest.raises(mad.BadInput, match="'noise' cannot name a study"):
+        study.register_study(study.Study("noise", "", 0, lambda plan: [], lambda evidence: []))
 
 
 @pytest.mark.slow

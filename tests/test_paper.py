@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from multiadvisor.runs.driver import run_jobs
-from multiadvisor.studies.noise_study import NOISY
-from multiadvisor.studies.pac_boy_study import EMPATHIC, SETTINGS, final, job, random_job, row, table
-from multiadvisor.studies.parts import LAST, Evidence, Plan, unique
+from multiadvisor.studies.paper.noise_study import NOISY
+from multiadvisor.studies.paper.pac_boy_study import EMPATHIC, SETTINGS, final, job, random_job, row, table
+from multiadvisor.studies.study import LAST, Evidence, Plan, unique
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 import multiadvisor as mad
 from multiadvisor.errors import BadInput
-from multiadvisor.studies.watching import earned, influence, recorded, watch
+from multiadvisor.studies.paper.episode_study import earned, influence, recorded, watch
 from multiadvisor.viz import video
 
 

@@ -15,10 +15,12 @@ from multiadvisor.core.plannings import TEMPERATURE, bootstrap, egocentric, temp
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds.board import parse_maze
 from multiadvisor.errors import BadInput
-from multiadvisor.studies import beyond, claims, mazes, reproduction, schemes, tours
-from multiadvisor.studies.parts import Evidence, Plan, parts
+from multiadvisor.studies import claims, reproduction
+from multiadvisor.studies.beyond import beyond_study as beyond
+from multiadvisor.studies.beyond import mazes, schemes, tours
+from multiadvisor.studies.study import Evidence, Plan, chosen
 
-PLAN = Plan("beyond", full=True, seeds=4)
+PLAN = Plan("beyond", full=True, seeds=4, first_seed=1000)
 SHORT = replace(PLAN, full=False, seeds=3)
 
 
@@ -29,7 +31,7 @@ def test_what_is_chosen_on_is_never_reported_on():
                           for case in schemes.choice_cases() for seed in schemes.choice_seeds(PLAN))}  # fmt: skip
     reported = {(one.config["run"]["options"].get("maze"), one.config["run"]["settings"]["seed"])
                 for one in (schemes.run_job(schemes.EMP_MAX, case, seed, PLAN)
-                            for case in beyond.report_cases(PLAN) for seed in schemes.report_seeds(PLAN))}  # fmt: skip
+                            for case in beyond.report_cases(PLAN) for seed in PLAN.each)}  # fmt: skip
     assert not {maze for maze, _ in chosen} & {maze for maze, _ in reported}
     assert not {seed for _, seed in chosen} & {seed for _, seed in reported}
 
@@ -53,10 +55,9 @@ def test_the_short_plan_is_a_part_of_the_full_one_and_the_papers_report_has_none
     short, full = schemes.all_runs(SHORT), schemes.all_runs(PLAN)
     assert set(short) < set(full)
     assert len(short) < 400
-    assert "beyond" not in [part.name for part in parts()]
-    assert [part.name for part in parts("beyond")] == ["beyond"]
-    assert Plan.of("beyond", False, None, None, "paper").seeds == 3
-    assert Plan.of("beyond", True, None, None, "paper").seeds == 10
+    assert "beyond" not in [study.name for study in chosen()]
+    assert [study.name for study in chosen("beyond")] == ["beyond"]
+    assert [Plan.of("beyond", full).seeds for full in (False, True)] == [3, 10]
     assert {case.rules for case in schemes.other_rules(PLAN)} == {"hra"}
 
 
@@ -179,22 +180,34 @@ def told(world, job):
     return {"last": last, "first": {**last, "score": figure("early")}, "scores": [last["score"]] * 50}
 
 
+def by_id(jobs):
+    return {job.id: job for job in jobs}
+
+
 @pytest.fixture(scope="module")
 def jobs():
-    return beyond.jobs(PLAN)
+    return by_id(beyond.jobs(PLAN))
+
+
+class Told(dict):
+    """Results by the id of their job, made up when they are asked for."""
+
+    def __init__(self, changes, jobs):
+        super().__init__()
+        self.world, self.jobs = {**TRUE, **(changes or {})}, jobs
+
+    def __missing__(self, name):
+        self[name] = told(self.world, self.jobs[name])
+        return self[name]
 
 
 def judged(jobs, changes=None, plan=PLAN):
-    world = {**TRUE, **(changes or {})}
-    evidence = Evidence(plan, {job.id: told(world, job) for job in jobs})
-    return {one.claim.id: one for one in claims.judge_all(evidence)}
+    return {one.claim.id: one for one in claims.judge_all(Evidence(plan, Told(changes, jobs)), papers=False)}
 
 
 def verdict_of(jobs, name, changes):
     """The judgement of one claim in a changed world."""
-    (one,) = (one for one in claims.all_claims("beyond") if one.id == name)
-    world = {**TRUE, **changes}
-    return one.judge(Evidence(PLAN, {job.id: told(world, job) for job in jobs}))
+    return claims.CLAIMS[name][1](Evidence(PLAN, Told(changes, jobs)))
 
 
 @pytest.mark.slow
@@ -232,15 +245,13 @@ def test_claims_fall_all_the_way(jobs):
 def test_the_choice_follows_the_choices_runs_and_not_the_reports(jobs):
     liked = schemes.heard(schemes.EMPATHIC, "p_norm:3")
     changes = {(liked.name, None, f"{maze} score"): 40.0 for maze in mazes.choice_mazes()}
-    evidence = Evidence(PLAN, {job.id: told({**TRUE, **changes}, job) for job in jobs})
-    assert beyond.choice(evidence) == liked
+    assert beyond.choice(Evidence(PLAN, Told(changes, jobs))) == liked
     reported = {(liked.name, None, f"{maze} score"): 40.0 for maze in mazes.report_mazes()}
-    evidence = Evidence(PLAN, {job.id: told({**TRUE, **reported}, job) for job in jobs})
-    assert beyond.choice(evidence) != liked
+    assert beyond.choice(Evidence(PLAN, Told(reported, jobs))) != liked
 
 
 def test_the_short_plan_judges_what_it_can_and_says_what_the_rest_needs():
-    found = judged(beyond.jobs(SHORT), plan=SHORT)
+    found = judged(by_id(beyond.jobs(SHORT)), plan=SHORT)
     assert found["never-worse"].judgement is None
     assert found["never-worse"].reason == "needs `multiadvisor reproduce beyond --full`"
     assert sum(one.judgement is None for one in found.values()) == 1
@@ -248,13 +259,13 @@ def test_the_short_plan_judges_what_it_can_and_says_what_the_rest_needs():
 
 def test_runs_that_were_cut_short_hold_nothing_about_the_end_of_learning():
     short = replace(SHORT, epochs=20)
-    found = judged(beyond.jobs(short), plan=short)["max-without-noise"].judgement
+    found = judged(by_id(beyond.jobs(short)), plan=short)["max-without-noise"].judgement
     assert found.verdict == claims.PARTLY
     assert "After 20 of 50 epochs" in found.explanation
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------
-TINY = Plan("beyond", seeds=2, epochs=1, transitions=100, episodes=2, boards=3)
+TINY = Plan("beyond", seeds=2, first_seed=1000, epochs=1, transitions=100, episodes=2, boards=3)
 
 
 @pytest.mark.slow
@@ -264,8 +275,8 @@ def test_the_report_from_runs_and_from_a_file_is_the_same(tmp_path):
     results = {schemes.Job(line["kind"], line["config"]).id: line["result"] for line in lines}
     (tmp_path / "beyond.json").write_text(json.dumps({"results": results}))
     again = reproduction.reproduce(TINY, tmp_path / "two", workers=0, given=tmp_path / "beyond.json")
-    assert set(again["machine"]["stages"]) == {"report"}  # nothing was run
-    assert first["judged"] == again["judged"]
+    assert set(again.machine["stages"]) == {"report"}  # nothing was run
+    assert first.as_dict()["judged"] == again.as_dict()["judged"]
     for name in ("report.html", "report.md", "claims.json", "results.jsonl"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     text = (tmp_path / "one" / "report.md").read_text()
@@ -278,7 +289,7 @@ def test_the_report_from_runs_and_from_a_file_is_the_same(tmp_path):
 def test_bad_files_and_flags_are_refused_in_one_line(tmp_path):
     (tmp_path / "bad.json").write_text('{"results": [1]}')
     with pytest.raises(BadInput, match="holds no results"):
-        reproduction.given_results(tmp_path / "bad.json")
+        beyond.given_results(tmp_path / "bad.json")
     with pytest.raises(BadInput, match="holds no results"):
         run(["beyond", "--from", str(tmp_path / "none.json"), "--out", str(tmp_path / "out")])
     with pytest.raises(BadInput, match="--from is for beyond"):

@@ -3,6 +3,7 @@ falls as soon as the results that it rests on say the contrary."""
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,16 @@ import pytest
 
 from multiadvisor.analysis.theory.solve_report import PAPER
 from multiadvisor.envs.builtin import make
-from multiadvisor.studies import (
+from multiadvisor.studies import claims, page
+from multiadvisor.studies.paper import (
     attractor_study,
-    claims,
     dqn_clipped,
     noise_study,
     pac_boy_study,
-    page,
     theory_checks,
     value_function,
 )
-from multiadvisor.studies.parts import Evidence, MissingResult, Plan, parts
+from multiadvisor.studies.study import Evidence, MissingResult, Plan, chosen
 
 pytestmark = pytest.mark.slow
 
@@ -252,10 +252,28 @@ def _deep(monkeypatch):
     monkeypatch.setattr(dqn_clipped, "available", lambda: True)
 
 
+@cache
+def jobs_of(plan, deep):
+    return {job.id: job for study in chosen() for job in study.jobs(plan)}
+
+
+class Told(dict):
+    """Results by the id of their job, made up when they are asked for."""
+
+    def __init__(self, world, jobs):
+        super().__init__()
+        self.world, self.jobs = world, jobs
+
+    def __contains__(self, name):
+        return name in self.jobs
+
+    def __missing__(self, name):
+        self[name] = result_told(self.world, self.jobs[name])
+        return self[name]
+
+
 def evidence_of(changes=None, plan=PLAN):
-    world = {**TRUE, **(changes or {})}
-    jobs = {job for part in parts() for job in part.jobs(plan)}
-    return Evidence(plan, {job.id: result_told(world, job) for job in jobs})
+    return Evidence(plan, Told({**TRUE, **(changes or {})}, jobs_of(plan, dqn_clipped.available())))
 
 
 def judged(evidence):
@@ -264,8 +282,7 @@ def judged(evidence):
 
 def verdict_of(name, changes):
     """The judgement of one claim in a changed world."""
-    (one,) = (one for one in claims.all_claims() if one.id == name)
-    return one.judge(evidence_of(changes))
+    return claims.CLAIMS[name][1](evidence_of(changes))
 
 
 def test_in_the_papers_world_every_claim_reproduces():
@@ -350,7 +367,7 @@ ENDS = {  # what is said about the end of learning
 
 @pytest.mark.parametrize(("epochs", "full"), [(2, False), (2, True), (12, False), (49, True)])
 def test_short_runs_reproduce_nothing_about_the_end_of_learning(epochs, full):
-    plan = Plan.of("all", full, 4, epochs, "paper")
+    plan = Plan.of("all", full, 4, epochs)
     found = {name: one.judgement for name, one in judged(evidence_of(plan=plan)).items()}
     for name in ENDS:
         assert found[name].verdict in (claims.PARTLY, claims.NOT), name
@@ -397,7 +414,8 @@ def test_a_claim_that_is_not_judged_names_the_experiment_that_would():
     """With that experiment alone it can be judged."""
     everything = evidence_of()
     alone = {
-        part.name: Evidence(PLAN, {job.id: everything.results[job.id] for job in part.jobs(PLAN)}) for part in parts()
+        study.name: Evidence(PLAN, {job.id: everything.results[job.id] for job in study.jobs(PLAN)})
+        for study in chosen()
     }
     judged_by = {name: {k for k, one in judged(part).items() if one.judgement} for name, part in alone.items()}
     judged_by["all"] = set(judged(everything))
@@ -407,12 +425,12 @@ def test_a_claim_that_is_not_judged_names_the_experiment_that_would():
                 needed = one.reason.removeprefix("needs `multiadvisor reproduce ").removesuffix("`")
                 assert name in judged_by[needed], (name, one.reason)
     assert judged(alone["pac-boy"])["theorem-5"].reason == "needs `multiadvisor reproduce attractors`"
-    assert judged(alone["pac-boy"])["exact-values"].reason == "needs `multiadvisor reproduce all`"
+    assert judged(alone["pac-boy"])["exact-values"].reason == "needs `multiadvisor reproduce value-function`"
 
 
 def test_the_table_says_what_was_measured_and_what_is_only_a_lower_bound():
     found = judged(evidence_of({("sight", "egocentric 0.9, noise 0.01"): 20}))
-    text = page.claims_markdown(list(found.values()))
+    text = page.findings_markdown(list(found.values()))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 2 + len(found)
     assert all(line.replace("\\|", "").count("|") == 4 for line in rows)

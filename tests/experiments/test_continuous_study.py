@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from multiadvisor.cli import main
-from multiadvisor.studies.continuous_report import fits_of, given_runs, judged, late, page
+from multiadvisor.studies.continuous_report import figures, findings, fits_of, late
 from multiadvisor.studies.continuous_study import Run, results, task_of
+from multiadvisor.studies.reproduction import reproduce
+from multiadvisor.studies.study import Evidence, Plan
 
 SEEDS = [0, 1, 2, 3, 4]
 
@@ -25,8 +27,12 @@ def fitted(correlation, bias, share=0.9):
     return {**made("separate", 10.0), "calibration": [{"term": fit, "small": {**fit, "share": 0.01}} for _ in SEEDS]}
 
 
+def evidence_of(runs):
+    return Evidence(Plan("continuous"), dict(enumerate(runs)))
+
+
 def held(found):
-    return {one["name"]: one["holds"] for one in judged(found)["statistics"]}
+    return {one.claim.id: one.holds for one in findings(evidence_of(found))}
 
 
 def test_who_is_behind_is_found_behind():
@@ -62,8 +68,10 @@ def test_runs_that_came_to_their_end_are_compared_by_themselves_too():
 def test_calibration_needs_both_and_leaves_small_terms_out(correlation, bias, holds):
     runs = [fitted(correlation, bias), made("shared", 10.0)]
     assert held(runs) == {"E-shared": True, "E-term-calibrated": holds}
-    assert f"| E | separate | term | 90% | {correlation:.2f} " in page(judged(runs), runs)
-    assert page(judged(runs), runs).endswith("| small |")
+    _, large, small = figures(evidence_of(runs))[1].table
+    assert large[:4] == ("E", "separate", "term", "90%")
+    assert large[4].startswith(f"{correlation:.2f} ")
+    assert small[-1] == "small"
 
 
 def test_a_seed_in_whose_episodes_a_term_never_came_says_nothing_of_it():
@@ -128,15 +136,16 @@ def test_a_small_run_and_its_report(tmp_path, capsys):
         )
         == 0
     )
-    assert {"name", "verdict", "statistics"} <= json.loads(capsys.readouterr().out).keys()
-    assert (tmp_path / "o" / "continuous.png").is_file()
-    assert "2 seeds, 96 transitions" in (tmp_path / "o" / "continuous.md").read_text()
+    assert {"name", "verdict", "judged"} <= json.loads(capsys.readouterr().out).keys()
+    assert (tmp_path / "o" / "figures" / "continuous.png").is_file()
+    assert "2 seeds, 96 transitions" in (tmp_path / "o" / "report.md").read_text()
 
 
-def test_the_documents_say_what_the_runs_say():
+def test_the_documents_say_what_the_runs_say(tmp_path):
     documents = Path(__file__).parents[2] / "docs"
-    runs = given_runs(documents / "continuous-study.json")
-    tables = [part for part in page(judged(runs), runs).split("\n\n") if part.startswith("|")]
+    reproduce(Plan.of("continuous"), tmp_path / "out", given=documents / "continuous-study.json")
+    parts = (tmp_path / "out" / "report.md").read_text("utf-8").split("\n\n")
+    tables = [part for part in parts if part.startswith("|")]
     text = (documents / "continuous-actions.md").read_text("utf-8")
     assert len(tables) == 2
     assert all(table in text for table in tables)

@@ -7,7 +7,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.settings import Schedule
-from multiadvisor.studies.dqn_clipped import SETTINGS, train
+from multiadvisor.studies.paper.dqn_clipped import SETTINGS, train
 
 pytestmark = pytest.mark.slow
 

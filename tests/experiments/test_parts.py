@@ -1,4 +1,4 @@
-"""An experiment is one file: what lies in the folder is listed, run and reported; and what the videos say of an
+"""A study is one file: what lies in the folder is listed, run and reported; and what the videos say of an
 episode."""
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import multiadvisor.studies
 from multiadvisor.commands.reproduce import run
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import KINDS, Job, lease_of, perform
-from multiadvisor.studies.parts import Plan, parts
-from multiadvisor.studies.videos import described
+from multiadvisor.studies.paper.episode_study import described
+from multiadvisor.studies.study import Plan, chosen
 
 MINE = """
-from multiadvisor.studies.parts import Figure, Part
+from multiadvisor.studies.study import Figure, Study
 from multiadvisor.runs.jobs import Job, kind
 
 
@@ -25,7 +25,7 @@ def work(config, folder=None, tell=None):
 
 
 def jobs(plan):
-    return [Job("dice", {"eyes": [seed, 2]}) for seed in range(plan.seeds)]
+    return [Job("dice", {"eyes": [seed, 2]}) for seed in plan.each]
 
 
 def figures(evidence):
@@ -33,13 +33,13 @@ def figures(evidence):
     return [Figure("dice", "Dice", f"The sums are {sums}.")]
 
 
-PART = Part("dice", "Dice that are thrown", 99, jobs, figures)
+STUDY = Study("dice", "Dice that are thrown", 99, jobs, figures)
 """
 
 
 @pytest.fixture
 def dropped(tmp_path, monkeypatch):
-    """A further file among the experiments."""
+    """A further file among the studies."""
     (tmp_path / "dice.py").write_text(MINE)
     monkeypatch.setattr(multiadvisor.studies, "__path__", [*multiadvisor.studies.__path__, str(tmp_path)])
     yield
@@ -48,20 +48,20 @@ def dropped(tmp_path, monkeypatch):
     del multiadvisor.studies.dice
 
 
-def test_an_experiment_that_lies_there_is_listed_and_its_jobs_are_done(dropped, capsys):
+def test_a_study_that_lies_there_is_listed_and_its_jobs_are_done(dropped, capsys):
     with pytest.raises(SystemExit):
         run(["--help"])
     assert "  dice            Dice that are thrown\n" in capsys.readouterr().out
-    [part] = parts("dice")
+    [study] = chosen("dice")
     plan = Plan(what="dice", seeds=2)
-    assert [perform(job.kind, job.config, None, lambda fraction: None) for job in part.jobs(plan)] == [
+    assert [perform(job.kind, job.config, None, lambda fraction: None) for job in study.jobs(plan)] == [
         {"sum": 2}, {"sum": 3}
     ]  # fmt: skip
     assert lease_of("dice") == 30.0
 
 
 def test_a_worker_finds_a_kind_by_its_name_alone(dropped):
-    """As in a process that has only the job's data: nobody has loaded the experiment."""
+    """As in a process that has only the job's data: nobody has loaded the study."""
     assert "dice" not in KINDS
     assert perform("dice", {"eyes": [5]}, None, lambda fraction: None) == {"sum": 5}
 
@@ -79,10 +79,10 @@ def test_without_it_the_name_is_unknown(capsys):
         Job("dice", {})
 
 
-def test_two_experiments_cannot_share_a_kind(dropped):
+def test_two_studies_cannot_share_a_kind(dropped):
     from multiadvisor.runs.jobs import kind
 
-    parts("dice")
+    chosen("dice")
     with pytest.raises(BadInput, match=r"'dice' are the work of multiadvisor\.studies\.dice"):
         kind("dice")(lambda config, folder, tell: {})
 

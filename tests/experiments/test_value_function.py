@@ -1,13 +1,15 @@
 """The value-function experiment: exact values against brute force, the rules of play, what the targets share."""
 
 import itertools
-import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from multiadvisor.errors import BadInput
-from multiadvisor.studies import value_function as vf
+from multiadvisor.studies.paper import value_function as vf
+from multiadvisor.studies.reproduction import reproduce
+from multiadvisor.studies.study import Evidence, Plan
 
 regression = pytest.importorskip("multiadvisor.learners.dqn.regression", exc_type=BadInput)
 DEFAULT, LITERAL = vf.READINGS["default"], vf.READINGS["literal"]
@@ -304,75 +306,43 @@ def adam(start, x, y, orders):
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
+PLAN = Plan("value-function", seeds=2, first_seed=11, reading="default", value_epochs=2)
+
+
 @pytest.fixture
 def short(monkeypatch):
-    monkeypatch.setattr(vf, "EPOCHS", 2)
     monkeypatch.setattr(vf, "STARTS", 40)
 
 
 @pytest.mark.slow
 def test_same_seed_same_bytes(short, tmp_path):
-    files = [f"value-function.{kind}" for kind in ("json", "png", "svg")]
     for name, workers in (("one", 1), ("other", 0)):  # in a process of its own, and in this one
-        result = vf.reproduce(2, out=tmp_path / name, first=11, workers=workers)
-    for file in files:
+        result = reproduce(PLAN, tmp_path / name, workers=workers).as_dict()
+    for file in ("report.html", "results.jsonl", "claims.json", "figures/value-function-default.png"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
-    kept = json.loads((tmp_path / "one" / "value-function.json").read_text())
-    assert {"table", "exact", "comparisons", "text", "versions", "machine"} < set(kept)
-    assert result["seconds"] > 0
-    assert kept["seeds"] == [11, 12]
-    assert len(kept["table"]) == 34
-    assert len(kept["comparisons"]) == 66
-    assert "2 seeds are few" in kept["text"]
+    assert (result["seeds"], len(result["table"]), len(result["comparisons"])) == ([11, 12], 34, 66)
+    assert "2 seeds are few" in result["text"]
+    assert result["text"].splitlines()[0] in (tmp_path / "one" / "report.md").read_text()
+    judged = {one["id"] for one in result["judged"]}
+    assert {"exact-values", "tour-is-hardest", "fall-by-attractors"} <= judged
     alone = vf.run(12, DEFAULT, vf.fixed_starts(40), 2)  # a seed does not depend on those before it
-    assert alone["length"].tolist() == [row["length_by_seed"][1] for row in kept["table"]]
+    assert alone["length"].tolist() == [row["length_by_seed"][1] for row in result["table"]]
 
 
 @pytest.mark.slow
-def test_the_literal_reading_has_files_of_its_own(short, tmp_path):
-    result = vf.reproduce(1, "literal", tmp_path, workers=0)
-    assert {file.name for file in tmp_path.iterdir() if file.is_file()} == {
-        f"value-function-literal.{k}" for k in ("json", "png", "svg")
-    }
+def test_the_literal_reading_of_one_seed(short, tmp_path):
+    result = reproduce(replace(PLAN, seeds=1, reading="literal"), tmp_path / "out", workers=0).as_dict()
+    assert (tmp_path / "out" / "figures" / "value-function-literal.svg").exists()
     assert "literal reading" in result["text"]
     assert "One seed" in result["text"]
     assert {row["verdict"] for row in result["comparisons"]} == {"open"}
+    assert result["judged"] == []
 
 
-def test_what_cannot_be_used(tmp_path):
-    (tmp_path / "file").write_text("")
+def test_a_reading_that_there_is_not(tmp_path):
     with pytest.raises(BadInput, match="did you mean 'literal'"):
-        vf.reproduce(1, "litteral", tmp_path)
-    with pytest.raises(BadInput, match="at least one"):
-        vf.reproduce(0, out=tmp_path)
-    with pytest.raises(BadInput, match="is a file"):
-        vf.reproduce(1, out=tmp_path / "file")
-    with pytest.raises(BadInput, match="at most 10,000"):
-        vf.reproduce(10**21, out=tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize("kind", ["json", "png", "svg"])
-@pytest.mark.parametrize("content", ["mine", "[]", '{"version": "1"}'])
-def test_files_of_somebody_else_are_not_overwritten(kind, content, tmp_path):
-    mine = tmp_path / f"value-function.{kind}"
-    mine.write_text(content)
-    for _ in ("no runs beside it", "runs beside it"):
-        with pytest.raises(BadInput, match=f"value-function.{kind}' is not of an earlier run"):
-            vf.reproduce(1, out=tmp_path)
-        assert mine.read_text() == content
-        (tmp_path / "value-function-runs").mkdir(exist_ok=True)
-    assert not list((tmp_path / "value-function-runs").iterdir())
-
-
-@pytest.mark.slow
-def test_files_of_its_own_are_written_again(short, tmp_path):
-    vf.reproduce(1, out=tmp_path, workers=0)
-    before = (tmp_path / "value-function.json").read_bytes()
-    (tmp_path / "value-function.png").unlink()
-    vf.reproduce(1, out=tmp_path, workers=0)
-    assert (tmp_path / "value-function.json").read_bytes() == before
-    assert (tmp_path / "value-function.png").exists()
+        reproduce(replace(PLAN, reading="litteral"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def made_up(steps):
@@ -404,16 +374,17 @@ def test_the_text_follows_the_numbers():
     assert "that is everywhere" in vf.describe(ordered)
 
 
-def test_the_figure_has_three_panels_with_exact_lines_dashed():
-    from matplotlib.figure import Figure
-
+def test_alone_the_figure_has_three_panels_with_exact_lines_dashed(monkeypatch):
     from multiadvisor.viz import plots
 
     spread = np.array([0.0, 1.0])
-    figure = plots.value_function(made_up({target: 10 * k + spread for k, target in enumerate(vf.TARGETS, 1)}))
-    assert isinstance(figure, Figure)
-    assert [axis.get_ylabel() for axis in figure.axes] == [
-        "steps to collect all fruits", "fruits collected", "share of episodes finished",
+    result = made_up({target: 10 * k + spread for k, target in enumerate(vf.TARGETS, 1)})
+    monkeypatch.setattr(vf, "summary_of", lambda evidence, reading: {**result, "text": ""})
+    (figure,) = vf.figures(Evidence(PLAN, {}))
+    drawn = plots.several(*figure.panels, size=figure.size)
+    assert [axis.get_ylabel() for axis in drawn.axes] == [
+        "steps to collect all fruits (50: stuck)", "fruits collected", "share of episodes that terminated",
     ]  # fmt: skip
-    assert [line.get_linestyle() for line in figure.axes[0].lines] == ["-"] * 4 + ["--"] * 3
-    plots.plt.close(figure)
+    assert [line.get_linestyle() for line in drawn.axes[0].lines] == ["-"] * 4 + ["--"] * 3
+    plots.plt.close(drawn)
+    assert len(vf.figures(Evidence(replace(PLAN, reading=""), {}))) == 2, "both readings in the report on the paper"

@@ -29,7 +29,7 @@ from multiadvisor.analysis.theory.ways_out import least_exponent, ways_out, wish
 from multiadvisor.cli import main
 from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED
 from multiadvisor.errors import BadInput
-from multiadvisor.studies.tours import walk
+from multiadvisor.studies.beyond.tours import walk
 
 MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 gammas = st.sampled_from([0.3, 0.5, 0.9, 0.99])

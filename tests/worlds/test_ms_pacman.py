@@ -19,8 +19,9 @@ from multiadvisor.runs import side_by_side
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.pictures import Painting, pixels
 from multiadvisor.runs.trace import record
-from multiadvisor.studies import ms_pacman_report as report
 from multiadvisor.studies import ms_pacman_study as study
+from multiadvisor.studies.reproduction import reproduce
+from multiadvisor.studies.study import Plan
 
 
 # ---- the memory (no emulator needed) ---------------------------------------------------------------------------------
@@ -194,14 +195,13 @@ def test_the_report_claims_only_what_the_runs_show(tmp_path):
     ]
     given = tmp_path / "runs.jsonl"
     given.write_text("\n".join(map(json.dumps, lines)))
-    found = report.reproduce(tmp_path / "out", given=given)
-    assert [one["holds"] for one in found["claims"]] == [True, False, False, True, True]
+    found = reproduce(Plan.of("ms-pacman"), tmp_path / "out", given=given).as_dict()
+    assert [one["verdict"] == "holds" for one in found["judged"]] == [True, False, False, True, True]
     assert set(found["table"]) == set(level)
-    page = (tmp_path / "out" / "ms-pacman.md").read_text()
-    assert report.CAVEAT in page
-    assert (tmp_path / "out" / "ms-pacman.png").stat().st_size > 10_000
+    assert study.CAVEAT in (tmp_path / "out" / "report.md").read_text()
+    assert (tmp_path / "out" / "figures" / "ms-pacman.png").stat().st_size > 10_000
     with pytest.raises(BadInput, match="holds no runs"):
-        report.kept(tmp_path / "out" / "ms-pacman.png")
+        study.given_runs(tmp_path / "out" / "figures" / "ms-pacman.png")
 
 
 def test_settings_of_the_study_can_all_be_made():
@@ -262,14 +262,14 @@ def test_reproduce_runs_what_no_file_has(tmp_path, monkeypatch, capsys):
         config = {**study.SETTINGS[name], "options": {"limit": 200}, "seed": seed, "episodes": 10, "evaluation": 2}
         return Job("ms-pacman", config)
 
-    monkeypatch.setattr(report, "job", tiny)
+    monkeypatch.setattr(study, "job", tiny)
     flags = ["--seeds", "1", "--workers", "0", "--out", str(tmp_path / "out"), "--json"]
     assert main(["reproduce", "ms-pacman", *flags]) == 0
     found = json.loads(capsys.readouterr().out)
     row = found["table"][study.BASE]
     assert (row["episodes"], row["learned"]) == (2, [10])
     assert sum(row["sources"][what] for what in ("pellets", "pills", "fruit", "edible")) == row["score"]
-    assert "| as shipped |" in (tmp_path / "out" / "ms-pacman.md").read_text()
+    assert "| as shipped |" in (tmp_path / "out" / "report.md").read_text()
 
 
 @pytest.mark.slow

@@ -1,24 +1,23 @@
-"""The paper's checkable sentences as data: each with a statistic, a test, and a verdict computed from the runs.
+"""Claims and what the runs say about them. A claim is data and a judge; no verdict is ever written down.
 
-The sentences stand in `claims_planning` (abstract, section 4) and `claims_results` (sections 5 and 6). No verdict is
-ever written down: `judge_all` computes them from the evidence of a report.
+The paper's sentences stand in `paper/claims_*.py` and ours in `beyond/claims_beyond.py`; a system of the literature
+makes its findings directly, with `above`, `below` and `not_below`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from multiadvisor.core.intervals import Estimate
-from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.parts import Evidence, MissingResult, Plan, epochs_of_job, stretch
+from multiadvisor.runs.jobs import Job, experiments
+from multiadvisor.studies.study import Evidence, MissingResult, Plan, epochs_of_job, stretch
 
-REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
-VERDICTS = (REPRODUCED, PARTLY, NOT)
-HOLDS, FAILS = "holds", "does not hold"  # of claims that are not the paper's
-OWN_VERDICTS = (HOLDS, PARTLY, FAILS)
-BEYOND = "beyond the paper"
+REPRODUCED, PARTLY, NOT = VERDICTS = ("reproduced", "partly", "not reproduced")
+HOLDS, _, FAILS = OWN_VERDICTS = ("holds", PARTLY, "does not hold")  # of claims that are not the paper's
+PLACES = ("abstract", "section 4", "section 5", "section 6", "appendix")  # of the paper
+BEYOND, KNOWN = "beyond the paper", "known behaviour"
 EARLY = 5  # epochs in which learning is looked at for its speed
 
 
@@ -29,10 +28,13 @@ class Judgement:
     value: float
     interval: tuple[float, float] | None
     verdict: str
-    explanation: str
-    """What was seen where the claim does not, or not wholly, reproduce."""
+    explanation: str = ""
+    """What was seen where the claim does not, or not wholly, hold."""
     at_least: bool = False
     """The value is a lower bound: what was measured ended where the measure does."""
+
+
+Judge = Callable[[Evidence], Judgement]
 
 
 @dataclass(frozen=True)
@@ -42,58 +44,91 @@ class Claim:
     id: str
     where: str
     claim: str
-    statistic: str
+    statistic: str = ""
     """What is measured: this is what `value` and `interval` are; {last} and the like stand for a stretch of epochs."""
-    test: str
+    test: str = ""
     """When it counts as reproduced."""
-    judge: Callable[[Evidence], Judgement]
+
+    @property
+    def papers(self) -> bool:
+        """Whether the paper makes it."""
+        return self.where.startswith(PLACES)
 
 
 @dataclass(frozen=True)
-class ClaimResult:
+class Finding:
     """A claim with its judgement, or with the reason why there is none."""
 
     claim: Claim
     judgement: Judgement | None
     reason: str = ""
 
+    @property
+    def verdict(self) -> str | None:
+        """None where it is not judged."""
+        return None if self.judgement is None else self.judgement.verdict
+
+    @property
+    def holds(self) -> bool:
+        """Wholly."""
+        return self.verdict in (REPRODUCED, HOLDS)
+
     def as_dict(self) -> dict[str, Any]:
         """A row of claims.json."""
         assert self.judgement is not None
-        words = {item.name: getattr(self.claim, item.name) for item in fields(self.claim) if item.name != "judge"}
         found = asdict(self.judgement)
-        return {**words, **found, "interval": list(found["interval"]) if found["interval"] else None}
+        return {**asdict(self.claim), **found, "interval": list(found["interval"]) if found["interval"] else None}
 
 
-CLAIMS: list[Claim] = []
+# ---- what a system is known for --------------------------------------------------------------------------------------
+def seen(id: str, text: str, value: Estimate | float, holds: bool) -> Finding:
+    """Whether a part of the known behaviour is seen."""
+    judgement = grade(value, holds, False)
+    return Finding(Claim(id, KNOWN, text), replace(judgement, verdict=HOLDS if holds else FAILS))
 
 
-Judge = Callable[[Evidence], Judgement]
+def above(id: str, text: str, value: Estimate, bar: float = 0.0) -> Finding:
+    """It is seen where the whole interval lies above the bar."""
+    return seen(id, text, value, value.low > bar)
+
+
+def below(id: str, text: str, value: Estimate, bar: float = 0.0) -> Finding:
+    """It is seen where the whole interval lies below the bar."""
+    return seen(id, text, value, value.high < bar)
+
+
+def not_below(id: str, text: str, value: Estimate, bar: float = 0.0) -> Finding:
+    """It is seen where the interval reaches the bar: at least as good, as far as the runs can tell."""
+    return seen(id, text, value, value.high >= bar)
+
+
+def verdict(found: Sequence[Finding]) -> str:
+    """Of all findings together."""
+    held = [one.holds for one in found]
+    return REPRODUCED if all(held) else PARTLY if any(held) else NOT
+
+
+# ---- claims and their judges -----------------------------------------------------------------------------------------
+CLAIMS: dict[str, tuple[Claim, Judge]] = {}
 
 
 def claim(
     id: str, where: str, text: str, statistic: str, test: str, epochs: int | None = None
 ) -> Callable[[Judge], Judge]:
     """Registers the function below it as the judge of this claim; `epochs`: so many are enough, not all of a run."""
+    words = Claim(id, where, text, statistic, test)
 
     def register(judge: Judge) -> Judge:
-        CLAIMS.append(Claim(id, where, text, statistic, test, lambda evidence: _at_length(judge, evidence, epochs)))
+        CLAIMS[id] = words, lambda evidence: _at_length(words, judge, evidence, epochs)
         return judge
 
     return register
 
 
-def grade(value: Estimate | float, holds: bool, partly: bool, seen: str, at_least: bool = False) -> Judgement:
-    """The judgement of a number: reproduced where it `holds`, else partly, else not; `seen` is what the runs show."""
+def grade(value: Estimate | float, holds: bool, partly: bool, text: str = "", at_least: bool = False) -> Judgement:
+    """The judgement of a number: reproduced where it `holds`, else partly, else not; `text` is what the runs show."""
     number, ends = (value.value, value.interval) if isinstance(value, Estimate) else (float(value), None)
-    verdict = REPRODUCED if holds else PARTLY if partly else NOT
-    return Judgement(float(number), ends, verdict, seen, at_least)
-
-
-def stands(value: Estimate | float, holds: bool, partly: bool, seen: str) -> Judgement:
-    """The same of a claim that is not the paper's."""
-    found = grade(value, holds, partly, seen)
-    return replace(found, verdict=OWN_VERDICTS[VERDICTS.index(found.verdict)])
+    return Judgement(float(number), ends, REPRODUCED if holds else PARTLY if partly else NOT, text, at_least)
 
 
 @dataclass(frozen=True)
@@ -107,19 +142,20 @@ class _Noted(Evidence):
         return super().result(job)
 
 
-def _at_length(judge: Judge, evidence: Evidence, enough: int | None) -> Judgement:
+def _at_length(claim: Claim, judge: Judge, evidence: Evidence, enough: int | None) -> Judgement:
     """The judgement; runs that were cut short can show at most a part of what is said about long ones."""
     noted = _Noted(evidence.plan, evidence.results)
     found = judge(noted)
     lengths = (length for job in noted.asked if (length := epochs_of_job(job)) is not None)
     short = sorted({(had, enough or full) for had, full in lengths if had < (enough or full)})
-    if not short:
-        return replace(found, explanation="") if found.verdict == REPRODUCED else found
-    listed = " and ".join(f"{had} of {full}" for had, full in short)
-    good = found.verdict in (REPRODUCED, HOLDS)
-    holds = "holds" if good else "does not hold"
-    text = f"After {listed} epochs: {found.explanation} So far the test {holds}."
-    return replace(found, verdict=PARTLY if good else found.verdict, explanation=text)
+    good = found.verdict == REPRODUCED
+    if short:
+        listed = " and ".join(f"{had} of {full}" for had, full in short)
+        text = f"After {listed} epochs: {found.explanation} So far the test {HOLDS if good else FAILS}."
+        found = replace(found, verdict=PARTLY if good else found.verdict, explanation=text)
+    elif good and claim.papers:
+        found = replace(found, explanation="")
+    return found if claim.papers else replace(found, verdict=OWN_VERDICTS[VERDICTS.index(found.verdict)])
 
 
 def _words(plan: Plan) -> dict[str, str]:
@@ -141,37 +177,30 @@ def side(change: Estimate, above: str, below: str) -> str:
     return f"{Estimate(-change.value, -change.high, -change.low)} {below}"
 
 
-def all_claims(what: str = "all") -> list[Claim]:
+def all_claims(papers: bool = True) -> list[Claim]:
     """Every claim of the paper, in its order; or those that are not the paper's."""
-    from multiadvisor.studies import claims_beyond, claims_planning, claims_results  # noqa: F401  they register
-
-    if what == "beyond":
-        return [one for one in CLAIMS if one.where == BEYOND]
-    order = ("abstract", "section 4", "section 5", "section 6", "appendix")
+    experiments()  # they register their claims
 
     def place(one: Claim) -> tuple[int, str]:
-        return next(k for k, name in enumerate(order) if one.where.startswith(name)), one.where
+        return next((k for k, name in enumerate(PLACES) if one.where.startswith(name)), 0), one.where
 
-    return sorted((one for one in CLAIMS if one.where != BEYOND), key=place)
+    return sorted((one for one, _ in CLAIMS.values() if one.papers == papers), key=place)
 
 
-def judge_all(evidence: Evidence) -> list[ClaimResult]:
+def judge_all(evidence: Evidence, papers: bool = True) -> list[Finding]:
     """Every claim judged, or with the reason why it cannot be in this report."""
     found = []
     words = _words(evidence.plan)
-    for listed in all_claims(evidence.plan.what):
+    for listed in all_claims(papers):
         one = replace(listed, statistic=listed.statistic.format_map(words))
         try:
-            found.append(ClaimResult(one, one.judge(evidence)))
+            found.append(Finding(one, CLAIMS[one.id][1](evidence)))
         except MissingResult as error:
-            found.append(ClaimResult(one, None, str(error)))
+            found.append(Finding(one, None, str(error)))
     return found
 
 
-def counts(judged: list[ClaimResult]) -> dict[str, int]:
+def counts(findings: Sequence[Finding]) -> dict[str, int]:
     """How many of each verdict."""
-    own = any(one.claim.where == BEYOND for one in judged)
-    return {
-        verdict: sum(one.judgement is not None and one.judgement.verdict == verdict for one in judged)
-        for verdict in (OWN_VERDICTS if own else VERDICTS)
-    }
+    words = VERDICTS if all(one.claim.papers for one in findings) else OWN_VERDICTS
+    return {word: sum(one.verdict == word for one in findings) for word in words}

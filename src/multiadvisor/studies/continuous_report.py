@@ -1,28 +1,23 @@
-"""`multiadvisor reproduce continuous`: runs with continuous actions in, a verdict on each question and figures out."""
+"""The study of continuous actions: what its runs show, figures, and a table of how well values are calibrated."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.intervals import Estimate, estimate, paired
-from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.driver import run_jobs
 from multiadvisor.runs.jobs import Job
-from multiadvisor.storage.files import write_atomically
+from multiadvisor.studies.claims import Finding, above, not_below, seen
 from multiadvisor.studies.continuous_study import Run, missing
-from multiadvisor.studies.systems.system import Statistic, verdict
-from multiadvisor.studies.systems.systems_reproduction import seen, take_folder
+from multiadvisor.studies.study import Evidence, Figure, Plan, Study
 
-NAME = "continuous"
-SEEDS = 5
 SHORT, FULL = 20_000, 100_000  # transitions of a run
 ENVIRONMENTS = ("Pendulum-v1", "LunarLanderContinuous-v3", "HalfCheetah-v5", "Hopper-v5", "Ant-v5", "racetrack-v0")
 KINDS = ("separate", "shared", "sbx")
@@ -37,7 +32,6 @@ DESIGNS = {
 }
 """What is compared with `separate`, whose control is plain soft actor-critic."""
 LARGE_SHARE, CORRELATED, BIASED = 0.05, 0.8, 0.5  # of all terms; correlation at least; deviations at most
-_CALIBRATED = "-calibrated"  # ends the names of those statistics
 Runs = Sequence[Mapping[str, Any]]
 
 
@@ -63,7 +57,7 @@ def late(found: Runs, environment: str, *kinds: str) -> list[np.ndarray] | None:
     ]
 
 
-def returns_found(found: Runs) -> list[Statistic]:
+def returns_found(found: Runs) -> list[Finding]:
     """What advisors cost: against SBX's plain critic, and in each design whose actor follows them.
 
     Where some runs were stopped early, those that came to their end are compared once more, by themselves.
@@ -74,12 +68,12 @@ def returns_found(found: Runs) -> list[Statistic]:
             against = late(runs, environment, "separate", "sbx")
             if against is not None:
                 claim = f"{environment}{which}: advisors' returns are not below those of SBX."
-                told.append(Statistic.not_below(f"{environment}{part}-sbx", claim, paired(*against)))
+                told.append(not_below(f"{environment}{part}-sbx", claim, paired(*against)))
             for kind, design in DESIGNS.items():
                 other = late(runs, environment, kind, "separate")
                 if other is not None:
                     claim = f"{environment}{which}: {design} costs nothing in return."
-                    told.append(Statistic.not_below(f"{environment}{part}-{kind}", claim, paired(*other)))
+                    told.append(not_below(f"{environment}{part}-{kind}", claim, paired(*other)))
     return told
 
 
@@ -134,7 +128,7 @@ def fits_of(found: Runs) -> list[Fit]:
     return told
 
 
-def calibration_found(found: Runs) -> list[Statistic]:
+def calibration_found(found: Runs) -> list[Finding]:
     """Whether each large term's values follow what then came, with the critics that are the default."""
     told = []
     for fit in fits_of(found):
@@ -142,12 +136,11 @@ def calibration_found(found: Runs) -> list[Statistic]:
             claim = (f"{fit.environment}, {fit.term} ({fit.share:.0%} of all): the values' correlation with what "
                      f"followed is at least {CORRELATED:g}, and the bias ({fit.bias}) at most {BIASED:g} "
                      "deviations.")  # fmt: skip
-            name = f"{fit.environment}-{fit.term}{_CALIBRATED}"
-            told.append(Statistic(name, claim, fit.correlation.value, fit.correlation.interval, fit.holds))
+            told.append(seen(f"{fit.environment}-{fit.term}-calibrated", claim, fit.correlation, fit.holds))
     return told
 
 
-def reweight_found(found: Runs) -> list[Statistic]:
+def reweight_found(found: Runs) -> list[Finding]:
     """Other weights on the way: what each way to go on is worth by the new ones."""
     told = []
     for one in found:
@@ -159,22 +152,28 @@ def reweight_found(found: Runs) -> list[Statistic]:
         for when in (first, last):
             anew, kept = ways[f"critic anew, {when}"], ways[f"critic kept, {when}"]
             claim = f"{where}, ten times the control cost, {when}: a reinitialised critic is better than the one kept."
-            told.append(Statistic.above(f"{where}-anew-{when.replace(' ', '-')}", claim, paired(anew, kept)))
+            told.append(above(f"{where}-anew-{when.replace(' ', '-')}", claim, paired(anew, kept)))
         claim = f"{where}, ten times the control cost: going on is better than the policy as it was."
-        told.append(Statistic.above(f"{where}-going-on", claim, paired(ways[f"critic anew, {first}"], before)))
+        told.append(above(f"{where}-going-on", claim, paired(ways[f"critic anew, {first}"], before)))
         scratch = ways.get(f"from scratch, {last}")
         if scratch is not None:
             claim = f"{where}: changed on the way, it is as good as with the new weights from the first transition on."
-            told.append(Statistic.not_below(f"{where}-scratch", claim, paired(ways[f"critic anew, {last}"], scratch)))
+            told.append(not_below(f"{where}-scratch", claim, paired(ways[f"critic anew, {last}"], scratch)))
     return told
 
 
-def judged(found: Runs) -> dict[str, Any]:
-    """The verdict as data."""
-    parts = [*returns_found(found), *calibration_found(found), *reweight_found(found)]
-    if not parts:
+def runs_of(evidence: Evidence) -> Runs:
+    """All runs, of jobs or from a file."""
+    return list(evidence.results.values())
+
+
+def findings(evidence: Evidence) -> list[Finding]:
+    """What is compared."""
+    runs = runs_of(evidence)
+    found = [*returns_found(runs), *calibration_found(runs), *reweight_found(runs)]
+    if not found:
         raise BadInput("the runs have no two kinds of learners of one environment to compare: run more of them")
-    return {"name": NAME, "verdict": verdict(parts), "statistics": [asdict(one) for one in parts]}
+    return found
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
@@ -211,112 +210,79 @@ def _drawn(found: Runs, environment: str) -> Runs:
 _ACROSS = 3  # panels in a row
 
 
-def draw(found: Runs) -> Any:
-    """The returns of every environment."""
-    from multiadvisor.viz import plots
-
+def _panels(found: Runs) -> list[Any]:
+    """The returns of every environment, interpolated to the steps that any of its runs has."""
     panels = []
     for environment in names(found):
         told = _drawn(found, environment)
-        seen = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(told, environment, kind))}
-        if seen:
-            end = min(steps[-1] for runs in seen.values() for steps, _ in runs)
-            across = np.unique(np.concatenate([steps[steps <= end] for runs in seen.values() for steps, _ in runs]))
-            across = across[across >= max(steps[0] for runs in seen.values() for steps, _ in runs)]
-            curves = {kind: np.array([np.interp(across, *one) for one in runs]) for kind, runs in seen.items()}
+        shown = {kind: runs for kind in COLOURS if (runs := _steps_and_returns(told, environment, kind))}
+        if shown:
+            each = [steps for runs in shown.values() for steps, _ in runs]
+            across = np.unique(np.concatenate([steps[steps <= min(one[-1] for one in each)] for steps in each]))
+            across = across[across >= max(steps[0] for steps in each)]
+            curves = {kind: np.array([np.interp(across, *one) for one in runs]) for kind, runs in shown.items()}
             panels.append(partial(_panel, curves, across / 1000, (f"thousand transitions, {environment}", "return")))
-    rows = -(-len(panels) // _ACROSS)
-    return plots.several(*panels, size=(4.2 * min(len(panels), _ACROSS), 3.4 * rows), across=_ACROSS)
+    return panels
 
 
-# ---- the command -----------------------------------------------------------------------------------------------------
-def jobs(seeds: int, full: bool) -> list[Job]:
-    """A job for each environment, kind and seed that can be run here."""
-    steps = FULL if full else SHORT
-    made = [Run(name, kind, (seed,), steps) for name in _made() for kind in _kinds() for seed in range(seeds)]
-    made += [
-        Run("HalfCheetah-v5", "reweight", (seed,), steps // 2) for seed in range(seeds) if "HalfCheetah-v5" in _made()
+def figures(evidence: Evidence) -> list[Figure]:
+    """The returns, and how far values are what then came."""
+    runs = runs_of(evidence)
+    panels = _panels(runs)
+    size = (4.2 * min(len(panels), _ACROSS), 3.4 * -(-len(panels) // _ACROSS))
+    head = ("environment", "critics", "term", "share", "correlation", "bias", "holds")
+    rows = [
+        (fit.environment, fit.kind, fit.term, f"{fit.share:.0%}", str(fit.correlation), str(fit.bias),
+         ("yes" if fit.holds else "no") if fit.large else "small") for fit in fits_of(runs)
+    ]  # fmt: skip
+    about = (f"A term with at least {LARGE_SHARE:.0%} of all should have a correlation of at least {CORRELATED:g} and "
+             f"a bias of at most {BIASED:g} deviations.")  # fmt: skip
+    return [
+        Figure("continuous", "Returns", panels=tuple(panels), size=size, across=_ACROSS),
+        Figure("continuous-calibration", "Values and what followed", about, table=(head, *rows) if rows else ()),
     ]
-    return [Job(NAME, {**asdict(run), "seeds": list(run.seeds)}) for run in made]
 
 
-def _made() -> list[str]:
-    """The environments whose packages are installed."""
-    return [name for name in ENVIRONMENTS if not missing(name)]
+# ---- the study -------------------------------------------------------------------------------------------------------
+def jobs(plan: Plan) -> list[Job]:
+    """A job for each environment, kind and seed that can be run here."""
+    steps = FULL if plan.full else SHORT
+    here = [name for name in ENVIRONMENTS if not missing(name)]
+    kinds = [kind for kind in KINDS if kind != "sbx" or find_spec("sbx")]
+    made = [Run(name, kind, (seed,), steps) for name in here for kind in kinds for seed in plan.each]
+    made += [Run("HalfCheetah-v5", "reweight", (seed,), steps // 2) for seed in plan.each if "HalfCheetah-v5" in here]
+    return [Job("continuous", {**asdict(run), "seeds": list(run.seeds)}) for run in made]
 
 
-def _kinds() -> list[str]:
-    from importlib.util import find_spec
-
-    return [kind for kind in KINDS if kind != "sbx" or find_spec("sbx")]
-
-
-def given_runs(path: Path) -> list[dict[str, Any]]:
-    """The runs in a file of benchmarks/continuous_study.py."""
+def given_runs(path: Path) -> dict[str, dict[str, Any]]:
+    """The runs in a file of benchmarks/continuous_study.py, by their place."""
     from multiadvisor.storage.sealed import strict_json
 
+    written = "give a file that benchmarks/continuous_study.py has written"
     try:
-        found = strict_json(path.read_bytes())
-        runs = found["runs"]
+        runs = strict_json(path.read_bytes())["runs"]
         assert all(isinstance(one["environment"], str) and isinstance(one["kind"], str) for one in runs)
     except OSError as error:
-        raise BadInput(
-            f"cannot read {str(path)!r}: {error.strerror}; give a file that benchmarks/continuous_study.py has written"
-        ) from None
+        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}; {written}") from None
     except (ValueError, KeyError, TypeError, AssertionError):
-        raise BadInput(
-            f"{str(path)!r} holds no runs: give a file that benchmarks/continuous_study.py has written"
-        ) from None
-    return list(runs)
+        raise BadInput(f"{str(path)!r} holds no runs: {written}") from None
+    return {str(k): one for k, one in enumerate(runs)}
 
 
-def reproduce(out: Path, seeds: int | None, full: bool, workers: int | None, given: Path | None) -> dict[str, Any]:
-    """Run what is missing, or take what was run elsewhere; write figure, page and verdict."""
-    from multiadvisor.viz import plots
-
-    require("plots")
-    require("deep")
-    runs: list[dict[str, Any]] = given_runs(given) if given else []
-    take_folder(out)
-    if not given:
-        asked = jobs(SEEDS if seeds is None else seeds, full)
-        results = run_jobs(out / "runs", asked, workers=workers, title=NAME)
-        runs = [results[job.id] for job in asked]
-    found = judged(runs)
-    svg, png = plots.both(draw(runs), NAME)
-    write_atomically(out / f"{NAME}.svg", svg)
-    write_atomically(out / f"{NAME}.png", png)
-    write_atomically(out / f"{NAME}.json", (json.dumps(found, indent=1, allow_nan=False) + "\n").encode())
-    write_atomically(out / f"{NAME}.md", (page(found, runs) + "\n").encode())
-    return found
-
-
-def lengths(runs: Runs) -> list[str]:
+def summary(evidence: Evidence) -> list[str]:
     """What was run: a line for each environment and kind."""
-    lines = []
-    for environment in names(runs):
-        for kind in dict.fromkeys(one["kind"] for one in runs if one["environment"] == environment):
-            parts = [one for one in runs if (one["environment"], one["kind"]) == (environment, kind)]
-            steps, seeds = min(one["steps"] for one in parts), sum(len(one["seeds"]) for one in parts)
-            last = [scores[-1] for one in parts for scores in one.get("returns", [])]
-            end = f", last return {Estimate.__str__(estimate(last))}" if last else ""
-            lines.append(f"- {environment}, {kind}: {seeds} seeds, {steps:,} transitions{end}")
+    runs, lines = runs_of(evidence), []
+    for environment, kind in dict.fromkeys((one["environment"], one["kind"]) for one in runs):
+        parts = [one for one in runs if (one["environment"], one["kind"]) == (environment, kind)]
+        steps, seeds = min(one["steps"] for one in parts), sum(len(one["seeds"]) for one in parts)
+        last = [scores[-1] for one in parts for scores in one.get("returns", [])]
+        end = f", last return {estimate(last)}" if last else ""
+        lines.append(f"{environment}, {kind}: {seeds} seeds, {steps:,} transitions{end}.")
     return lines
 
 
-def page(found: dict[str, Any], runs: Runs) -> str:
-    """What was seen, on a page."""
-    parts = [one for one in found["statistics"] if not one["name"].endswith(_CALIBRATED)]
-    rows = [f"| {one['claim']} | {seen(one)} | {'yes' if one['holds'] else 'no'} |" for one in parts]
-    fits = [
-        f"| {fit.environment} | {fit.kind} | {fit.term} | {fit.share:.0%} | {fit.correlation} | {fit.bias} | "
-        f"{('yes' if fit.holds else 'no') if fit.large else 'small'} |"
-        for fit in fits_of(runs)
-    ]
-    return "\n".join([
-        "# Continuous actions", "", f"`multiadvisor reproduce {NAME}`", "", *lengths(runs), "",
-        f"![returns]({NAME}.png)", "", "| what should be seen | seen | holds |", "|---|---|---|", *rows, "",
-        f"Values and what followed: a term with at least {LARGE_SHARE:.0%} of all should have a correlation of at "
-        f"least {CORRELATED:g} and a bias of at most {BIASED:g} deviations.", "",
-        "| environment | critics | term | share | correlation | bias | holds |", "|---|---|---|---|---|---|---|", *fits,
-    ])  # fmt: skip
+STUDY = Study(
+    "continuous", "Continuous actions", 80, jobs, figures, findings, summary=summary, given=given_runs, only_given=True,
+    about="soft actor-critic with a critic for each advisor, beside SBX: hours; --from judges a study",
+    seeds=(5, 5), flags=("full", "given"), runs_need=("deep",),
+)  # fmt: skip

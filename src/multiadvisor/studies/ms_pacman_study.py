@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, bank_of, load_with_record
+from multiadvisor.core.intervals import Estimate, stratified
 from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf.gvf_learner import BankLearner
 from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.claims import Finding, seen
+from multiadvisor.studies.study import Evidence, Figure, Plan, Study, Table
 
 EPISODES, EVALUATION = 300, 30
 FRAMES = 4_500_000  # and at most so many, while learning: 3% of what HRA is said to have had
@@ -149,3 +156,190 @@ def last_maze(agent: MultiAdvisor) -> int:
     """The maze in which the last episode ended, counted from 1."""
     assert agent.task.adapter is not None
     return 1 + int(agent.task.adapter.env.unwrapped.maze)
+
+
+# ---- the results of others -------------------------------------------------------------------------------------------
+BAR = 15_000  # a mean that each seed should reach
+CAVEAT = (
+    "Positions come from the machine's memory and the weights are set by hand, so that a comparison with agents that "
+    "learn from pixels is not like for like; sticky actions .25, 4 frames a step, at most 27,000 steps an episode."
+)
+
+
+class PublishedResult(NamedTuple):
+    """A result of somebody else, and how it came about."""
+
+    who: str
+    score: float
+    protocol: str
+
+
+HUMAN = PublishedResult("human", 15_693, "49-episode table of the Nature DQN paper, 5 minutes at most")
+HRA = PublishedResult(
+    "HRA", 25_304, "fixed start, object channels; some 150 million frames, a figure not verified here"
+)
+PUBLISHED = (
+    PublishedResult("DQN", 3_340, "pixels, sticky .25, 200 million frames"),
+    PublishedResult("BBF, 1M steps", 2_800, "pixels, sticky, 4 million frames"),
+    PublishedResult("Rainbow", 3_930, "pixels, sticky .25, 200 million frames"),
+    PublishedResult("IQN", 5_168, "pixels, sticky .25, 200 million frames"),
+    PublishedResult("human", 6_951.6, "of the human-normalised tables: up to 30 no-ops, 30 minutes at most"),
+    HUMAN,
+    HRA,
+    PublishedResult("Agent57", 63_994, "pixels, no sticky actions, 10^10 to 10^11 frames"),
+    PublishedResult("MuZero", 243_401, "pixels, no sticky actions, 10^10 to 10^11 frames"),
+)
+
+
+# ---- what the runs show ----------------------------------------------------------------------------------------------
+Runs = dict[str, list[dict[str, Any]]]
+"""By setting, a result for each seed."""
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """The agent as shipped, at full length every other setting too."""
+    return [job(name, seed) for name in SETTINGS if plan.full or name == BASE for seed in plan.each]
+
+
+def runs_of(evidence: Evidence) -> Runs:
+    """Of every setting that was run, or that a file has brought along."""
+    found = {
+        name: [evidence.results[one.id] for seed in evidence.plan.each if (one := job(name, seed)).id in
+               evidence.results]
+        for name in SETTINGS
+    }  # fmt: skip
+    return {name: results for name, results in found.items() if results}
+
+
+def mean_score(runs: list[dict[str, Any]]) -> Estimate:
+    """The mean over all episodes of all seeds; episodes are drawn again within each seed."""
+    scores = [np.array(run["scores"], float) for run in runs]
+    return Estimate(float(np.mean([part.mean() for part in scores])), *stratified(scores))
+
+
+def _row(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """A setting in figures."""
+    score = mean_score(results)
+    return {
+        "score": score.value, "interval": list(score.interval),
+        "seeds": [float(np.mean(run["scores"])) for run in results],
+        "best": max(max(run["scores"]) for run in results),
+        "mazes": [sum(run["mazes"].count(maze) for run in results) for maze in (1, 2, 3, 4)],
+        "episodes": sum(len(run["scores"]) for run in results),
+        "learned": [len(run["learning"]) for run in results], "frames": [run["frames"] for run in results],
+        "sources": _sources(results),
+    }  # fmt: skip
+
+
+def _sources(results: list[dict[str, Any]]) -> dict[str, float] | None:
+    """What an episode brings in the mean: points by where they came from, and what was eaten and lost; None: not
+    known."""
+    if not all(run.get("sources") for run in results):
+        return None
+    mean = {
+        what: float(np.mean([amount for run in results for amount in run["sources"][what]]))
+        for what in results[0]["sources"]
+    }
+    pills = mean["pills"] / 50
+    return {**mean, "a pill": mean["eaten"] / pills if pills else 0.0}
+
+
+def data(evidence: Evidence) -> dict[str, Any]:
+    """Every setting in figures, and what others have published."""
+    table = {name: _row(results) for name, results in runs_of(evidence).items()}
+    return {"table": table, "published": [one._asdict() for one in PUBLISHED]}
+
+
+def findings(evidence: Evidence) -> list[Finding]:
+    """What the runs show; claims that need runs which are not there are left out."""
+    runs, found = runs_of(evidence), []
+    if BASE in runs:
+        row, score = _row(runs[BASE]), mean_score(runs[BASE])
+        worst, most = min(row["seeds"]), max(row["frames"])
+        found.append(seen("every-seed", f"Every seed has a mean of at least {BAR:,}: the lowest.", worst, worst >= BAR))
+        for one in (HUMAN, HRA):
+            text = f"The 95% interval lies above {one.score:,.0f} ({one.who}: {one.protocol})."
+            found.append(seen(f"above-{one.who.lower()}", text, score, score.low > one.score))
+        text = f"No seed learned from more than {FRAMES / 1e6:g} million frames: the most, in millions."
+        found.append(seen("frames", text, most / 1e6, most <= FRAMES))
+    both = [f"{PLAIN}: {name}, gamma 0.99, sum" for name in ("agnostic", "egocentric")]
+    if all(name in runs for name in both):
+        first, second = (mean_score(runs[name]).value for name in both)
+        text = "At gamma .99 with the sum, agnostic play has at least twice the score of egocentric: the ratio."
+        found.append(seen("agnostic", text, first / second, first >= 2 * second))
+    return found
+
+
+# ---- the study -------------------------------------------------------------------------------------------------------
+def _learning(runs: list[dict[str, Any]], axis: Any) -> Any:
+    """Score against episodes while learning, beside what others have published."""
+    from multiadvisor.viz import plots
+
+    length = min(len(run["learning"]) for run in runs) // EVERY * EVERY
+    shown = np.array([run["learning"][:length] for run in runs], float)  # [seeds, episodes]
+    points = shown.reshape(len(shown), -1, EVERY).mean(axis=2)
+    across = EVERY * np.arange(1, points.shape[1] + 1)
+    plots.bands({"advisors, while learning": points}, across, ("episodes", "score"), axis)
+    for one in PUBLISHED:
+        if one.score <= 1.2 * HRA.score:
+            axis.axhline(one.score, color="0.6", linewidth=0.8, linestyle="--")
+            axis.text(across[-1], one.score, f"{one.who}, {one.protocol}", fontsize=5, ha="right", va="bottom")
+    return axis
+
+
+def _tables(evidence: Evidence) -> dict[str, Table]:
+    """Every setting, where its points come from, and what others have published."""
+    settings = [("setting", "score [95%]", "seeds", "episodes learned", "million frames", "last maze 1, 2, 3, 4")]
+    sources = [("points an episode from", "pellets", "pills", "ghosts", "fruit", "ghosts eaten a pill", "levels won",
+                "lives lost")]  # fmt: skip
+    for name, row in data(evidence)["table"].items():
+        low, high = row["interval"]
+        settings.append((
+            name, f"{row['score']:,.0f} [{low:,.0f}, {high:,.0f}]", ", ".join(f"{one:,.0f}" for one in row["seeds"]),
+            ", ".join(map(str, row["learned"])), ", ".join(f"{count / 1e6:.2f}" for count in row["frames"]),
+            ", ".join(map(str, row["mazes"])),
+        ))  # fmt: skip
+        if of := row["sources"]:
+            points = (f"{of[what]:,.0f}" for what in ("pellets", "pills", "edible", "fruit"))
+            sources.append((name, *points, *(f"{of[what]:.2f}" for what in ("a pill", "levels", "lives"))))
+    published = [("published", "score", "protocol"), *((p.who, f"{p.score:,.0f}", p.protocol) for p in PUBLISHED)]
+    found = {"Scores": settings, "Where the points come from": sources, "What others have published": published}
+    return {title: tuple(rows) for title, rows in found.items() if len(rows) > 1}
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """The figure and the tables."""
+    from multiadvisor.viz import plots
+
+    runs = runs_of(evidence)
+    scores = {name: mean_score(results) for name, results in runs.items()}
+    panels = (partial(_learning, runs[BASE]), partial(plots.intervals, scores, "score after learning"))
+    size = (13, max(4.5, 0.28 * len(scores) + 1.5))
+    return [
+        Figure("ms-pacman", "Ms. Pac-Man", panels=panels, size=size),
+        *(Figure(f"ms-pacman-{k}", title, table=rows) for k, (title, rows) in enumerate(_tables(evidence).items())),
+    ]
+
+
+def given_runs(path: Path) -> dict[str, dict[str, Any]]:
+    """The results in a file of `benchmarks/ms_pacman_study.py`, by the id of their job."""
+    try:
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        return {line["id"]: line["result"] for line in lines}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput(
+            f"{str(path)!r} holds no runs of Ms. Pac-Man: give a file that ms_pacman_study.py wrote"
+        ) from None
+
+
+def summary(evidence: Evidence) -> list[str]:
+    """What to keep in mind."""
+    return [CAVEAT, "Intervals are by bootstrap over episodes within each seed, so that they say nothing of other "
+            "seeds."]  # fmt: skip
+
+
+STUDY = Study(
+    "ms-pacman", "Ms. Pac-Man", 90, jobs, figures, findings, summary=summary, data=data, given=given_runs,
+    about="Atari's Ms. Pac-Man, 3 seeds of 300 episodes; with --full every setting, hours on two cores",
+    seeds=(3, 3), least_seeds=1, flags=("full", "given"), runs_need=("atari",),
+)  # fmt: skip

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from multiadvisor.studies.claims import BEYOND, FAILS, HOLDS, NOT, PARTLY, REPRODUCED, ClaimResult
+from multiadvisor.studies.claims import FAILS, HOLDS, NOT, PARTLY, REPRODUCED, Finding
+from multiadvisor.studies.study import Table
 
 SIGNS = {REPRODUCED: "✓", HOLDS: "✓", PARTLY: "≈", NOT: "✗", FAILS: "✗"}
 _CLASSES = {REPRODUCED: "yes", HOLDS: "yes", PARTLY: "half", NOT: "no", FAILS: "no", None: "open"}
@@ -25,13 +26,13 @@ class Item:
     title: str
     text: str
     svg: str = ""
-    table: tuple[tuple[str, ...], ...] = ()
+    table: Table = ()
     gif: bytes = b""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A study on the page."""
 
     name: str
     title: str
@@ -44,20 +45,24 @@ class Page:
 
     title: str
     summary: tuple[str, ...]
-    judged: tuple[ClaimResult, ...]
+    findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
     facts: tuple[tuple[str, str], ...]
     """How it was made: names and values."""
+    papers: bool = True
+    """It is about the paper, and names it."""
 
 
 def number(value: float) -> str:
-    """A statistic for a reader: four figures, or a power of ten where it is very small."""
+    """A statistic for a reader: as many figures as it takes, or a power of ten where it is very small."""
     if value != 0 and abs(value) < 0.001:
         return f"{value:.1e}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.3f}"
 
 
-def measured(one: ClaimResult) -> str:
+def measured(one: Finding) -> str:
     """The value with its interval."""
     assert one.judgement is not None
     ends = one.judgement.interval
@@ -65,26 +70,27 @@ def measured(one: ClaimResult) -> str:
     return least + number(one.judgement.value) + (f" [{number(ends[0])}, {number(ends[1])}]" if ends else "")
 
 
-def _verdict(one: ClaimResult) -> str | None:
-    return None if one.judgement is None else one.judgement.verdict
+def sign(verdict: str | None) -> str:
+    """A verdict with its sign."""
+    return "not judged" if verdict is None else f"{SIGNS[verdict]} {verdict}"
 
 
-def _if(one: ClaimResult) -> str:
+def _if(one: Finding) -> str:
     """What goes before the test of a claim."""
-    return "holds if" if one.claim.where == BEYOND else "reproduced if"
+    return "reproduced if" if one.claim.papers else "holds if"
 
 
-def by_place(judged: Sequence[ClaimResult]) -> dict[str, list[ClaimResult]]:
+def by_place(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """The claims by the part of the paper they stand in, in its order."""
-    found: dict[str, list[ClaimResult]] = {}
-    for one in judged:
+    found: dict[str, list[Finding]] = {}
+    for one in findings:
         found.setdefault(one.claim.where, []).append(one)
     return found
 
 
-def _counted(judged: Sequence[ClaimResult]) -> list[tuple[str | None, int]]:
+def _counted(findings: Sequence[Finding]) -> list[tuple[str | None, int]]:
     """Each verdict that occurs, None for not judged, and how often."""
-    verdicts = [_verdict(one) for one in judged]
+    verdicts = [one.verdict for one in findings]
     return [(verdict, verdicts.count(verdict)) for verdict in (*SIGNS, None) if verdict in verdicts]
 
 
@@ -163,28 +169,24 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
 
 
-def _html_claim(one: ClaimResult) -> str:
-    found, kind = one.judgement, _CLASSES[_verdict(one)]
+def _html_finding(one: Finding) -> str:
+    found, kind = one.judgement, _CLASSES[one.verdict]
     if found is None:
-        sign = '<span class="verdict">not judged</span>'
         reason = re.sub("`(.+?)`", r"<code>\1</code>", escape(one.reason))
         said = f"<small>{reason}</small>"
     else:
-        sign = f'<span class="verdict {kind}">{SIGNS[found.verdict]} {found.verdict}</span>'
-        said = (
-            f"<small>{escape(one.claim.statistic)}: <b>{measured(one)}</b></small>"
-            f"<small>{_if(one)}: {escape(one.claim.test)}</small>"
-        ) + (f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else "")
-    return f'<li id="{one.claim.id}" class="is-{kind}">{sign}<div>{escape(one.claim.claim)}{said}</div></li>'
+        what = f"{escape(one.claim.statistic)}: " if one.claim.statistic else ""
+        said = f"<small>{what}<b>{measured(one)}</b></small>"
+        said += f"<small>{_if(one)}: {escape(one.claim.test)}</small>" if one.claim.test else ""
+        said += f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else ""
+    mark = f'<span class="verdict {kind}">{sign(one.verdict)}</span>'
+    return f'<li id="{one.claim.id}" class="is-{kind}">{mark}<div>{escape(one.claim.claim)}{said}</div></li>'
 
 
-def _html_claims(judged: Sequence[ClaimResult]) -> str:
+def _html_findings(findings: Sequence[Finding]) -> str:
     """A filter by verdict, without a script, and the claims by the parts of the paper."""
-    choices = [("all", f"all {len(judged)}")]
-    choices += [
-        (_CLASSES[verdict], f"not judged {count}" if verdict is None else f"{SIGNS[verdict]} {verdict} {count}")
-        for verdict, count in _counted(judged)
-    ]
+    choices = [("all", f"all {len(findings)}")]
+    choices += [(_CLASSES[verdict], f"{sign(verdict)} {count}") for verdict, count in _counted(findings)]
     picks = "".join(
         f'<input type="radio" class="pick" name="only" id="only-{name}"{" checked" * (name == "all")}>'
         for name, _ in choices
@@ -193,8 +195,8 @@ def _html_claims(judged: Sequence[ClaimResult]) -> str:
     places = "\n".join(
         f'<div class="place"><h3>{escape(where[0].upper() + where[1:])}<small>'
         + ", ".join(f"{count} {verdict or 'not judged'}" for verdict, count in _counted(group))
-        + '</small></h3>\n<ul class="claims">\n' + "\n".join(map(_html_claim, group)) + "\n</ul></div>"
-        for where, group in by_place(judged).items()
+        + '</small></h3>\n<ul class="claims">\n' + "\n".join(map(_html_finding, group)) + "\n</ul></div>"
+        for where, group in by_place(findings).items()
     )  # fmt: skip
     return f'{picks}\n<div class="filter" role="group" aria-label="show claims">{labels}</div>\n{places}\n'
 
@@ -216,23 +218,27 @@ def _html_item(item: Item) -> str:
 
 def html(page: Page) -> str:
     """The whole page; nothing outside it is needed to read it."""
-    names = [*((s.name, s.title) for s in page.sections), ("claims", "The claims"), ("made", "How this was made")]
+    names = [*((s.name, s.title) for s in page.sections), *[("claims", "The claims")] * bool(page.findings),
+             ("made", "How this was made")]  # fmt: skip
     links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in names)
-    first, *rest = (f"<p>{escape(line)}</p>\n" for line in page.summary)
-    paper = f'<p>The paper: {escape(PAPER)}, <a href="{PAPER_LINK}" rel="noreferrer">{PAPER_ID}</a>.</p>\n'
+    lines = [f"<p>{escape(line)}</p>\n" for line in page.summary]
+    first, rest = "".join(lines[:1]), "".join(lines[1:])
+    link = f'<p>The paper: {escape(PAPER)}, <a href="{PAPER_LINK}" rel="noreferrer">{PAPER_ID}</a>.</p>\n'
+    paper = link if page.papers else ""
     parts = "".join(
         f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
         + f'<div class="items{" episodes" if any(i.gif for i in s.items) else ""}">'
         + "\n".join(_html_item(item) for item in s.items) + "</div>\n"
         for s in page.sections
     )  # fmt: skip
+    claims = f'<h2 id="claims">The claims</h2>\n{_html_findings(page.findings)}' if page.findings else ""
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in page.facts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(page.title)}</title>\n<style>{_STYLE}{_filter_style()}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(page.title)}</h1>\n{first}<nav>{links}</nav>\n{''.join(rest)}{paper}{parts}"
-        f'<h2 id="claims">The claims</h2>\n{_html_claims(page.judged)}'
+        f"<h1>{escape(page.title)}</h1>\n{first}<nav>{links}</nav>\n{rest}{paper}{parts}"
+        f"{claims}"
         f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
     )
 
@@ -249,30 +255,29 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def claims_markdown(judged: Sequence[ClaimResult]) -> str:
-    """The table of claims, and a paragraph for each that does not wholly reproduce.
+def findings_markdown(findings: Sequence[Finding]) -> str:
+    """The table of claims, and a paragraph for each that does not wholly hold.
 
     What a claim says, where, and how it is tested share a cell: three columns fit on a phone.
     """
     rows = [("claim", "value", "verdict")]
-    rows += [
-        (f"{one.claim.claim}<br>*{one.claim.where}, measured:* {one.claim.statistic}<br>*{_if(one)}:* "
-         f"{one.claim.test}", measured(one), f"{SIGNS[one.judgement.verdict]} {one.judgement.verdict}")
-        for one in judged if one.judgement is not None
-    ]  # fmt: skip
+    for one in findings:
+        if one.judgement is not None:
+            tested = f"<br>*{one.claim.where}, measured:* {one.claim.statistic}<br>*{_if(one)}:* {one.claim.test}"
+            rows.append((one.claim.claim + tested * bool(one.claim.test), measured(one), sign(one.verdict)))
     table = markdown_table(rows).replace("| ---: | ---: |", "| --- | --- |")
     paragraphs = [
-        f"- **{one.claim.claim}** *{one.judgement.verdict}.* {one.judgement.explanation}"
-        for one in judged if one.judgement is not None and one.judgement.verdict != REPRODUCED
+        f"- **{one.claim.claim}** *{one.verdict}.* {one.judgement.explanation}"
+        for one in findings if one.judgement is not None and one.judgement.explanation
     ]  # fmt: skip
-    left = [f"- **{one.claim.claim}** *Not judged:* {one.reason}." for one in judged if one.judgement is None]
+    left = [f"- **{one.claim.claim}** *Not judged:* {one.reason}." for one in findings if one.judgement is None]
     return "\n".join([table, "", *paragraphs, *left])
 
 
 def markdown(page: Page) -> str:
     """The same as the HTML page; figures and episodes are files beside it."""
     lines = [f"# {page.title}", "", *(part for line in page.summary for part in (line, ""))]
-    lines += [f"The paper: {PAPER}, [{PAPER_ID}]({PAPER_LINK}).", ""]
+    lines += [f"The paper: {PAPER}, [{PAPER_ID}]({PAPER_LINK}).", ""] * page.papers
     for section in page.sections:
         lines += [f"## {section.title}", ""]
         for item in section.items:
@@ -281,6 +286,6 @@ def markdown(page: Page) -> str:
             lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
             lines += [markdown_table(item.table), ""] if item.table else []
             lines += [part for line in item.text.splitlines() for part in (line, "")]
-    lines += ["## The claims", "", claims_markdown(page.judged), ""]
+    lines += ["## The claims", "", findings_markdown(page.findings), ""] if page.findings else []
     lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
     return "\n".join(lines) + "\n"

@@ -11,28 +11,32 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, run_jobs
 from multiadvisor.runs.jobs import Job, lease_of
 from multiadvisor.storage.files import check_writable, write_atomically
-from multiadvisor.studies.claims import ClaimResult, counts
-from multiadvisor.studies.parts import Evidence, Plan, parts, unique
-from multiadvisor.studies.study_report import build
+from multiadvisor.studies.claims import counts, verdict
+from multiadvisor.studies.study import SYSTEMS, Evidence, Plan, chosen, unique
+from multiadvisor.studies.study_report import MARK, Report, build, reports
 from multiadvisor.version import VERSION
 
-MARK = "report.json"
 RUNS = "runs"
-FORMAT = 1
+FORMAT = 2
 TABULAR = ("train", "scheme")  # kinds whose jobs learn tables
 
 
+# ---- the folder ------------------------------------------------------------------------------------------------------
 def take_folder(out: Path, plan: Plan) -> None:
-    """Make the folder this report's own, or refuse one that is somebody else's; nothing in it is ever overwritten."""
+    """Make the folder this report's own, or refuse one that is somebody else's; nothing in it is ever overwritten.
+
+    Systems of the literature share a folder, whatever their number of seeds: equal runs are done once.
+    """
     check_writable(out)
-    mark = {"format": FORMAT, "version": VERSION, "plan": asdict(plan)}
+    shared = chosen(plan.what)[0].report == SYSTEMS
+    own = {"what": SYSTEMS} if shared else asdict(plan)
     if out.exists() and any(not path.name.startswith(f".{MARK}.") for path in out.iterdir()):
         held = _read_mark(out)
         if held.get("version") != VERSION or held.get("format") != FORMAT:
@@ -40,16 +44,17 @@ def take_folder(out: Path, plan: Plan) -> None:
                 f"{str(out)!r} holds a report of version {held.get('version')!r}, this is {VERSION!r}: name another "
                 "folder, or remove it"
             )
-        changed = [name for name, value in mark["plan"].items() if held.get("plan", {}).get(name) != value]  # type: ignore[attr-defined]
+        was = held["plan"]
+        changed = [name for name, value in own.items() if was.get(name) != value]
         if changed:
-            was = held.get("plan", {}).get(changed[0])
             raise BadInput(
-                f"{str(out)!r} holds a report with another {changed[0].replace('_', '-')} ({was!r}): give the same "
-                "flags to continue it, or name another folder"
+                f"{str(out)!r} holds a report with another {changed[0].replace('_', '-')} ({was.get(changed[0])!r}): "
+                "give the same flags to continue it, or name another folder"
             )
-    for leftover in [*out.glob(".*.part"), *out.glob("figures/.*.part"), *out.glob("videos/.*.part")]:
+    for leftover in [*out.glob(".*.part"), *out.glob("**/figures/.*.part"), *out.glob("videos/.*.part")]:
         with contextlib.suppress(OSError):
             leftover.unlink()  # of a write that was cut short
+    mark = {"format": FORMAT, "version": VERSION, "plan": own}
     write_atomically(out / MARK, (json.dumps(mark, indent=1) + "\n").encode())
 
 
@@ -65,6 +70,7 @@ def _read_mark(out: Path) -> dict[str, Any]:
     return held
 
 
+# ---- the runs --------------------------------------------------------------------------------------------------------
 def ordered(jobs: Sequence[Job]) -> list[Job]:
     """Those that may be silent longest take longest: begun early, so that no core waits for the last of them."""
     return sorted(jobs, key=lambda job: -lease_of(job.kind))
@@ -107,56 +113,60 @@ def _steps(job: Job) -> int:
     return schedule["steps"] if isinstance(schedule, dict) else 0
 
 
-def given_results(path: Path) -> dict[str, Any]:
-    """Results that were computed elsewhere, by the id of their job: a file of `benchmarks/beyond_runs.py`."""
-    try:
-        found = json.loads(path.read_bytes())["results"]
-        if not isinstance(found, dict) or not all(isinstance(result, dict) for result in found.values()):
-            raise TypeError("no results by the id of their job")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadInput(f"{str(path)!r} holds no results: {error}") from None
-    return found
-
-
-def reproduce(plan: Plan, out: Path, workers: int | None = None, given: Path | None = None) -> dict[str, Any]:
+def reproduce(plan: Plan, out: Path, workers: int | None = None, given: Path | None = None) -> Reproduction:
     """Run what is missing, write the report, say what came out; what is `given` in a file is not run again."""
-    require("plots", "video", "deep")
-    held = {} if given is None else given_results(given)
+    studies = chosen(plan.what)
+    first = studies[0]
+    require(*dict.fromkeys(need for study in studies for need in study.needs))
+    held = first.given(given) if first.given is not None and given is not None else {}
+    jobs = unique(job for study in studies for job in study.jobs(plan))
+    left = [job for job in jobs if job.id not in held and not (held and first.only_given)]
+    if left:
+        require(*dict.fromkeys(need for study in studies for need in study.runs_need))
     take_folder(out, plan)
-    measured = Measurement()
-    jobs = unique(job for part in parts(plan.what) for job in part.jobs(plan))
-    evidence: dict[str, Any] = {job.id: held[job.id] for job in jobs if job.id in held}
-    left = [job for job in jobs if job.id not in held]
+    took, found = Measurement(), dict(held)
     tabular = [job for job in left if job.kind in TABULAR]
     others = ordered([job for job in left if job.kind not in TABULAR])
-    for name, chosen in (("tabular runs", tabular), ("other runs", others)):
-        if chosen:
-            results = measured.run(name, out / RUNS, chosen, workers)
-            evidence |= {job.id: results[job.id] for job in chosen}
+    for name, asked in (("tabular runs", tabular), ("other runs", others)):
+        if asked:
+            results = took.run(name, out / RUNS, asked, workers)
+            found |= {job.id: results[job.id] for job in asked}
     start = time.perf_counter()
-    judged = build(Evidence(plan, evidence), out)
-    measured.stages["report"] = {"seconds": time.perf_counter() - start}
-    machine = measured.as_dict(workers)
+    evidence = Evidence(plan, found)
+    made = {name or plan.what: build(shown, evidence, out / name) for name, shown in reports(plan.what).items()}
+    took.stages["report"] = {"seconds": time.perf_counter() - start}
+    machine = took.as_dict(workers)
     write_atomically(out / "machine.json", (json.dumps(machine, indent=1) + "\n").encode())
-    return {"report": str(out / "report.html"), "claims": counts(judged), "machine": machine, **_tables(evidence, plan),
-            "judged": [one.as_dict() for one in judged if one.judgement is not None]}  # fmt: skip
+    return Reproduction(plan, made, machine)
 
 
-def _tables(evidence: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    if plan.what not in ("all", "pac-boy"):
-        return {}
-    from multiadvisor.studies.pac_boy_study import SETTINGS, table
+# ---- what is said about it -------------------------------------------------------------------------------------------
+class Reproduction(NamedTuple):
+    """What an invocation made."""
 
-    return {"table": table(Evidence(plan, evidence), SETTINGS)}
+    plan: Plan
+    reports: dict[str, Report]
+    """By the name of their study, or of all of them."""
+    machine: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the command's JSON says."""
+        told = [_told(name, report) for name, report in self.reports.items()]
+        return {**({SYSTEMS: told} if self.plan.what == SYSTEMS else told[0]), "machine": self.machine}
+
+    def pace(self) -> list[str]:
+        """How long it took, with the throughput."""
+        lines = []
+        for name, stage in self.machine["stages"].items():
+            speed = stage.get("steps_per_second")
+            about = f" ({stage['done_now']} of {stage['jobs']} jobs done now)" if "jobs" in stage else ""
+            pace = f", {stage['steps']:,} steps, {speed:,.0f} a second" if speed else ""
+            lines.append(f"{name}: {stage['seconds']:.0f} s{about}{pace}")
+        return [*lines, f"in all {self.machine['seconds']:.0f} s"]
 
 
-def said(result: dict[str, Any], judged: list[ClaimResult] | None = None) -> str:
-    """The report's first lines for a terminal, with the throughput."""
-    found = result["claims"]
-    lines = [f"claims: {', '.join(f'{count} {verdict}' for verdict, count in found.items())}"]
-    for name, stage in result["machine"]["stages"].items():
-        speed = stage.get("transitions_per_second")
-        about = f" ({stage['done_now']} of {stage['jobs']} jobs done now)" if "jobs" in stage else ""
-        pace = f", {stage['transitions']:,} transitions, {speed:,.0f} a second" if speed else ""
-        lines.append(f"{name}: {stage['seconds']:.0f} s{about}{pace}")
-    return "\n".join([*lines, f"in all {result['machine']['seconds']:.0f} s; the report is {result['report']}"])
+def _told(name: str, report: Report) -> dict[str, Any]:
+    """A report as data."""
+    rows = [one.as_dict() for one in report.findings if one.judgement is not None]
+    return {"name": name, "report": str(report.page), "verdict": verdict(report.findings),
+            "claims": counts(report.findings), **report.data, "judged": rows}  # fmt: skip

@@ -1,28 +1,28 @@
-"""Evidence in, the report's files out: figures, episodes, results, claims, a page and its twin; the same bytes
-always."""
+"""Evidence in, a report's files out: figures, episodes, results, claims, a page and its twin; the same bytes always."""
 
 from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from multiadvisor.core.progress import Status
-from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import write_atomically
-from multiadvisor.studies.claims import PARTLY, ClaimResult, counts, judge_all
-from multiadvisor.studies.pac_boy_study import dqn_jobs
+from multiadvisor.studies.claims import PARTLY, Finding, counts, judge_all, verdict
 from multiadvisor.studies.page import Item, Page, Section, html, markdown
-from multiadvisor.studies.parts import FULL_EPOCHS, Evidence, Part, Plan, many, parts, stretch, unique
-from multiadvisor.studies.schemes import report_seeds
+from multiadvisor.studies.paper.pac_boy_study import dqn_jobs
+from multiadvisor.studies.study import ALL, FULL_EPOCHS, Evidence, Plan, Study, chosen, many, stretch, unique
 from multiadvisor.version import VERSION
 
+MARK = "report.json"
 PACKAGES = ("numpy", "numba", "matplotlib", "pillow", "jax", "optax", "equinox")
-POSTER = "poster.png"
+TITLE = "Multi-Advisor Reinforcement Learning, checked"
 FEW = 5  # seeds: with fewer the page warns of its intervals
 
 
@@ -37,64 +37,78 @@ def versions() -> dict[str, str]:
     return found
 
 
-def command(plan: Plan) -> str:
+def command(study: Study, plan: Plan) -> str:
     """The command that makes this report again; where it is written to is no part of it."""
-    words = ["multiadvisor", "reproduce", plan.what]
-    words += ["--full"] if plan.full else []
-    return " ".join([*words, "--seeds", str(plan.seeds), "--epochs", str(plan.epochs), "--rules", plan.rules])
+    what = study.name if study.literature else plan.what
+    words = ["multiadvisor", "reproduce", what, *["--full"] * plan.full, "--seeds", str(plan.seeds)]
+    for flag in ("epochs", "rules", "first_seed", "reading"):
+        if flag in study.flags and getattr(plan, flag) != "":
+            words += [f"--{flag.replace('_', '-')}", str(getattr(plan, flag))]
+    return " ".join(words)
 
 
-def results_lines(evidence: Evidence, shown: list[Part]) -> bytes:
-    """The raw results, one line for each job: experiment, kind, config, result."""
-    first = {job: part.name for part in reversed(shown) for job in part.jobs(evidence.plan)}
+# ---- files -----------------------------------------------------------------------------------------------------------
+def results_lines(evidence: Evidence, studies: Sequence[Study]) -> bytes:
+    """The raw results, one line for each job: study, kind, config, result."""
+    lists = {study.name: study.jobs(evidence.plan) for study in studies}
+    first = {job: name for name in reversed(lists) for job in lists[name]}
     lines = []
-    for job in unique(job for part in shown for job in part.jobs(evidence.plan)):
-        entry = {"experiment": first[job], "kind": job.kind, "config": job.config}
+    for job in unique(job for jobs in lists.values() for job in jobs if job.id in evidence.results):
         result = evidence.result(job)
         if job.kind == "train":  # which repeats its config
             result = {key: result[key] for key in ("evaluations", "advisors", "sha256")}
-        lines.append(json.dumps({**entry, "result": result}, allow_nan=False))
-    return ("\n".join(lines) + "\n").encode()
+        entry = {"experiment": first[job], "kind": job.kind, "config": job.config, "result": result}
+        lines.append(json.dumps(entry, allow_nan=False) + "\n")
+    return "".join(lines).encode()
 
 
-def claims_file(judged: list[ClaimResult]) -> bytes:
-    """claims.json: a list with a row for each claim that could be judged."""
-    rows = [one.as_dict() for one in judged if one.judgement is not None]
-    return (json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def read_report(folder: Path) -> Evidence:
+    """The evidence of a finished report, from its own files."""
+    try:
+        plan = Plan(**json.loads((folder / MARK).read_bytes())["plan"])
+        lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+        return Evidence(plan, {Job(line["kind"], line["config"]).id: line["result"] for line in lines})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{str(folder)!r} holds no finished report: {error}") from None
 
 
-def _section(part: Part, evidence: Evidence, out: Path, tell: Status) -> Section:
-    from multiadvisor.viz import plots, video
+def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Section:
+    from multiadvisor.viz import plots
 
-    items, task = [], make("pac-boy")
-    for figure in part.figures(evidence):
+    items, episodes = [], []
+    for figure in study.figures(evidence):
         tell(f"the report: {figure.name}")
-        svg, png = (b"", b"") if figure.draw is None else plots.both(figure.draw(), figure.name)
-        if svg:
+        svg = gif = b""
+        if figure.panels:
+            drawn = plots.several(*figure.panels, size=figure.size, across=figure.across)
+            svg, png = plots.both(drawn, figure.name)
             write_atomically(out / "figures" / f"{figure.name}.svg", svg)
             write_atomically(out / "figures" / f"{figure.name}.png", png)
-        items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table))
-    episodes = []
-    for one in part.videos(evidence):
-        tell(f"the report: {one.name}")
-        base = out / "videos" / one.name
-        episodes.append(video.save_episode(task, one.trace, one.title, base))
-        items.append(Item(one.name, one.title, one.text, gif=Path(f"{base}.gif").read_bytes()))
+        if figure.episode is not None:
+            from multiadvisor.envs.builtin import make
+            from multiadvisor.viz import video
+
+            base = out / "videos" / figure.name
+            episodes.append(video.save_episode(make("pac-boy"), figure.episode, figure.title, base))
+            gif = Path(f"{base}.gif").read_bytes()
+        items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table, gif))
     if episodes:
-        write_atomically(out / POSTER, video.poster(episodes))
-    return Section(part.name, part.title, tuple(items))
+        write_atomically(out / "poster.png", video.poster(episodes))
+    return Section(study.name, study.title, tuple(items))
 
 
-def summary(judged: list[ClaimResult], plan: Plan) -> tuple[str, ...]:
-    """The first words of the report."""
-    found = counts(judged)
-    total, left = sum(found.values()), sum(one.judgement is None for one in judged)
-    words = ", ".join(f"{count} {verdict}" for verdict, count in found.items())
-    own = plan.what == "beyond"
-    whose = "that are not the paper's and were" if own else "of the paper that were"
-    lines = [f"Of {total} claims {whose} put to the test here: {words}."]
+# ---- words -----------------------------------------------------------------------------------------------------------
+def paper_summary(findings: Sequence[Finding], plan: Plan) -> list[str]:
+    """The first words of a report on the paper, or on what is beyond it."""
+    found = counts(findings)
+    left = sum(one.judgement is None for one in findings)
+    words = ", ".join(f"{count} {word}" for word, count in found.items())
+    whose = "that are not the paper's and were" if plan.what == "beyond" else "of the paper that were"
+    lines = [f"Of {sum(found.values())} claims {whose} put to the test here: {words}."]
     if left:
         lines.append(f"{many(left, 'more claim')} could not be judged here; the list says what each of them needs.")
+    if plan.what == "value-function":
+        return lines
     lines.append(
         f"Tabular settings: {many(plan.seeds, 'seed')} of {many(plan.epochs, 'epoch')} of {plan.transitions:,} "
         f"transitions, {many(plan.episodes, 'greedy episode')} after each. What is called final is the mean of "
@@ -106,18 +120,12 @@ def summary(judged: list[ClaimResult], plan: Plan) -> tuple[str, ...]:
     lines += _shortened(plan)
     lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
                  "seed. Verdicts and texts are computed from the results.")  # fmt: skip
-    return tuple(lines)
-
-
-def seeds_said(plan: Plan) -> str:
-    """Which seeds were run."""
-    first = report_seeds(plan)[0] if plan.what == "beyond" else 0
-    return f"{first} to {first + plan.seeds - 1}; everything random follows from them"
+    return lines
 
 
 def _deep(plan: Plan) -> bool:
     """DQN-clipped is part of the report."""
-    return plan.what in ("all", "pac-boy", "videos") and bool(dqn_jobs(plan))
+    return plan.what in (ALL, "pac-boy", "videos") and bool(dqn_jobs(plan))
 
 
 def _shortened(plan: Plan) -> list[str]:
@@ -126,7 +134,7 @@ def _shortened(plan: Plan) -> list[str]:
     short = [f"tabular settings end after {plan.epochs} of {FULL_EPOCHS} epochs"] * (plan.epochs < FULL_EPOCHS)
     if plan.what == "beyond" and not plan.full:
         short.append("only some of the settings, noises and gammas were run, and nothing was searched for")
-    if plan.what == "all" and not plan.full:
+    if plan.what == ALL and not plan.full:
         readings = f"({plan.literal_seeds} read literally)"
         short.append(f"the value-function experiment has {many(plan.value_seeds, 'seed')} {readings}")
     if deep and (not plan.full or plan.dqn_epochs < FULL_EPOCHS):
@@ -143,36 +151,65 @@ def _shortened(plan: Plan) -> list[str]:
     return lines
 
 
-def build(evidence: Evidence, out: Path) -> list[ClaimResult]:
-    """Write the report; the claims as judged."""
-    plan = evidence.plan
-    shown = parts(plan.what)
-    judged = judge_all(evidence)
+def system_summary(study: Study, findings: Sequence[Finding], plan: Plan) -> list[str]:
+    """The first words of the page of a system."""
+    assert study.literature is not None
+    of = study.literature
+    return [
+        f"{of.source}. {of.behaviour}",
+        f"Advisor: {of.advisor}. State view: {of.view}. Planning: {of.planning}. Aggregator: {of.aggregator}. "
+        f"Guarantee: {of.guarantee}.",
+        f"{verdict(findings)[0].upper()}{verdict(findings)[1:]}, {many(plan.seeds, 'seed')}.",
+    ]
+
+
+# ---- the whole -------------------------------------------------------------------------------------------------------
+class Report(NamedTuple):
+    """A report that was written."""
+
+    page: Path
+    findings: list[Finding]
+    summary: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+    """The first of the page."""
+    data: dict[str, Any]
+
+
+def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
+    """Write the report of these studies: one page for all of them."""
+    plan, first = evidence.plan, studies[0]
+    findings = judge_all(evidence) if first.report == ALL else first.findings(evidence)
+    papers = first.report == ALL or first.name == "beyond"
+    if first.literature:
+        summary = system_summary(first, findings, plan)
+    else:
+        summary = [*(paper_summary(findings, plan) if papers else ()), *(first.summary(evidence) * (len(studies) == 1))]
     with Status() as tell:
-        sections = tuple(_section(part, evidence, out, tell) for part in shown)
-    known = versions()
+        sections = tuple(_section(study, evidence, out, tell) for study in studies)
+    chosen_here = first.literature.choices if first.literature else ()
     facts = (
-        ("command", command(plan)), ("plan", json.dumps(asdict(plan))),
-        ("versions", ", ".join(f"{name} {number}" for name, number in known.items())),
+        *(("chosen here", choice) for choice in chosen_here),
+        ("command", command(first, plan)), ("plan", json.dumps(asdict(plan))),
+        ("versions", ", ".join(f"{name} {number}" for name, number in versions().items())),
         ("platform", f"{platform.system()} {platform.machine()}"),
-        ("seeds", seeds_said(plan)),
+        ("seeds", f"{plan.each[0]} to {plan.each[-1]}; everything random follows from them"),
         ("raw results", "results.jsonl, a line for each run; claims.json, a row for each claim"),
         ("machine and times", "machine.json, and runs/ with the journal of the runs: the only files that differ "
          "from one invocation to the next"),
     )  # fmt: skip
-    page = Page("Multi-Advisor Reinforcement Learning, checked", summary(judged, plan), tuple(judged), sections, facts)
-    write_atomically(out / "results.jsonl", results_lines(evidence, shown))
-    write_atomically(out / "claims.json", claims_file(judged))
+    page = Page(TITLE if papers else first.title, tuple(summary), tuple(findings), sections, facts, papers)
+    rows = [one.as_dict() for one in findings if one.judgement is not None]
+    write_atomically(out / "results.jsonl", results_lines(evidence, studies))
+    claims = json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(out / "claims.json", claims.encode())
     write_atomically(out / "report.md", markdown(page).encode())
     write_atomically(out / "report.html", html(page).encode())
-    return judged
+    tables = (item.table for section in sections for item in section.items if item.table)
+    data = {key: value for study in studies for key, value in study.data(evidence).items()}
+    return Report(out / "report.html", findings, page.summary, next(tables, ()), data)
 
 
-def read_report(folder: Path) -> Evidence:
-    """The evidence of a finished report, from its own files."""
-    try:
-        plan = Plan(**json.loads((folder / "report.json").read_bytes())["plan"])
-        lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
-        return Evidence(plan, {Job(line["kind"], line["config"]).id: line["result"] for line in lines})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{str(folder)!r} holds no finished report: {error}") from None
+def reports(what: str) -> dict[str, list[Study]]:
+    """The studies of each page, by the folder it lies in; a system has one of its own."""
+    studies = chosen(what)
+    return {one.name: [one] for one in studies} if studies[0].literature else {"": studies}

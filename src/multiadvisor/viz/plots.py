@@ -39,31 +39,39 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".png", ".svg")
 
-# Okabe and Ito's colours, told apart by colour-blind readers as well; one setting has one colour everywhere.
-COLOURS = {
-    "egocentric 0.4": "#0072B2", "egocentric 0.9": "#56B4E9", "agnostic 0.9": "#E69F00", "empathic 0.9": "#D55E00",
-    "linear Q-learning": "#777777", "DQN-clipped": "#009E73", "random player": "#000000",
-}  # fmt: skip
+# Okabe and Ito's colours, told apart by colour-blind readers as well.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-TARGET_COLOURS = {
-    "TSP": "#000000", "RL": "#0072B2", "summed egocentric": "#D55E00", "vector egocentric": "#009E73",
-    "egocentric": "#CC79A7",
-}  # fmt: skip
+_STYLES = ("-", "--", "-.", ":")
+
+
+# ---- curves and intervals --------------------------------------------------------------------------------------------
+def band(across: np.ndarray, runs: np.ndarray, axis: Axes, alpha: float = 0.15, **style: Any) -> None:
+    """The mean of runs [seeds, points] with its 95% bootstrap band."""
+    spread = np.array([interval(column, resamples=500) for column in runs.T])  # [points, 2]
+    (line,) = axis.plot(across, runs.mean(axis=0), **style)
+    axis.fill_between(across, *spread.T, color=line.get_color(), alpha=alpha, linewidth=0)
+
+
+def bands(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Axes) -> Axes:
+    """The mean over seeds of each curve [seeds, points] with its 95% band; `words` name the axes."""
+    for name, runs in curves.items():
+        band(across, runs, axis, label=name)
+    axis.set(xlabel=words[0], ylabel=words[1])
+    axis.grid(alpha=0.25)
+    axis.legend()
+    return axis
 
 
 def sweep_curves(curves: dict[str, list[list[tuple[int, float]]]], figure: str, title: str, axis: Axes) -> Axes:
     """Mean over seeds with a 95% bootstrap band; a run is its steps and values, and runs may differ in length."""
-    styles = ("-", "--", "-.", ":")
     for k, (name, runs) in enumerate(curves.items()):
         length = min(len(run) for run in runs)
-        steps = [at for at, _ in runs[0][:length]]
-        values = np.array([[value for _, value in run[:length]] for run in runs])  # [seeds, evaluations]
-        band = np.array([interval(column, resamples=500) for column in values.T])  # [evaluations, 2]
-        colour, style = PALETTE[k % len(PALETTE)], styles[k // len(PALETTE) % len(styles)]
-        marker = "o" if length == 1 else None
+        style = {"color": PALETTE[k % len(PALETTE)], "linestyle": _STYLES[k // len(PALETTE) % len(_STYLES)]}
         label = f"{name} ({len(runs)} seed{'s' if len(runs) > 1 else ''})"
-        axis.plot(steps, values.mean(axis=0), style, color=colour, marker=marker, label=label)
-        axis.fill_between(steps, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
+        marker = "o" if length == 1 else None
+        steps = np.array([at for at, _ in runs[0][:length]])
+        values = np.array([[value for _, value in run[:length]] for run in runs])  # [seeds, evaluations]
+        band(steps, values, axis, marker=marker, label=label, **style)
     words = {"score": "score of an episode", "length": "steps of an episode",
              "terminated": "share of episodes that terminated"}  # fmt: skip
     axis.set(xlabel="steps", ylabel=words.get(figure, f"{figure}, per episode"), title=title)
@@ -71,6 +79,18 @@ def sweep_curves(curves: dict[str, list[list[tuple[int, float]]]], figure: str, 
     axis.grid(alpha=0.25)
     if len(curves) <= 28:
         axis.legend(fontsize=8 if len(curves) <= 10 else 6, loc="best")
+    return axis
+
+
+def intervals(seen: dict[str, Estimate], label: str, axis: Axes) -> Axes:
+    """A number for each name with its 95% interval, one below the other."""
+    for row, one in enumerate(seen.values()):
+        axis.plot([one.low, one.high], [row, row], color="tab:blue", linewidth=2, alpha=0.5)
+        axis.plot([one.value], [row], "o", color="tab:blue")
+    axis.set_yticks(range(len(seen)), list(seen))
+    axis.set_ylim(len(seen) - 0.5, -0.5)
+    axis.set_xlabel(label)
+    axis.grid(alpha=0.25)
     return axis
 
 
@@ -142,9 +162,8 @@ def preference_bars(solution: Solution, axis: Axes, most: int = 12) -> Axes:
 
 def gamma_sweep(result: dict[str, Any], axis: Axes) -> Axes:
     """Each action's value in the first state against gamma, the critical gamma found, and the paper's if it has one."""
-    styles = ("-", "--", "-.", ":")  # actions of equal value lie on each other: the dashes let both be seen
-    for k, (name, values) in enumerate(result["preferences"].items()):
-        axis.plot(result["gammas"], values, styles[k % 4], color=PALETTE[k % len(PALETTE)], linewidth=2, label=name)
+    for k, (name, values) in enumerate(result["preferences"].items()):  # dashes: equal values lie on each other
+        axis.plot(result["gammas"], values, _STYLES[k % 4], color=PALETTE[k % len(PALETTE)], linewidth=2, label=name)
     if (found := result["critical_gamma"]) is not None:
         axis.axvline(found, color="black", linewidth=1, label=f"attractor from {found:.4f} on")
     if (paper := result["paper"]) is not None:
@@ -212,31 +231,7 @@ def explanation_bars(explanation: Explanation, axis: Axes, most: int = 14) -> Ax
     return axis
 
 
-def bands(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Axes) -> Axes:
-    """The mean over seeds of each curve [seeds, points] with its 95% band; `words` name the axes."""
-    for name, runs in curves.items():
-        spread = np.array([interval(column, resamples=500) for column in runs.T])  # [points, 2]
-        (line,) = axis.plot(across, runs.mean(axis=0), label=name)
-        axis.fill_between(across, spread[:, 0], spread[:, 1], color=line.get_color(), alpha=0.15, linewidth=0)
-    axis.set_xlabel(words[0])
-    axis.set_ylabel(words[1])
-    axis.grid(alpha=0.25)
-    axis.legend()
-    return axis
-
-
-def intervals(seen: dict[str, Estimate], label: str, axis: Axes) -> Axes:
-    """A number for each name with its 95% interval, one below the other."""
-    for row, one in enumerate(seen.values()):
-        axis.plot([one.low, one.high], [row, row], color="tab:blue", linewidth=2, alpha=0.5)
-        axis.plot([one.value], [row], "o", color="tab:blue")
-    axis.set_yticks(range(len(seen)), list(seen))
-    axis.set_ylim(len(seen) - 0.5, -0.5)
-    axis.set_xlabel(label)
-    axis.grid(alpha=0.25)
-    return axis
-
-
+# ---- figures and files -----------------------------------------------------------------------------------------------
 def several(*draws: Callable[[Axes], Axes], size: tuple[float, float] = (10, 4), across: int = 0) -> Figure:
     """Axes side by side in one figure, each drawn by its own function; `across`: at most so many in a row."""
     columns = min(across or len(draws), len(draws))
@@ -251,9 +246,7 @@ def several(*draws: Callable[[Axes], Axes], size: tuple[float, float] = (10, 4),
 
 def one_axis(draw: Callable[..., Axes], *arguments: Any, size: tuple[float, float] = (7, 4.5)) -> Figure:
     """A figure with one axis, drawn by one of the functions above."""
-    figure, axis = plt.subplots(figsize=size, layout="constrained")
-    draw(*arguments, axis)
-    return figure
+    return several(lambda axis: draw(*arguments, axis), size=size)
 
 
 def check_place(path: Path) -> None:
@@ -287,40 +280,3 @@ def both(figure: Figure, name: str) -> tuple[bytes, bytes]:
     content = drawn(figure, "svg", name), drawn(figure, "png")
     plt.close(figure)
     return content
-
-
-def value_lines(result: dict[str, Any], measure: str, label: str, axis: Axes) -> Axes:
-    """One measure of the value-function experiment against gamma: networks with their bands, exact values dashed."""
-    for source, style in (("table", "-"), ("exact", "--")):
-        for target in dict.fromkeys(row["target"] for row in result[source]):
-            rows = [row for row in result[source] if row["target"] == target]
-            gammas = [row["gamma"] for row in rows]
-            if gammas == [None]:  # does not depend on gamma: a level line
-                gammas, rows = [min(result["gammas"]), max(result["gammas"])], rows * 2
-            colour = TARGET_COLOURS[target]
-            name = target if source == "table" else f"{target}, exact"
-            axis.plot(gammas, [row[measure] for row in rows], style, color=colour, label=name)
-            if source == "table":
-                band = np.array([row[f"{measure}_interval"] for row in rows])  # [gammas, 2]
-                axis.fill_between(gammas, band[:, 0], band[:, 1], color=colour, alpha=0.15, linewidth=0)
-    axis.set(xlabel="gamma", ylabel=label)
-    axis.set_ylim(bottom=0)
-    return axis
-
-
-def value_function(result: dict[str, Any]) -> Figure:
-    """The paper's value-function figure, steps against gamma, and beside it fruits and success; exact values dashed."""
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
-    panels = {
-        "length": "steps to collect all fruits",
-        "fruits": "fruits collected",
-        "success": "share of episodes that terminated",
-    }
-    for axis, (key, label) in zip(axes, panels.items(), strict=True):
-        value_lines(result, key, label, axis).grid(alpha=0.25)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, fontsize=8)
-    figure.suptitle(
-        f"Networks fitted to {result['samples']:,} values on a 5 x 5 grid, {result['reading']} reading: "
-        f"mean of {len(result['seeds'])} seeds, 95% bands"
-    )
-    return figure

@@ -9,20 +9,20 @@ from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.solver import optimum, solve
 from multiadvisor.envs.worlds import mountain_car
 from multiadvisor.envs.worlds.dyna_maze import LEARNERS
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import ensembles, shaping
-from multiadvisor.studies.systems.system import fresh
 
-SEEDS = 3
+PLAN = Plan(seeds=3, first_seed=1000)
 
 
 def judged(system, results):
-    return {one.name: one.holds for one in system.statistics(results, SEEDS)}
+    return {one.claim.id: one.holds for one in system.findings(Evidence(PLAN, results))}
 
 
 def shaping_results(alone, together):
     """Steps of each member and of each vote."""
     results = {}
-    for seed in fresh(SEEDS):
+    for seed in PLAN.each:
         for name, steps in alone.items():
             results[shaping.member(name, seed).id] = {"evaluations": [{"length": steps}] * 10}
         for vote, steps in together.items():
@@ -42,7 +42,7 @@ def test_an_ensemble_of_shapings_is_judged_by_its_runs():
 
 def ensemble_results(alone, together, exact=0.0):
     results = {}
-    for seed in fresh(SEEDS):
+    for seed in PLAN.each:
         for made, told in ((ensembles.single, alone), (ensembles.ensemble, together)):
             for name, score in told.items():
                 results[made(name, seed).id] = {"evaluations": [{"score": score}] * 300}

@@ -3,10 +3,12 @@
 import numpy as np
 
 from multiadvisor.runs.jobs import perform
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import esbas
-from multiadvisor.studies.systems.system import fresh
 
 ALL = tuple(esbas.MEMBERS)
+
+PLAN = Plan(seeds=2, first_seed=1000)
 
 
 def made_up(**found):
@@ -14,14 +16,14 @@ def made_up(**found):
     results = {}
     for who in (ALL, *((name,) for name in ALL)):
         early, late = found.get("portfolio" if who == ALL else who[0].replace(" ", "_"), (0.0, 0.0))
-        for seed in fresh(2):
+        for seed in PLAN.each:
             curve = [early] * (esbas.EPOCHS - 1) + [late]
             results[esbas.job(who, seed).id] = {"returns": curve, "chosen": [[1.0] * len(who)] * esbas.EPOCHS}
     return results
 
 
 def holds(**found):
-    return {one.name: one.holds for one in esbas.statistics(made_up(**found), 2)}
+    return {one.claim.id: one.holds for one in esbas.findings(Evidence(PLAN, made_up(**found)))}
 
 
 def test_returns_that_refute_it():

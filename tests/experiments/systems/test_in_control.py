@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import arbi_q, w_learning
-from multiadvisor.studies.systems.system import fresh
+
+PLAN = Plan(seeds=2, first_seed=1000)
 
 
 def regrets(found):
@@ -11,12 +13,12 @@ def regrets(found):
     return {
         w_learning.job(*case, seed).id: {"regret": [0.0, found(*case)]}
         for case in w_learning.cases()
-        for seed in fresh(2)
+        for seed in PLAN.each
     }
 
 
 def holds(module, results):
-    return {one.name: one.holds for one in module.statistics(results, 2)}
+    return {one.claim.id: one.holds for one in module.findings(Evidence(PLAN, results))}
 
 
 def test_regrets_that_refute_it():
@@ -42,7 +44,7 @@ def test_five_of_one_mind():
 def scored(found):
     return {
         arbi_q.job(heard, scale, seed).id: {"scores": [found(heard, scale)] * arbi_q.EVALUATIONS}
-        for heard in arbi_q.HEARD for scale in arbi_q.SCALES for seed in fresh(2)
+        for heard in arbi_q.HEARD for scale in arbi_q.SCALES for seed in PLAN.each
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
-from multiadvisor.studies.systems.system import systems
+from multiadvisor.studies.study import systems
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 SCRIPT = runpy.run_path(str(DOCS / "from_systems.py"))
@@ -23,6 +23,6 @@ def test_pages_of_systems_are_of_registered_ones():
     assert {"q-decomposition", "gm-sarsa", "shaping", "ensembles"} <= pages
 
 
-def test_what_was_seen_is_told_from_the_statistics():
-    found = {"statistics": [{"claim": "More.", "value": 1.0, "interval": (0.5, 1.5), "holds": False}]}
-    assert SCRIPT["what_was_seen"](found).endswith("| More. | 1 [0.5, 1.5] | no |")
+def test_what_was_seen_is_the_table_of_a_report():
+    report = "# A\n\n| a |\n\n## The claims\n\n| claim |\n| More. |\n\n- **More.**\n"
+    assert SCRIPT["what_was_seen"](report) == "| claim |\n| More. |"

@@ -6,10 +6,10 @@ import pytest
 import multiadvisor as mad
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.solver import solve
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import gm_sarsa, q_decomposition
-from multiadvisor.studies.systems.system import FIRST, fresh
 
-SEEDS = 3
+PLAN = Plan(seeds=3, first_seed=1000)
 
 
 def evaluated(score, count=10, **others):
@@ -21,11 +21,11 @@ def q_results(scores, fleets):
     results = {}
     for task in q_decomposition.SCHEDULES:
         for planning, score in scores.items():
-            for seed in fresh(SEEDS):
-                wobble = 0.1 * (seed - FIRST) * (planning == "egocentric")
+            for seed in PLAN.each:
+                wobble = 0.1 * (seed - 1000) * (planning == "egocentric")
                 results[q_decomposition.job(planning, seed, task).id] = evaluated(score + wobble)
     for (name, learned), (catch, stock) in fleets.items():
-        for seed in fresh(SEEDS) if learned else [0]:
+        for seed in PLAN.each if learned else [0]:
             job = q_decomposition.fleet(name, seed) if learned else q_decomposition.exact(name)
             results[job.id] = {"catch": catch, "stock": stock}
     return results
@@ -46,21 +46,21 @@ BAD = {
     [({"egocentric": 0.0, "sarsa": 1.2}, GOOD, True), ({"egocentric": 1.0, "sarsa": 1.0}, BAD, False)],
 )
 def test_q_decomposition_is_judged_by_its_runs(scores, fleets, holds):
-    found = q_decomposition.statistics(q_results(scores, fleets), SEEDS)
+    found = q_decomposition.findings(Evidence(PLAN, q_results(scores, fleets)))
     assert len(found) == 8
-    assert {one.name: one.holds for one in found} == dict.fromkeys([one.name for one in found], holds)
+    assert [one.holds for one in found] == [holds] * len(found)
 
 
 @pytest.mark.parametrize(("sarsa", "selfish", "holds"), [(0.0, 0.5, True), (0.5, 0.0, False)])
 def test_gm_sarsa_is_judged_by_its_runs(sarsa, selfish, holds):
     results = {}
     for planning, loss in (("sarsa", sarsa), ("egocentric", selfish)):
-        for seed in fresh(SEEDS):
+        for seed in PLAN.each:
             results[gm_sarsa.module(planning, seed).id] = {"off": loss, "loss": loss}
             for task in gm_sarsa.SCHEDULES:
                 results[gm_sarsa.job(planning, seed, task).id] = evaluated(1.0 - loss)
-    found = gm_sarsa.statistics(results, SEEDS)
-    assert {one.name: one.holds for one in found} == dict.fromkeys([one.name for one in found], holds)
+    found = gm_sarsa.findings(Evidence(PLAN, results))
+    assert [one.holds for one in found] == [holds] * len(found)
 
 
 def test_the_work_of_gm_sarsa_and_its_measures():

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from multiadvisor.envs.builtin import make
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import hra
-from multiadvisor.studies.systems.system import fresh
+
+PLAN = Plan(seeds=2, first_seed=1000)
 
 
 def made_up(reached, final=0.92):
@@ -16,12 +18,12 @@ def made_up(reached, final=0.92):
     for name, place in reached.items():
         at = np.arange(len(hra.EPISODES)) >= (len(hra.EPISODES) if place is None else place)
         steps = np.where(at, hra.optimum() / final, 300.0).tolist()
-        runs |= {hra.job(name, seed).id: {"length": steps, "terminated": [1.0] * len(steps)} for seed in fresh(2)}
+        runs |= {hra.job(name, seed).id: {"length": steps, "terminated": [1.0] * len(steps)} for seed in PLAN.each}
     return runs
 
 
 def holds(results):
-    return {one.name: one.holds for one in hra.statistics(results, 2)}
+    return {one.claim.id: one.holds for one in hra.findings(Evidence(PLAN, results))}
 
 
 GOOD = {hra.ONE: None, hra.WHOLE: None, hra.CELL: 28, hra.GVF: 8, hra.CELL_PLAYING: None, hra.GVF_PLAYING: 15}

@@ -1,16 +1,18 @@
 """The verdict on merging follows from the runs."""
 
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import merging_system
-from multiadvisor.studies.systems.system import fresh
+
+PLAN = Plan(seeds=2, first_seed=1000)
 
 
 def made_up(merged, same, components=10):
     run = {"merged": merged, "plain": 100, "components": components, "same": same, "inside": True}
-    return {merging_system.job(seed).id: run for seed in fresh(2)}
+    return {merging_system.job(seed).id: run for seed in PLAN.each}
 
 
 def holds(results):
-    return {one.name: one.holds for one in merging_system.statistics(results, 2)}
+    return {one.claim.id: one.holds for one in merging_system.findings(Evidence(PLAN, results))}
 
 
 def test_runs_that_refute_it():

@@ -2,21 +2,23 @@
 
 import pytest
 
+from multiadvisor.studies.study import Evidence, Plan
 from multiadvisor.studies.systems import value_mapping
-from multiadvisor.studies.systems.system import fresh
+
+PLAN = Plan(seeds=2, first_seed=1000)
 
 
 def made_up(plain, log, errors):
     shares = {"plain": plain, "logarithm": log}
     runs = {
         value_mapping.job(scale, gamma, seed).id: {"evaluations": [{"terminated": share}]}
-        for scale, share in shares.items() for gamma in value_mapping.GAMMAS for seed in fresh(2)
+        for scale, share in shares.items() for gamma in value_mapping.GAMMAS for seed in PLAN.each
     }  # fmt: skip
-    return runs | {value_mapping.channels_job(seed).id: {"errors": errors} for seed in fresh(2)}
+    return runs | {value_mapping.channels_job(seed).id: {"errors": errors} for seed in PLAN.each}
 
 
 def holds(results):
-    return {one.name: one.holds for one in value_mapping.statistics(results, 2)}
+    return {one.claim.id: one.holds for one in value_mapping.findings(Evidence(PLAN, results))}
 
 
 def test_runs_that_refute_it():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.core.intervals import Estimate, estimate, paired
+from multiadvisor.core.intervals import Estimate, estimate
 from multiadvisor.envs.worlds.bunny import CELLS
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.claims import Finding, above, seen
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
 from multiadvisor.task import Advisor, Task
 
 HEARD = {"sum": "the sum", "arbi_q": "Arbi-Q"}
@@ -58,70 +60,56 @@ def job(heard: str, scale: str, seed: int) -> Job:
     return Job("scale", {"heard": heard, "scale": scale, "steps": STEPS, "evaluations": EVALUATIONS, "seed": seed})
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """Both, on all scales."""
-    return [job(heard, scale, seed) for heard in HEARD for scale in SCALES for seed in fresh(seeds)]
+    return [job(heard, scale, seed) for heard in HEARD for scale in SCALES for seed in plan.each]
 
 
-def scores(results: Results, seeds: int, heard: str, scale: str) -> np.ndarray:
+def scores(evidence: Evidence, heard: str, scale: str) -> np.ndarray:
     """[seeds, evaluations]."""
-    return np.array([results[job(heard, scale, seed).id]["scores"] for seed in fresh(seeds)])
+    return evidence.over(partial(job, heard, scale), "scores")
 
 
-def moved(results: Results, seeds: int, heard: str, scale: str) -> Estimate:
+def moved(evidence: Evidence, heard: str, scale: str) -> Estimate:
     """By how much a scale moves the final score of a seed, up or down."""
-    first, other = (scores(results, seeds, heard, each)[:, -1] for each in ("as they are", scale))
-    return paired(np.abs(other - first), np.zeros(seeds))
+    first, other = (scores(evidence, heard, each)[:, -1] for each in ("as they are", scale))
+    return estimate(np.abs(other - first))
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Arbi-Q stays, the sum moves, either way."""
     found = []
     for scale in list(SCALES)[1:]:
-        own, name = moved(results, seeds, "arbi_q", scale), scale.replace(" x ", "-")
+        own, name = moved(evidence, "arbi_q", scale), scale.replace(" x ", "-")
         found += [
-            Statistic(
-                f"arbi-q-{name}",
-                f"Arbi-Q, {scale}: the score of a run does not change.",
-                own.value,
-                own.interval,
-                own.high < 1e-9,
-            ),
-            Statistic.above(f"sum-{name}", f"The sum, {scale}: it does.", moved(results, seeds, "sum", scale)),
+            seen(f"arbi-q-{name}", f"Arbi-Q, {scale}: the score of a run does not change.", own, own.high < 1e-9),
+            above(f"sum-{name}", f"The sum, {scale}: it does.", moved(evidence, "sum", scale)),
         ]
     return found
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Learning curves, and where they end."""
     from multiadvisor.viz import plots
 
     steps = np.arange(1, EVALUATIONS + 1) * (STEPS // EVALUATIONS)
-    curves = {
-        f"{name}, {scale}": scores(results, seeds, heard, scale) for heard, name in HEARD.items() for scale in SCALES
-    }
+    curves = {f"{name}, {scale}": scores(evidence, heard, scale) for heard, name in HEARD.items() for scale in SCALES}
     ends = {name.replace(", ", "\n"): estimate(curve[:, -1]) for name, curve in curves.items()}
-    return plots.several(
-        lambda axis: plots.bands(curves, steps, ("transitions", "score, as the task pays"), axis),
-        lambda axis: plots.intervals(ends, "final score", axis),
-        size=(12, 4.5),
+    panels = (
+        partial(plots.bands, curves, steps, ("transitions", "score, as the task pays")),
+        partial(plots.intervals, ends, "final score"),
     )
+    return [Figure("arbi-q", "Arbi-Q", panels=panels, size=(12, 4.5))]
 
 
-SYSTEM = System(
-    "arbi-q",
-    "Arbi-Q",
+LITERATURE = Literature(
     "Simpkins and Isbell, AAAI 2019",
-    90,
     "An arbitrator learns by Sarsa, on the task's own reward, which advisor is in control; scales do not matter.",
     advisor="one term of the reward each, on a scale of its own",
     view="local; the arbitrator sees the whole state, or named features",
     planning="egocentric",
     aggregator="arbi_q: the largest value to the arbitrator decides",
     guarantee="none; immune to the scales of the advisors' rewards",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "The bunny world is a 4 x 4 meadow with food in one of the corners and a wolf that strolls at random; a meal "
         "pays 1, and to be caught costs 1 and ends the episode.",
@@ -131,3 +119,4 @@ SYSTEM = System(
         "is one, else on the one in control.",
     ),
 )
+STUDY = system("arbi-q", "Arbi-Q", 90, jobs, findings, figures, LITERATURE)

@@ -12,11 +12,12 @@ import numpy as np
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import evaluate, optimum, solve
-from multiadvisor.core.intervals import Estimate, estimate, paired
+from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds.dyna_maze import LEARNERS
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
+from multiadvisor.studies.claims import Finding, above, not_below, seen
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
 
 GAMMA = 0.95
 VOTES = {
@@ -81,79 +82,69 @@ def safe(name: str, seed: int) -> Job:
 
 
 # ---- the system ------------------------------------------------------------------------------------------------------
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """Everybody alone, the ensembles, and the exact ones."""
     made = [(single, LEARNERS), (ensemble, VOTES), (safe, (*VOTES, "sum"))]
-    return [make_job(name, seed) for make_job, names in made for name in names for seed in fresh(seeds)]
+    return [make_job(name, seed) for make_job, names in made for name in names for seed in plan.each]
 
 
-def scores(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
-    """[seeds, evaluations]."""
-    return np.array([[one["score"] for one in results[made(name, seed).id]["evaluations"]] for seed in fresh(seeds)])
+def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """[seeds, evaluations] the scores of single learners and of ensembles, by name."""
+    alone = {name: evidence.curve(partial(single, name)) for name in LEARNERS}
+    return alone, {name: evidence.curve(partial(ensemble, name)) for name in VOTES}
 
 
-def finals(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
-    """[seeds] the score of a greedy episode once everybody knows the way."""
-    return scores(results, made, name, seeds)[:, LEARNED:].mean(axis=1)
-
-
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Votes against single learners and against each other; and the safety of empathy."""
-    alone = {name: finals(results, single, name, seeds) for name in LEARNERS}
-    together = {name: finals(results, ensemble, name, seeds) for name in VOTES}
+    alone, together = (
+        {name: runs[:, LEARNED:].mean(axis=1) for name, runs in found.items()} for found in curves(evidence)
+    )
     best = max(alone, key=lambda name: alone[name].mean())
     average = np.mean(list(alone.values()), axis=0)
     found = []
     for name, runs in together.items():
         claim = f"{name}: scores more than the mean of single learners."
-        found.append(Statistic.above(f"{VOTES[name]}-singles".replace("_", "-"), claim, paired(runs, average)))
+        found.append(above(f"{VOTES[name]}-singles".replace("_", "-"), claim, paired(runs, average)))
     for name in ("Boltzmann product", "majority"):
         claim = f"{name}: scores at least as much as the best single learner, without choosing it."
         short = VOTES[name].replace("_", "-")
-        found.append(Statistic.not_below(f"{short}-best", claim, paired(together[name], alone[best])))
+        found.append(not_below(f"{short}-best", claim, paired(together[name], alone[best])))
     for first, second in (("Boltzmann product", "Boltzmann sum"), ("majority", "ranks")):
         names = f"{VOTES[first]}-{VOTES[second]}".replace("_", "-")
         claim = f"The order of the paper: {first} scores more than {second}."
-        found.append(Statistic.above(names, claim, paired(together[first], together[second])))
-    exact = [[results[safe(name, seed).id] for seed in fresh(seeds)] for name in (*VOTES, "sum")]
+        found.append(above(names, claim, paired(together[first], together[second])))
     for measure, claim in (
         ("loss", "Empathic planning with whole states loses nothing, however the ensemble is aggregated (exact)."),
         ("off", "Every empathic member then has the true values, less its own potential (exact)."),
     ):
-        worst = float(max(one[measure] for each in exact for one in each))
-        found.append(Statistic(f"empathic-{measure}", claim, worst, None, worst < 1e-9))
+        worst = float(max(evidence.over(partial(safe, name), measure).max() for name in (*VOTES, "sum")))
+        found.append(seen(f"empathic-{measure}", claim, worst, worst < 1e-9))
     return found
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Learning curves, and the final performance."""
     from multiadvisor.viz import plots
 
-    curves = {name: scores(results, single, name, seeds) for name in LEARNERS}
-    curves |= {f"ensemble, {name}": scores(results, ensemble, name, seeds) for name in VOTES}
-    last: dict[str, Estimate] = {name: estimate(runs[:, LEARNED:].mean(axis=1)) for name, runs in curves.items()}
+    alone, together = curves(evidence)
+    shown = alone | {f"ensemble, {name}": runs for name, runs in together.items()}
+    last = {name: estimate(runs[:, LEARNED:].mean(axis=1)) for name, runs in shown.items()}
     across = evaluated_at(SCHEDULE)
-    return plots.several(
-        partial(plots.bands, curves, across, ("transitions, dyna-maze", "score of an episode")),
+    panels = (
+        partial(plots.bands, shown, across, ("transitions, dyna-maze", "score of an episode")),
         partial(plots.intervals, last, "score of an episode, once the way is known"),
-        size=(12, 4.5),
     )
+    return [Figure("ensembles", "Ensembles of learners", panels=panels, size=(12, 4.5))]
 
 
-SYSTEM = System(
-    "ensembles",
-    "Ensembles of learners",
+LITERATURE = Literature(
     "Wiering and van Hasselt, 2008",
-    50,
     "Several learners on the whole task, combined by a vote or by their Boltzmann policies, do better than one.",
     advisor="the whole reward",
     view="the whole state",
     planning="one each: egocentric, sarsa, expected_sarsa, tempered",
     aggregator="boltzmann_product, majority, ranks or boltzmann_sum",
     guarantee="with empathic planning all members learn the aggregator's values, and it the optimum",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "The learners are those that differ in their planning only; actor-critics, QV-learning and ACLA are not here.",
         "The ensemble explores with epsilon .1; the paper draws from a Boltzmann policy on the preferences.",
@@ -162,3 +153,4 @@ SYSTEM = System(
         "The paper's order (Boltzmann product and majority first) is judged by the scores once the way is known.",
     ),
 )
+STUDY = system("ensembles", "Ensembles of learners", 50, jobs, findings, figures, LITERATURE)

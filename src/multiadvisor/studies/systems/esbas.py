@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from multiadvisor.envs.adapter import Bins
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.ensembles.algorithm_selection import Portfolio
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.claims import Finding, above, below
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
 from multiadvisor.task import Task
 
 EPOCHS, GAMMA, MARGIN = 13, 0.9, 0.05
@@ -92,14 +94,14 @@ def job(members: tuple[str, ...], seed: int) -> Job:
     return Job("portfolio", {"members": list(members), "epochs": EPOCHS, "seed": seed})
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """The portfolio, and each member alone."""
-    return [job(who, seed) for who in (tuple(MEMBERS), *((name,) for name in MEMBERS)) for seed in fresh(seeds)]
+    return [job(who, seed) for who in (tuple(MEMBERS), *((name,) for name in MEMBERS)) for seed in plan.each]
 
 
-def returns(results: Results, seeds: int, *members: str) -> np.ndarray:
+def returns(evidence: Evidence, *members: str) -> np.ndarray:
     """The mean return of each epoch [seeds, epochs]."""
-    return np.array([results[job(members, seed).id]["returns"] for seed in fresh(seeds)])
+    return evidence.over(partial(job, members), "returns")
 
 
 def an_episode(curves: np.ndarray) -> np.ndarray:
@@ -109,10 +111,10 @@ def an_episode(curves: np.ndarray) -> np.ndarray:
     return total
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Staggered learners, and the regret of choosing among them."""
-    alone = {name: returns(results, seeds, name) for name in MEMBERS}
-    chosen = returns(results, seeds, *MEMBERS)
+    alone = {name: returns(evidence, name) for name in MEMBERS}
+    chosen = returns(evidence, *MEMBERS)
     best = max(alone, key=lambda name: float(an_episode(alone[name]).mean()))
     last = max(alone, key=lambda name: float(alone[name][:, -1].mean()))
     early = paired(alone[COARSE][:, EARLY].mean(axis=1), alone[NETWORK][:, EARLY].mean(axis=1))
@@ -121,46 +123,40 @@ def statistics(results: Results, seeds: int) -> list[Statistic]:
     final = paired(alone[last][:, -1], chosen[:, -1])
     blind = paired(an_episode(chosen), np.mean([an_episode(one) for one in alone.values()], axis=0))
     return [
-        Statistic.above("early", "Staggered: the coarse table is ahead of the network in dialogues 16 to 127.", early),
-        Statistic.above("late", "Staggered: the network is ahead of the coarse table in the last half.", late),
-        Statistic.below("regret", "Against the best member alone (in hindsight), all dialogues: a dialogue's regret is "
-                    f"below {MARGIN:g}.", regret, MARGIN),
-        Statistic.below("last-half", f"Against the best member of the last half alone: it is below {MARGIN:g} there.",
-                    final, MARGIN),
-        Statistic.above("blind", "It returns more than a member taken blindly does alone.", blind),
+        above("early", "Staggered: the coarse table is ahead of the network in dialogues 16 to 127.", early),
+        above("late", "Staggered: the network is ahead of the coarse table in the last half.", late),
+        below("regret", "Against the best member alone (in hindsight), all dialogues: a dialogue's regret is below "
+              f"{MARGIN:g}.", regret, MARGIN),
+        below("last-half", f"Against the best member of the last half alone: it is below {MARGIN:g} there.", final,
+              MARGIN),
+        above("blind", "It returns more than a member taken blindly does alone.", blind),
     ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Returns by epoch, and who was chosen."""
     from multiadvisor.viz import plots
 
-    epochs = np.arange(EPOCHS)
-    curves = {"portfolio": returns(results, seeds, *MEMBERS)}
-    curves |= {f"{name} alone": returns(results, seeds, name) for name in MEMBERS}
-    chosen = np.array([results[job(tuple(MEMBERS), seed).id]["chosen"] for seed in fresh(seeds)])  # [seeds, E, members]
+    curves = {"portfolio": returns(evidence, *MEMBERS)}
+    curves |= {f"{name} alone": returns(evidence, name) for name in MEMBERS}
+    chosen = evidence.over(partial(job, tuple(MEMBERS)), "chosen")  # [seeds, epochs, members]
     shares = {name: chosen[:, :, k] for k, name in enumerate(MEMBERS)}
-    return plots.several(
-        lambda axis: plots.bands(curves, epochs, ("epoch, of 2^epoch dialogues", "mean discounted return"), axis),
-        lambda axis: plots.bands(shares, epochs, ("epoch, of 2^epoch dialogues", "share of the dialogues"), axis),
-        size=(12, 4.5),
+    across = "epoch, of 2^epoch dialogues"
+    panels = (
+        partial(plots.bands, curves, np.arange(EPOCHS), (across, "mean discounted return")),
+        partial(plots.bands, shares, np.arange(EPOCHS), (across, "share of the dialogues")),
     )
+    return [Figure("esbas", "ESBAS", panels=panels, size=(12, 4.5))]
 
 
-SYSTEM = System(
-    "esbas",
-    "ESBAS",
+LITERATURE = Literature(
     "Laroche and Feraud, ICLR 2018 (arXiv 2017)",
-    70,
     "A bandit over a portfolio of learners, restarted in epochs of doubling length, follows whoever is best by now.",
     advisor="the whole task each",
     view="its own features of the dialogue",
     planning="egocentric, off-policy from everybody's dialogues",
     aggregator="none: one member plays a whole dialogue, chosen by UCB1",
     guarantee="regret of the order of a UCB1 for each epoch",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "The dialogue is built from the papers' description as remembered, not from its code: four options, costs "
         "drawn uniformly, the user speaks first, an utterance is misunderstood with 0.3, the recognition score is the "
@@ -177,3 +173,4 @@ SYSTEM = System(
         "coarse table in the last half; the regret was as small there.",
     ),
 )
+STUDY = system("esbas", "ESBAS", 70, jobs, findings, figures, LITERATURE)

@@ -14,7 +14,8 @@ from multiadvisor.analysis.theory.solver import aggregate, evaluate, greedy_poli
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.builtin import make
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
+from multiadvisor.studies.claims import Finding, above, below
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
 
 PLANNINGS = {"GM-Sarsa": "sarsa", "local Q": "egocentric"}
 GAMMA, STEPS = 0.9, 10_000_000
@@ -55,74 +56,67 @@ def job(planning: str, seed: int, task: str) -> Job:
     return Job("train", {"task": task, "settings": settings, "schedule": SCHEDULES[task]})
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """Both plannings on each task."""
-    each = [(planning, seed) for planning in PLANNINGS.values() for seed in fresh(seeds)]
+    each = [(planning, seed) for planning in PLANNINGS.values() for seed in plan.each]
     return [*(module(*one) for one in each), *(job(*one, task) for task in SCHEDULES for one in each)]
 
 
-def composed(results: Results, planning: str, measure: str, seeds: int) -> np.ndarray:
+def composed(evidence: Evidence, planning: str, measure: str) -> np.ndarray:
     """[seeds] how far off the values are, or what the policy loses."""
-    return np.array([results[module(planning, seed).id][measure] for seed in fresh(seeds)])
+    return evidence.over(partial(module, planning), measure)
 
 
-def curves(results: Results, planning: str, task: str, measure: str, seeds: int) -> np.ndarray:
+def curves(evidence: Evidence, planning: str, task: str, measure: str) -> np.ndarray:
     """[seeds, evaluations]."""
-    runs = [results[job(planning, seed, task).id]["evaluations"] for seed in fresh(seeds)]
-    return np.array([[one[measure] for one in run] for run in runs])
+    return evidence.curve(lambda seed: job(planning, seed, task), measure)
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """The composite optimum with whole states, and ahead of local Q with parts."""
-    off, loss = (composed(results, "sarsa", measure, seeds) for measure in ("off", "loss"))
-    behind = paired(composed(results, "egocentric", "loss", seeds), loss)
+    off, loss = (composed(evidence, "sarsa", measure) for measure in ("off", "loss"))
+    behind = paired(composed(evidence, "egocentric", "loss"), loss)
     fruits, score = (
-        paired(*(curves(results, planning, task, measure, seeds)[:, -1] for planning in PLANNINGS.values()))
+        paired(*(curves(evidence, planning, task, measure)[:, -1] for planning in PLANNINGS.values()))
         for task, measure in (("three-fruits", "terminated"), ("pac-boy", "score"))
     )
     return [
-        Statistic.below(
-            "values", "Whole states: the summed value of every state is within 5% of the optimum.", estimate(off), 0.05
-        ),
-        Statistic.below("policy", "Whole states: the greedy policy loses less than 1%.", estimate(loss), 0.01),
-        Statistic.above("local-q-loss", "Whole states: local Q loses more.", behind),
-        Statistic.above("three-fruits", "Three fruits: finishes where local Q waits in the attractor.", fruits),
-        Statistic.above("pac-boy", "Pac-Boy, each with its own view: scores more than local Q.", score),
-    ]
+        below("values", "Whole states: the summed value of every state is within 5% of the optimum.", estimate(off),
+              0.05),
+        below("policy", "Whole states: the greedy policy loses less than 1%.", estimate(loss), 0.01),
+        above("local-q-loss", "Whole states: local Q loses more.", behind),
+        above("three-fruits", "Three fruits: finishes where local Q waits in the attractor.", fruits),
+        above("pac-boy", "Pac-Boy, each with its own view: scores more than local Q.", score),
+    ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """What policies lose with whole states, and scores with parts."""
     from multiadvisor.viz import plots
 
-    losses = {name: estimate(composed(results, planning, "loss", seeds)) for name, planning in PLANNINGS.items()}
-    scores = {name: curves(results, planning, "pac-boy", "score", seeds) for name, planning in PLANNINGS.items()}
+    losses = {name: estimate(composed(evidence, planning, "loss")) for name, planning in PLANNINGS.items()}
+    scores = {name: curves(evidence, planning, "pac-boy", "score") for name, planning in PLANNINGS.items()}
     steps = evaluated_at(SCHEDULES["pac-boy"])
     label = "random MDPs: loss of the greedy policy, as a share of the largest value"
-    return plots.several(
+    panels = (
         partial(plots.intervals, losses, label),
         partial(plots.bands, scores, steps, ("transitions, pac-boy", "score of an episode")),
-        size=(12, 4),
     )
+    return [Figure("gm-sarsa", "GM-Sarsa(0)", panels=panels, size=(12, 4))]
 
 
-SYSTEM = System(
-    "gm-sarsa",
-    "GM-Sarsa(0)",
+LITERATURE = Literature(
     "Sprague and Ballard, IJCAI 2003",
-    20,
     "Modules that learn by Sarsa know what they get while others decide: nothing is overestimated, the sum is right.",
     advisor="one goal each",
     view="its own part of the state",
     planning="sarsa",
     aggregator="sum",
     guarantee="the composite optimum where every module sees the whole state and exploration fades",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "Whole states are those of random MDPs, another one for each seed, where the optimum is known exactly.",
         "Parts are those of three-fruits and Pac-Boy, where local Q is known to be greedy; the paper has another grid.",
         "Exploration is epsilon-greedy; with whole states epsilon and alpha fall as 1/(1 + t).",
     ),
 )
+STUDY = system("gm-sarsa", "GM-Sarsa(0)", 20, jobs, findings, figures, LITERATURE)

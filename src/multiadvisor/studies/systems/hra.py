@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds.fruit_goals import ON_BOARD
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.claims import Finding, above
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
 
 EPISODES = sorted({round(1.25**k) for k in range(35)})  # after which the greedy policy is looked at: 1 to about 2,000
 GREEDY = 300  # greedy ones, each time
@@ -82,73 +83,67 @@ def optimum() -> float:
 
 
 # ---- what the runs show ----------------------------------------------------------------------------------------------
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """All learners."""
-    return [job(learner, seed) for learner in LEARNERS for seed in fresh(seeds)]
+    return [job(learner, seed) for learner in LEARNERS for seed in plan.each]
 
 
-def shares(results: Results, learner: str, seeds: int) -> np.ndarray:
+def shares(evidence: Evidence, learner: str) -> np.ndarray:
     """[seeds, looks] the optimal number of steps over that of the greedy policy."""
-    return np.array([optimum() / np.array(results[job(learner, seed).id]["length"]) for seed in fresh(seeds)])
+    return optimum() / evidence.over(partial(job, learner), "length")
 
 
-def needed(results: Results, learner: str, seeds: int, level: float) -> np.ndarray:
-    """[seeds] the episodes until the level is reached first; the largest number, where it never is."""
-    at = shares(results, learner, seeds) >= level
+def needed(evidence: Evidence, learner: str) -> np.ndarray:
+    """[seeds] the episodes until NEAR the optimum is reached first; the largest number, where it never is."""
+    at = shares(evidence, learner) >= NEAR
     return np.where(at.any(axis=1), np.array(EPISODES)[at.argmax(axis=1)], EPISODES[-1])
 
 
-def ratio(results: Results, fast: str, slow: str, seeds: int, level: float) -> Estimate:
+def ratio(evidence: Evidence, fast: str, slow: str) -> Estimate:
     """How many times the episodes of the one the other needs (at least: where it never gets there it may be more)."""
-    return estimate(needed(results, slow, seeds, level) / needed(results, fast, seeds, level))
+    return estimate(needed(evidence, slow) / needed(evidence, fast))
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Who needs how many episodes, and who comes near the optimum at all."""
     near = f"{NEAR:.0%} of the optimal number of steps"
-    heads, one = (shares(results, name, seeds)[:, -1] for name in (CELL, ONE))
-    best = estimate(np.maximum(*(shares(results, name, seeds).max(axis=1) for name in (GVF, GVF_PLAYING))))
+    heads, one = (shares(evidence, name)[:, -1] for name in (CELL, ONE))
+    best = estimate(np.maximum(*(shares(evidence, name).max(axis=1) for name in (GVF, GVF_PLAYING))))
     return [
-        Statistic.above("episodes-whole", f"Plain heads on the whole state need more than five times the episodes of "
-                    f"general value functions to {near}.", ratio(results, GVF, WHOLE, seeds, NEAR), 5.0),
-        Statistic.above("episodes-cell", "So do plain heads on the cell.", ratio(results, GVF, CELL, seeds, NEAR), 5.0),
-        Statistic.above("episodes-playing", "So do plain heads on the cell where the agent itself plays, both with "
-                                            "max.",
-                    ratio(results, GVF_PLAYING, CELL_PLAYING, seeds, NEAR), 5.0),
-        Statistic.above("heads-beat-one", "Plain heads on the cell come nearer to the optimum than one head, at the "
-                                          "end.",
-                    paired(heads, one)),
-        Statistic.above("optimum", f"General value functions come to {REACHED:.0%} of the optimal number of "
-                                   f"steps.", best,
-                    REACHED),
+        above("episodes-whole", f"Plain heads on the whole state need more than five times the episodes of general "
+              f"value functions to {near}.", ratio(evidence, GVF, WHOLE), 5.0),
+        above("episodes-cell", "So do plain heads on the cell.", ratio(evidence, GVF, CELL), 5.0),
+        above("episodes-playing", "So do plain heads on the cell where the agent itself plays, both with max.",
+              ratio(evidence, GVF_PLAYING, CELL_PLAYING), 5.0),
+        above("heads-beat-one", "Plain heads on the cell come nearer to the optimum than one head, at the end.",
+              paired(heads, one)),
+        above("optimum", f"General value functions come to {REACHED:.0%} of the optimal number of steps.", best,
+              REACHED),
     ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Learning curves, and the optimum at 1."""
     from multiadvisor.viz import plots
 
-    curves = {name: shares(results, name, seeds) for name in LEARNERS}
+    curves = {name: shares(evidence, name) for name in LEARNERS}
     words = ("episodes", "optimal number of steps / steps of the greedy policy")
-    figure = plots.one_axis(plots.bands, curves, np.array(EPISODES), words)
-    figure.axes[0].set_xscale("log")
-    return figure
+
+    def panel(axis: Any) -> Any:
+        axis.set_xscale("log")
+        return plots.bands(curves, np.array(EPISODES), words, axis)
+
+    return [Figure("hra", "Hybrid reward architecture", panels=(panel,), size=(7, 4.5))]
 
 
-SYSTEM = System(
-    "hra",
-    "Hybrid reward architecture",
+LITERATURE = Literature(
     "Van Seijen, Fatemi, Romoff, Laroche, Barnes and Tsang, NeurIPS 2017",
-    75,
     "Heads that are general value functions learn in far fewer episodes than plain ones, which beat one head.",
     advisor="a fruit each; or a place each, towards which a general value function goes",
     view="the cell",
     planning="agnostic; egocentric with max",
     aggregator="sum, over the places that hold fruit; max",
     guarantee="each head's own values, learned off-policy from all transitions",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "tables instead of networks: what the paper calls HRA is here plain heads on the whole state, HRA+2 plain "
         "heads on the cell, HRA+3 general value functions",
@@ -159,4 +154,5 @@ SYSTEM = System(
         "a learner that does not get there in all episodes counts with the last one: such ratios are at least so large",
         "the one head is linear in the same features, instead of DQN",
     ),
-)  # fmt: skip
+)
+STUDY = system("hra", "Hybrid reward architecture", 75, jobs, findings, figures, LITERATURE)

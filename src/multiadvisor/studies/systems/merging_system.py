@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from multiadvisor.analysis.theory.merging import MergeResult, merge, random_components, value_iteration
 from multiadvisor.core.intervals import estimate
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.claims import Finding, below, seen
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
 
 WHOLE = {"components": 3, "states": 6, "own": 4, "busy": 2}  # 216 states, 37 joint actions
 GAMMA = 0.9
@@ -41,55 +43,46 @@ def along(found: MergeResult, backups: int) -> list[float]:
     return np.interp(SHARES * backups, found.course[:, 0], found.course[:, 1]).tolist()
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """One for each seed."""
-    return [job(seed) for seed in fresh(seeds)]
+    return [job(seed) for seed in plan.each]
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """The same policy, with fewer backups."""
-    runs = [results[job(seed).id] for seed in fresh(seeds)]
-    same = min(run["same"] for run in runs)
-    fewer = estimate([run["merged"] / run["plain"] for run in runs])
-    alone = estimate([(run["merged"] + run["components"]) / run["plain"] for run in runs])
+    merged, plain, components = (evidence.over(job, key) for key in ("merged", "plain", "components"))
+    same = float(evidence.over(job, "same").min())
+    fewer, alone = estimate(merged / plain), estimate((merged + components) / plain)
     return [
-        Statistic("same-policy", "The smallest share of states in which both find the same action is 1.", same, None,
-              same == 1.0),
-        Statistic.below("fewer-backups", "Backups between the components' bounds, over those of plain value "
-                                         "iteration, are "
-                    "below 1.", fewer, 1.0),
-        Statistic.below("with-components", "They are below 1 where solving the components is counted as "
-                                           "well.", alone, 1.0),
+        seen("same-policy", "The smallest share of states in which both find the same action is 1.", same, same == 1.0),
+        below("fewer-backups", "Backups between the components' bounds, over those of plain value iteration, are below "
+              "1.", fewer, 1.0),
+        below("with-components", "They are below 1 where solving the components is counted as well.", alone, 1.0),
     ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """How many states are decided on the way."""
     from multiadvisor.viz import plots
 
-    course = np.array([results[job(seed).id]["decided"] for seed in fresh(seeds)])  # [seeds, 2, points]
+    course = evidence.over(job, "decided")  # [seeds, 2, points]
     curves = {"between the components' bounds": course[:, 0], "plain value iteration": course[:, 1]}
     words = ("backups, as a share of those of plain value iteration", "share of states decided")
-    return plots.one_axis(plots.bands, curves, SHARES, words)
+    return [Figure("merging", "Merging MDPs", panels=(partial(plots.bands, curves, SHARES, words),), size=(7, 4.5))]
 
 
-SYSTEM = System(
-    "merging",
-    "Merging MDPs",
+LITERATURE = Literature(
     "Singh and Cohn, NeurIPS 1998",
-    10,
     "Bounds from the components' own optima prune actions: the same policy with fewer backups.",
     advisor="a component with rewards of at least 0 each",
     view="its own component",
     planning="egocentric, solved before",
     aggregator="none: value iteration on the whole, between max and sum of the components' values",
     guarantee="the composite optimum",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "random components that run at once, of which at most two may do other than wait: with one action "
         "that all components share, merging mostly took more backups than it saved, so that these were chosen",
         "plain value iteration knows a bound on its error, and stops where that decides every state, as merging does",
     ),
 )
+STUDY = system("merging", "Merging MDPs", 10, jobs, findings, figures, LITERATURE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds.fishery import FIRST, LEVELS
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
+from multiadvisor.studies.claims import Finding, above, below, not_below, seen
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
 
 PLANNINGS = {"local Q": "egocentric", "local Sarsa": "sarsa"}
 SCHEDULES = {
@@ -78,10 +80,10 @@ def job(planning: str, seed: int, task: str = "dollars-and-euros") -> Job:
     return Job("train", {"task": task, "settings": settings, "schedule": SCHEDULES[task]})
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """Both plannings on each task."""
-    runs = [job(planning, seed, task) for task in SCHEDULES for planning in PLANNINGS.values() for seed in fresh(seeds)]
-    return [*runs, *(fleet(name, seed) for name in FLEETS for seed in fresh(seeds)), *map(exact, PLANNINGS)]
+    runs = [job(planning, seed, task) for task in SCHEDULES for planning in PLANNINGS.values() for seed in plan.each]
+    return [*runs, *(fleet(name, seed) for name in FLEETS for seed in plan.each), *map(exact, PLANNINGS)]
 
 
 def exact(name: str) -> Job:
@@ -90,87 +92,77 @@ def exact(name: str) -> Job:
     return Job("fishery", {"planning": planning, "heard": "fleet", "seed": None, "steps": 0})
 
 
-def scores(results: Results, planning: str, seeds: int, task: str = "dollars-and-euros") -> np.ndarray:
+def scores(evidence: Evidence, planning: str, task: str) -> np.ndarray:
     """[seeds, evaluations]."""
-    return np.array(
-        [[e["score"] for e in results[job(planning, seed, task).id]["evaluations"]] for seed in fresh(seeds)]
-    )
+    return evidence.curve(lambda seed: job(planning, seed, task))
 
 
-def fished(results: Results, name: str, measure: str, seeds: int) -> np.ndarray:
+def fished(evidence: Evidence, name: str, measure: str) -> np.ndarray:
     """[seeds] the catch or the stock of fleets that have learned."""
-    return np.array([results[fleet(name, seed).id][measure] for seed in fresh(seeds)])
+    return evidence.over(partial(fleet, name), measure)
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Local Q sits still or crashes, local Sarsa earns."""
     found = []
     for task, claim in (
         ("dollars-and-euros", "Dollars and euros: local Sarsa earns more than local Q, which waits for ever."),
         ("racetrack", "Racetrack: local Sarsa scores more than local Q."),
     ):
-        selfish, sarsa = (scores(results, planning, seeds, task)[:, -1] for planning in PLANNINGS.values())
-        found.append(Statistic.above(task, claim, paired(sarsa, selfish)))
+        selfish, sarsa = (scores(evidence, planning, task)[:, -1] for planning in PLANNINGS.values())
+        found.append(above(task, claim, paired(sarsa, selfish)))
     spread = max(float(selfish.std(ddof=1)), 1e-9)
     apart = estimate((sarsa - selfish) / spread)
     claim = "Racetrack: it is ahead by about one standard deviation of local Q's runs, or more."
-    found.append(Statistic.not_below("racetrack-deviations", claim, apart, 1.0))
-    return [*found, *fishery_statistics(results, seeds)]
+    found.append(not_below("racetrack-deviations", claim, apart, 1.0))
+    return [*found, *fishery_findings(evidence)]
 
 
-def fishery_statistics(results: Results, seeds: int) -> list[Statistic]:
+def fishery_findings(evidence: Evidence) -> list[Finding]:
     """Who sustains the stock, and who lives on it."""
-    selfish, best = results[exact("local Q").id], results[exact("local Sarsa").id]
-    catch, stock = (fished(results, "local Sarsa", measure, seeds) for measure in ("catch", "stock"))
-    alone = fished(results, "each boat for itself", "stock", seeds)
-    claims = {
-        "fishery-sustains": "Fishery: with local Sarsa half of the first stock or more is left after 100 years.",
-        "fishery-catch": "Fishery: local Sarsa catches 90% or more of what is possible in 100 years.",
-        "fishery-ahead": "Fishery: local Sarsa catches more than local Q at its fixed point (thousands of fish).",
-        "fishery-collapse": "Fishery: at its fixed point local Q leaves less than a tenth of the first stock.",
-        "fishery-alone": "Fishery: boats that decide for themselves leave less than a tenth of the first stock.",
-    }
-    left = selfish["stock"] / FIRST
+    selfish, best = evidence.result(exact("local Q")), evidence.result(exact("local Sarsa"))
+    catch, stock = (fished(evidence, "local Sarsa", measure) for measure in ("catch", "stock"))
+    alone, left = fished(evidence, "each boat for itself", "stock"), selfish["stock"] / FIRST
     return [
-        Statistic.above("fishery-sustains", claims["fishery-sustains"], estimate(stock / FIRST), 0.5),
-        Statistic.above("fishery-catch", claims["fishery-catch"], estimate(catch / best["catch"]), 0.9),
-        Statistic.above("fishery-ahead", claims["fishery-ahead"], estimate(catch - selfish["catch"])),
-        Statistic("fishery-collapse", claims["fishery-collapse"], left, None, left < 0.1),
-        Statistic.below("fishery-alone", claims["fishery-alone"], estimate(alone / FIRST), 0.1),
-    ]
+        above("fishery-sustains", "Fishery: with local Sarsa half of the first stock or more is left after 100 years.",
+              estimate(stock / FIRST), 0.5),
+        above("fishery-catch", "Fishery: local Sarsa catches 90% or more of what is possible in 100 years.",
+              estimate(catch / best["catch"]), 0.9),
+        above("fishery-ahead", "Fishery: local Sarsa catches more than local Q at its fixed point (thousands of fish).",
+              estimate(catch - selfish["catch"])),
+        seen("fishery-collapse", "Fishery: at its fixed point local Q leaves less than a tenth of the first stock.",
+             left, left < 0.1),
+        below("fishery-alone", "Fishery: boats that decide for themselves leave less than a tenth of the first stock.",
+              estimate(alone / FIRST), 0.1),
+    ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Learning curves, and what the fleets catch."""
     from multiadvisor.viz import plots
 
-    panels = []
+    panels: list[Callable[[Any], Any]] = []
     for task, schedule in SCHEDULES.items():
-        curves = {name: scores(results, planning, seeds, task) for name, planning in PLANNINGS.items()}
+        curves = {name: scores(evidence, planning, task) for name, planning in PLANNINGS.items()}
         steps = evaluated_at(schedule)
         panels.append(partial(plots.bands, curves, steps, (f"transitions, {task}", "score of an episode")))
-    catches = {f"{name}, learned": estimate(fished(results, name, "catch", seeds)) for name in FLEETS}
+    catches = {f"{name}, learned": estimate(fished(evidence, name, "catch")) for name in FLEETS}
     for name in PLANNINGS:
-        catch = results[exact(name).id]["catch"]
+        catch = evidence.result(exact(name))["catch"]
         catches[f"{name}, exact"] = Estimate(catch, catch, catch)
     label = "fishery: thousands of fish caught in 100 years"
-    return plots.several(*panels, partial(plots.intervals, catches, label), size=(14, 4))
+    panels.append(partial(plots.intervals, catches, label))
+    return [Figure("q-decomposition", "Q-decomposition", panels=tuple(panels), size=(14, 4))]
 
 
-SYSTEM = System(
-    "q-decomposition",
-    "Q-decomposition",
+LITERATURE = Literature(
     "Russell and Zimdars, ICML 2003",
-    30,
     "Advisors that learn by Sarsa on the arbitrator's actions add up to the true values; selfish ones overestimate.",
     advisor="one term of the reward each",
     view="the whole state",
     planning="sarsa (against egocentric)",
     aggregator="sum",
     guarantee="the composite optimum, with whole states and enough exploration",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "Racetrack: velocities are at most 3 cells a step each way; a lap's shaping adds up to 10; the car starts at "
         "rest just beyond the line, which cannot be crossed backwards; alpha and epsilon fall as 1/(1 + t) with the "
@@ -187,3 +179,4 @@ SYSTEM = System(
         "itself.",
     ),
 )
+STUDY = system("q-decomposition", "Q-decomposition", 30, jobs, findings, figures, LITERATURE)

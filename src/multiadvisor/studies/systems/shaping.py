@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.mountain_car import SHAPINGS
 from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.systems.system import Results, Statistic, System, evaluated_at, fresh
+from multiadvisor.studies.claims import Finding, above, not_below
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
 
 PLAIN, *SHAPED = SHAPINGS
 VOTES = ("majority", "ranks")
@@ -38,62 +38,57 @@ def ensemble(vote: str, seed: int) -> Job:
     return job(tuple(SHAPED), vote, seed)
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """Everybody alone, and the ensembles."""
-    alone = [member(name, seed) for name in SHAPINGS for seed in fresh(seeds)]
-    return [*alone, *(ensemble(vote, seed) for vote in VOTES for seed in fresh(seeds))]
+    alone = [member(name, seed) for name in SHAPINGS for seed in plan.each]
+    return [*alone, *(ensemble(vote, seed) for vote in VOTES for seed in plan.each)]
 
 
-def steps(results: Results, made: Any, name: str, seeds: int) -> np.ndarray:
-    """[seeds, evaluations] steps of a greedy episode."""
-    return np.array([[one["length"] for one in results[made(name, seed).id]["evaluations"]] for seed in fresh(seeds)])
+def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """[seeds, evaluations] steps of a greedy episode, of members alone and of votes, by name."""
+    alone = {name: evidence.curve(partial(member, name), "length") for name in SHAPINGS}
+    return alone, {vote: evidence.curve(partial(ensemble, vote), "length") for vote in VOTES}
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Votes against the best member, and against no shaping."""
-    alone = {name: steps(results, member, name, seeds).mean(axis=1) for name in SHAPINGS}
+    alone, votes = ({name: runs.mean(axis=1) for name, runs in found.items()} for found in curves(evidence))
     best = min(SHAPED, key=lambda name: alone[name].mean())
     found = []
-    for vote in VOTES:
-        together = steps(results, ensemble, vote, seeds).mean(axis=1)
+    for vote, together in votes.items():
         ahead, plain = paired(alone[best], together), paired(alone[PLAIN], together)
         claim = f"By {vote}: takes no more steps than its best member alone, over all of learning (steps saved)."
-        found.append(Statistic.not_below(f"{vote}-best", claim, ahead))
-        found.append(Statistic.above(f"{vote}-plain", f"By {vote}: takes fewer steps than without shaping.", plain))
+        found.append(not_below(f"{vote}-best", claim, ahead))
+        found.append(above(f"{vote}-plain", f"By {vote}: takes fewer steps than without shaping.", plain))
     worst = max(SHAPED, key=lambda name: alone[name].mean())
     claim = "It matters which shaping one would have chosen: the best saves steps against the worst."
-    return [*found, Statistic.above("members", claim, paired(alone[worst], alone[best]))]
+    return [*found, above("members", claim, paired(alone[worst], alone[best]))]
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Learning curves, and their means."""
     from multiadvisor.viz import plots
 
-    curves = {f"{name} alone": steps(results, member, name, seeds) for name in SHAPINGS}
-    curves |= {f"ensemble, {vote}": steps(results, ensemble, vote, seeds) for vote in VOTES}
-    means = {name: estimate(runs.mean(axis=1)) for name, runs in curves.items()}
+    alone, votes = curves(evidence)
+    shown = {f"{name} alone": runs for name, runs in alone.items()}
+    shown |= {f"ensemble, {vote}": runs for vote, runs in votes.items()}
+    means = {name: estimate(runs.mean(axis=1)) for name, runs in shown.items()}
     across = evaluated_at(SCHEDULE)
-    return plots.several(
-        partial(plots.bands, curves, across, ("transitions, mountain-car", "steps of an episode")),
+    panels = (
+        partial(plots.bands, shown, across, ("transitions, mountain-car", "steps of an episode")),
         partial(plots.intervals, means, "steps of an episode, mean over all of learning"),
-        size=(12, 4),
     )
+    return [Figure("shaping", "An ensemble of shapings", panels=panels, size=(12, 4))]
 
 
-SYSTEM = System(
-    "shaping",
-    "An ensemble of shapings",
+LITERATURE = Literature(
     "Harutyunyan, Brys, Vrancx and Nowe, 2015",
-    40,
     "Several shapings of one reward learn side by side and vote: as good as the best of them, without choosing one.",
     advisor="the whole reward, shaped by a potential of its own",
     view="the whole state",
     planning="egocentric",
     aggregator="majority or ranks",
     guarantee="every member learns the same policy, as a potential changes none",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "Tables on 36 x 28 cells of position and speed, not tile coding; Q-learning, not Greedy-GQ.",
         "The members share what the ensemble does, and explore with it (epsilon .05); the paper explores at random.",
@@ -102,3 +97,4 @@ SYSTEM = System(
         "Episodes are cut off after 1000 steps, not 200.",
     ),
 )
+STUDY = system("shaping", "An ensemble of shapings", 40, jobs, findings, figures, LITERATURE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from multiadvisor.envs.builtin import make
 from multiadvisor.envs.worlds import finite
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.settings import Settings
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.claims import Finding, above, below
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
 from multiadvisor.task import Task
 
 GAMMAS = (0.1, 0.5, 0.8, 0.9, 0.96)
@@ -67,68 +69,55 @@ def channels(mappings: list[str | None], instance: int) -> Task:
     return replace(task, advisors=tuple(advisors), world=finite.world_of(constants))
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """All scales and gammas, and the channels."""
-    chains = [job(scale, gamma, seed) for scale in SCALES for gamma in GAMMAS for seed in fresh(seeds)]
-    return [*chains, *(channels_job(seed) for seed in fresh(seeds))]
+    chains = [job(scale, gamma, seed) for scale in SCALES for gamma in GAMMAS for seed in plan.each]
+    return [*chains, *map(channels_job, plan.each)]
 
 
-def finished(results: Results, scale: str, seeds: int) -> np.ndarray:
+def finished(evidence: Evidence, scale: str) -> np.ndarray:
     """[seeds, gammas] the share of greedy episodes that reach the goal."""
-    runs = [[results[job(scale, gamma, seed).id] for gamma in GAMMAS] for seed in fresh(seeds)]
-    return np.array([[run["evaluations"][-1]["terminated"] for run in row] for row in runs])
+    return np.stack([evidence.curve(partial(job, scale, gamma), "terminated")[:, -1] for gamma in GAMMAS], axis=1)
 
 
-def errors(results: Results, seeds: int) -> np.ndarray:
-    """[seeds, looks]."""
-    return np.array([results[channels_job(seed).id]["errors"] for seed in fresh(seeds)])
-
-
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """Where plain values drown, the logarithm learns; and channels of different scales settle at the optimum."""
-    plain, log, off = finished(results, "plain", seeds), finished(results, "logarithm", seeds), errors(results, seeds)
-    small = len(SMALL)
+    plain, log = (finished(evidence, scale) for scale in SCALES)
+    off, small = evidence.over(channels_job, "errors"), len(SMALL)
     return [
-        Statistic.above("small-gamma", f"At gamma {SMALL[0]} to {SMALL[-1]} the logarithm finishes more episodes than "
-                                       f"plain "
-                    "values.", paired(log[:, :small].mean(axis=1), plain[:, :small].mean(axis=1))),
-        Statistic.above("any-gamma", f"At every gamma from {GAMMAS[0]} to {GAMMAS[-1]} it finishes at least 95% of "
-                                     f"them: "
-                    "the smallest share.", estimate(log.min(axis=1)), 0.95),
-        Statistic.below("converges", f"Three advisors with scales of their own end within {NEAR:.0%} of the optimum.",
-                    estimate(off[:, -1]), NEAR),
-        Statistic.below("settles", "Their error falls from look to look: the largest ratio of two.",
-                    estimate((off[:, 1:] / off[:, :-1]).max(axis=1)), 1.0),
+        above("small-gamma", f"At gamma {SMALL[0]} to {SMALL[-1]} the logarithm finishes more episodes than plain "
+              "values.", paired(log[:, :small].mean(axis=1), plain[:, :small].mean(axis=1))),
+        above("any-gamma", f"At every gamma from {GAMMAS[0]} to {GAMMAS[-1]} it finishes at least 95% of them: the "
+              "smallest share.", estimate(log.min(axis=1)), 0.95),
+        below("converges", f"Three advisors with scales of their own end within {NEAR:.0%} of the optimum.",
+              estimate(off[:, -1]), NEAR),
+        below("settles", "Their error falls from look to look: the largest ratio of two.",
+              estimate((off[:, 1:] / off[:, :-1]).max(axis=1)), 1.0),
     ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """Episodes finished against gamma, and the error of the channels."""
     from multiadvisor.viz import plots
 
-    shares = {scale: finished(results, scale, seeds) for scale in SCALES}
+    shares = {scale: finished(evidence, scale) for scale in SCALES}
     words = ("gamma", "share of greedy episodes that reach the goal")
-    off, far = {"log, plain, log": errors(results, seeds)}, ("transitions, as a power of 10", "error / largest value")
-    return plots.several(
-        lambda axis: plots.bands(shares, np.array(GAMMAS), words, axis),
-        lambda axis: plots.bands(off, np.log10(LOOKS), far, axis),
+    off = {"log, plain, log": evidence.over(channels_job, "errors")}
+    panels = (
+        partial(plots.bands, shares, np.array(GAMMAS), words),
+        partial(plots.bands, off, np.log10(LOOKS), ("transitions, as a power of 10", "error / largest value")),
     )
+    return [Figure("value-mapping", "Orchestrated value mapping", panels=panels, size=(10, 4))]
 
 
-SYSTEM = System(
-    "value-mapping",
-    "Orchestrated value mapping",
+LITERATURE = Literature(
     "Fatemi and Tavakoli, ICLR 2022; the logarithm: van Seijen, Fatemi and Tavakoli, NeurIPS 2019",
-    100,
     "With a logarithm a small gamma keeps its action gaps and is learned where plain values drown; it converges.",
     advisor="a channel of the reward each, with a mapping of its own",
     view="the whole state, or features of it",
     planning="empathic: the action is common",
     aggregator="sum of the values, mapped back",
     guarantee="the optimum, with whole states and decaying learning rates",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         "a chain of 50 places seen through two tilings of width 2; samples of a random policy",
         "width 2 was chosen after a look at others: at 3 the logarithm failed often, at 5 mostly, where plain values "
@@ -136,4 +125,5 @@ SYSTEM = System(
         "gamma^k with k = 100, and with 50 and 20 for the channels",
         "learning rates: 1 in plain space, as nothing in the chain is random, 0.1 in mapped space; plain values 0.1",
     ),
-)  # fmt: skip
+)
+STUDY = system("value-mapping", "Orchestrated value mapping", 100, jobs, findings, figures, LITERATURE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.gadgets import finite_task
 from multiadvisor.errors import Caution
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.systems.system import Results, Statistic, System, fresh
+from multiadvisor.studies.claims import Finding, above, below, not_below, seen
+from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
 from multiadvisor.task import Task
 
 HEARD = {"sum": "the sum", "max": "the strongest wish", "w_learning": "W-learning"}
@@ -77,68 +79,55 @@ def cases() -> list[tuple[str, str, float]]:
     ]  # fmt: skip
 
 
-def jobs(seeds: int) -> list[Job]:
+def jobs(plan: Plan) -> list[Job]:
     """All of them."""
-    return [job(*case, seed) for case in cases() for seed in fresh(seeds)]
+    return [job(*case, seed) for case in cases() for seed in plan.each]
 
 
-def worst(results: Results, seeds: int, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
+def worst(evidence: Evidence, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
     """The regret of who regrets most [seeds]."""
-    return np.array([max(results[job(heard, minds, constant, seed).id]["regret"]) for seed in fresh(seeds)])
+    return evidence.over(partial(job, heard, minds, constant), "regret").max(axis=1)
 
 
-def statistics(results: Results, seeds: int) -> list[Statistic]:
+def findings(evidence: Evidence) -> list[Finding]:
     """The worst regret, and what a constant changes."""
-    alike, apart = (
-        paired(worst(results, seeds, "w_learning", minds), worst(results, seeds, "sum", minds)) for minds in CROWDS
-    )
-    changes = {
-        heard: paired(worst(results, seeds, heard, "alike", CONSTANT), worst(results, seeds, heard)) for heard in HEARD
-    }
+    alike, apart = (paired(*(worst(evidence, heard, minds) for heard in ("w_learning", "sum"))) for minds in CROWDS)
+    changes = {heard: paired(worst(evidence, heard, "alike", CONSTANT), worst(evidence, heard)) for heard in HEARD}
     own = changes["w_learning"]
     return [
-        Statistic.below("worst-regret", "Five of one mind against one with more at stake: the worst regret is smaller "
-                                        "than "
-                    "with the sum.", alike),
-        Statistic.not_below("independent", "Six independent interests: it is not smaller there, as the sum is a "
-                                           "compromise "
-                        "and control is not.", apart),
-        Statistic("constants", f"With {CONSTANT:g} added to what one of the five gets in each step, the worst regret "
-                               f"stays "
-              "as it is.", own.value, own.interval, own.low <= 0.0 <= own.high),
-        Statistic.above("strongest-wish", "The strongest wish in control (max) is not immune: the same constant "
-                                          "raises its "
-                    "worst regret.", changes["max"]),
+        below("worst-regret", "Five of one mind against one with more at stake: the worst regret is smaller than with "
+              "the sum.", alike),
+        not_below("independent", "Six independent interests: it is not smaller there, as the sum is a compromise and "
+                  "control is not.", apart),
+        seen("constants", f"With {CONSTANT:g} added to what one of the five gets in each step, the worst regret stays "
+             "as it is.", own, own.low <= 0.0 <= own.high),
+        above("strongest-wish", "The strongest wish in control (max) is not immune: the same constant raises its worst "
+              "regret.", changes["max"]),
     ]  # fmt: skip
 
 
-def draw(results: Results, seeds: int) -> Any:
+def figures(evidence: Evidence) -> list[Figure]:
     """The worst regrets."""
     from multiadvisor.viz import plots
 
-    seen = {
-        **{f"{HEARD[heard]}\n{CROWDS[minds]}": estimate(worst(results, seeds, heard, minds))
+    found = {
+        **{f"{HEARD[heard]}\n{CROWDS[minds]}": estimate(worst(evidence, heard, minds))
            for minds in CROWDS for heard in ("sum", "w_learning")},
-        **{f"{HEARD[heard]}\n{CROWDS['alike']}, + {CONSTANT:g}":
-           estimate(worst(results, seeds, heard, "alike", CONSTANT)) for heard in HEARD},
+        **{f"{HEARD[heard]}\n{CROWDS['alike']}, + {CONSTANT:g}": estimate(worst(evidence, heard, "alike", CONSTANT))
+           for heard in HEARD},
     }  # fmt: skip
-    return plots.one_axis(plots.intervals, seen, "worst regret (discounted)", size=(8, 4.5))
+    panel = partial(plots.intervals, found, "worst regret (discounted)")
+    return [Figure("w-learning", "W-learning", panels=(panel,), size=(8, 4.5))]
 
 
-SYSTEM = System(
-    "w-learning",
-    "W-learning",
+LITERATURE = Literature(
     "Humphrys, SAB 1996",
-    80,
     "Each advisor learns what it loses when it is not obeyed; the one with most to lose is in control.",
     advisor="one term of the reward each",
     view="any; a claim looks where its advisor looks",
     planning="egocentric",
     aggregator="w_learning: the largest W decides",
     guarantee="none; immune to constants added to an advisor's rewards",
-    jobs=jobs,
-    statistics=statistics,
-    draw=draw,
     choices=(
         f"The task is not Humphrys' house robot: random endless MDPs of {STATES} states, in which regrets are exact. "
         f"Five advisors share one interest, and the sixth has another and {STAKE:g} times their stake.",
@@ -149,3 +138,4 @@ SYSTEM = System(
         "The crowd of one mind was chosen after independent interests had shown no gain over the sum; both are kept.",
     ),
 )
+STUDY = system("w-learning", "W-learning", 80, jobs, findings, figures, LITERATURE)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.core.intervals import Estimate, estimate, paired
+from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.mazes import report_mazes
-from multiadvisor.studies.parts import Evidence, Figure, Part, Plan, many, stretch
-from multiadvisor.studies.schemes import (
+from multiadvisor.studies.beyond.mazes import report_mazes
+from multiadvisor.studies.beyond.schemes import (
     CANDIDATES,
     FIRST,
     PAPERS,
@@ -24,30 +27,30 @@ from multiadvisor.studies.schemes import (
     choice_seeds,
     gamma_cases,
     other_rules,
-    pac_boy,
-    report_seeds,
     run_job,
     schemes_of,
 )
-from multiadvisor.studies.tours import WALKS, tours_job
+from multiadvisor.studies.beyond.tours import WALKS, tours_job
+from multiadvisor.studies.claims import judge_all
+from multiadvisor.studies.study import FRESH, Evidence, Figure, Plan, Study, Table, many, stretch
 
 BOARDS, FEW_BOARDS = 100, 40  # without ghosts, at most
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
-def seen(
-    evidence: Evidence, scheme: Scheme, case: Case, measure: str = "score", when: str = "last",
+def measure(
+    evidence: Evidence, scheme: Scheme, case: Case, name: str = "score", when: str = "last",
     seeds: Sequence[int] | None = None,
 ) -> np.ndarray:  # fmt: skip
     """[seeds]: the mean of the last, or the first, epochs of each run; of the report's seeds, or of these."""
-    chosen = report_seeds(evidence.plan) if seeds is None else seeds
+    chosen = evidence.plan.each if seeds is None else seeds
     runs = [evidence.result(run_job(scheme, case, seed, evidence.plan)) for seed in chosen]
-    return np.array([run[when][measure] for run in runs], float)
+    return np.array([run[when][name] for run in runs], float)
 
 
-def compared(evidence: Evidence, scheme: Scheme, other: Scheme, case: Case, measure: str = "score") -> Estimate:
+def compared(evidence: Evidence, scheme: Scheme, other: Scheme, case: Case, name: str = "score") -> Estimate:
     """The first less the second, paired by seed."""
-    return paired(seen(evidence, scheme, case, measure), seen(evidence, other, case, measure))
+    return paired(measure(evidence, scheme, case, name), measure(evidence, other, case, name))
 
 
 def report_cases(plan: Plan) -> list[Case]:
@@ -74,9 +77,9 @@ def shortfalls(evidence: Evidence) -> dict[Scheme, float]:
     seeds = choice_seeds(evidence.plan)
     worst = dict.fromkeys(CANDIDATES, np.inf)
     for case in choice_cases():
-        best = max(seen(evidence, paper, case, seeds=seeds).mean() for paper in PAPERS)
+        best = max(measure(evidence, paper, case, seeds=seeds).mean() for paper in PAPERS)
         for scheme in CANDIDATES:
-            ahead = (seen(evidence, scheme, case, seeds=seeds).mean() - best) / case.maze.holds
+            ahead = (measure(evidence, scheme, case, seeds=seeds).mean() - best) / case.maze.holds
             worst[scheme] = min(worst[scheme], float(ahead))
     return worst
 
@@ -98,37 +101,37 @@ HEAD = ("setting", "score", "95% interval", "length", "terminated", "touches", "
 
 
 def _row(evidence: Evidence, scheme: Scheme, case: Case) -> tuple[str, ...]:
-    score = estimate(seen(evidence, scheme, case))
+    score = estimate(measure(evidence, scheme, case))
     steps, finished, touches, bad = (
-        seen(evidence, scheme, case, name).mean() for name in ("length", "terminated", "touches", "bad")
+        measure(evidence, scheme, case, name).mean() for name in ("length", "terminated", "touches", "bad")
     )
-    first = seen(evidence, scheme, case, when="first").mean()
+    first = measure(evidence, scheme, case, when="first").mean()
     return (scheme.name, f"{score.value:.2f}", f"[{score.low:.2f}, {score.high:.2f}]", f"{steps:.0f}",
             f"{100 * finished:.0f}%", f"{touches:.2f}", f"{100 * bad:.2f}%", f"{first:.1f}")  # fmt: skip
 
 
-def _table(evidence: Evidence, cases: Sequence[Case], about: str = "noise") -> tuple[tuple[str, ...], ...]:
+def _table(evidence: Evidence, cases: Sequence[Case], about: str = "noise") -> Table:
     rows = [(f"{getattr(case, about):g}" if about == "noise" else case.name, *_row(evidence, scheme, case))
             for case in cases for scheme in schemes_of(evidence.plan)]  # fmt: skip
     return ((about, *HEAD), *rows)
 
 
-def _gamma_table(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
+def _gamma_table(evidence: Evidence) -> Table:
     head = ("noise", "gamma", *(f"{s.planning}, {s.aggregation.removeprefix('fruits=')}" for s in SWEPT))
     found = gamma_cases(evidence.plan)
     rows = []
     for k in range(0, len(found), len(SWEPT)):
         group = found[k : k + len(SWEPT)]
         cells = [
-            f"{seen(evidence, s, case).mean():.1f} / {seen(evidence, s, case, 'length').mean():.0f} / "
-            f"{100 * seen(evidence, s, case, 'terminated').mean():.0f}%"
+            f"{measure(evidence, s, case).mean():.1f} / {measure(evidence, s, case, 'length').mean():.0f} / "
+            f"{100 * measure(evidence, s, case, 'terminated').mean():.0f}%"
             for s, case in group
         ]
         rows.append((f"{group[0][1].noise:g}", f"{group[0][0].gamma:g}", *cells))
     return (head, *rows)
 
 
-def _tours_table(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
+def _tours_table(evidence: Evidence) -> Table:
     found = boards(evidence)
     tour = np.array(found["tours"], float)
     rows = [("near-optimal tour (2-opt and or-opt, restarts)", f"{tour.mean():.1f}", "", "1.00", "100%")]
@@ -142,7 +145,7 @@ def _tours_table(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
     return (("walk", "length", "more than the tour", "times the tour", "terminated"), *rows)
 
 
-def _choice_table(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
+def _choice_table(evidence: Evidence) -> Table:
     worst = shortfalls(evidence)
     rows = []
     for scheme in sorted(worst, key=lambda one: -worst[one]):
@@ -155,56 +158,48 @@ def _choice_table(evidence: Evidence) -> tuple[tuple[str, ...], ...]:
     return (head, *rows)
 
 
-# ---- the experiment --------------------------------------------------------------------------------------------------
+# ---- the study -------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """Boards without ghosts, then every run."""
     return [boards_job(plan), *all_runs(plan)]
 
 
-def _noise_lines(evidence: Evidence, measure: str) -> Callable[[], Any]:
-    cases = [pac_boy(case.noise, case.rules) for case in cases_of(evidence.plan, "Pac-Boy")]
+def _noise_figure(evidence: Evidence, name: str, about: str) -> Figure:
+    """One measure against noise."""
+    from multiadvisor.viz import paper_plots
+
+    cases = cases_of(evidence.plan, "Pac-Boy")
     shown = [scheme for scheme in schemes_of(evidence.plan) if scheme in PAPERS or scheme in CANDIDATES[:4]]
-    lines = {s.name: np.array([seen(evidence, s, case, measure) for case in cases]) for s in shown}
-
-    def draw() -> Any:
-        from multiadvisor.viz import paper_plots
-
-        return paper_plots.lines_figure(
-            lines, [f"{case.noise:g}" for case in cases], "noise", f"{measure} of an episode"
-        )
-
-    return draw
+    lines = {s.name: np.array([measure(evidence, s, case, name) for case in cases]) for s in shown}
+    noises = [f"{case.noise:g}" for case in cases]
+    panel = partial(paper_plots.noise_lines, lines, noises, f"{name} of an episode")
+    return Figure(f"beyond-{name}", f"Pac-Boy, {name} against noise", about, (panel,))
 
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Tables of every maze, gammas, rules, boards, and the search; score and steps against noise."""
     plan = evidence.plan
     about = (
-        f"{many(plan.seeds, 'seed')} from {report_seeds(plan)[0]} on, means of "
-        f"{stretch('last', plan.last, plan.epochs)}; bad episodes are those with five touches or more, first epochs "
-        "the mean score of "
+        f"{many(plan.seeds, 'seed')} from {plan.first_seed} on, means of {stretch('last', plan.last, plan.epochs)}; "
+        "bad episodes are those with five touches or more, first epochs the mean score of "
         f"{stretch('first', min(FIRST, plan.epochs), plan.epochs)}. Where a setting names an aggregation other than "
         "the sum, it applies to the fruits, and ghosts are summed."
     )
-    found = [
-        Figure(f"beyond-{m}", f"Pac-Boy, {m} against noise", about, _noise_lines(evidence, m))
-        for m in ("score", "length")
-    ]
+    found = [_noise_figure(evidence, name, about) for name in ("score", "length")]
     for name, maze in report_mazes().items():
-        said = (
-            f"An episode is cut off after {maze.limit} steps; a board holds {maze.holds:g} fruits on average. {about}"
-        )
-        found.append(Figure(f"beyond-{name.lower()}", name, said, table=_table(evidence, cases_of(plan, name))))
+        said = f"An episode is cut off after {maze.limit} steps; a board holds {maze.holds:g} fruits on average. "
+        found.append(Figure(f"beyond-{name.lower()}", name, said + about, table=_table(evidence, cases_of(plan, name))))
     gammas = f"Score, steps and finished episodes of Pac-Boy at each gamma; {about}"
-    found.append(Figure("beyond-gamma", "Every gamma", gammas, table=_gamma_table(evidence)))
-    rules = _table(evidence, other_rules(plan), "name")
-    found.append(
-        Figure("beyond-rules", "The other rules", f"Pac-Boy by the rules that others use. {about}", table=rules)
+    rules = f"Pac-Boy by the rules that others use. {about}"
+    walks = (
+        f"{many(len(boards(evidence)['tours']), 'board')} of Pac-Boy without ghosts, exact egocentric values, the same "
+        "boards for all; intervals are over boards. A walk that is stuck counts with the limit of an episode."
     )
-    count = len(boards(evidence)["tours"])
-    walks = f"{many(count, 'board')} of Pac-Boy without ghosts, exact egocentric values, the same boards for all; "
-    walks += "intervals are over boards. A walk that is stuck counts with the limit of an episode."
-    found.append(Figure("beyond-tours", "Boards without ghosts", walks, table=_tours_table(evidence)))
+    found += [
+        Figure("beyond-gamma", "Every gamma", gammas, table=_gamma_table(evidence)),
+        Figure("beyond-rules", "The other rules", rules, table=_table(evidence, other_rules(plan), "name")),
+        Figure("beyond-tours", "Boards without ghosts", walks, table=_tours_table(evidence)),
+    ]
     if plan.full:
         searched = (
             f"Chosen on {many(len(choice_cases()), 'case')} that are not in the report, with seeds "
@@ -217,7 +212,19 @@ def figures(evidence: Evidence) -> list[Figure]:
     return found
 
 
-PART = Part(
-    "beyond", "Beyond the paper", 70, jobs, figures, alone=True,
+def given_results(path: Path) -> dict[str, dict[str, Any]]:
+    """Results that were computed elsewhere, by the id of their job: a file of `benchmarks/beyond_runs.py`."""
+    try:
+        found = json.loads(path.read_bytes())["results"]
+        if not isinstance(found, dict) or not all(isinstance(result, dict) for result in found.values()):
+            raise TypeError("no results by the id of their job")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"{str(path)!r} holds no results: {error}") from None
+    return found
+
+
+STUDY = Study(
+    "beyond", "Beyond the paper", 70, jobs, figures, partial(judge_all, papers=False), given=given_results,
     about="no part of all: the strongest wish, p-norms and blends beside the paper's settings; its own report",
+    seeds=(3, 10), first_seed=FRESH, flags=("full", "epochs", "rules", "given"),
 )  # fmt: skip

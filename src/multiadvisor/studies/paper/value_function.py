@@ -6,30 +6,22 @@ same network on the same states; the fitted values then play greedily. Exact val
 
 from __future__ import annotations
 
-import json
-import platform
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.core.intervals import interval
-from multiadvisor.core.optional_dependencies import require
-from multiadvisor.errors import BadInput, unknown
-from multiadvisor.runs.driver import run_jobs
+from multiadvisor.errors import unknown
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.storage.files import check_writable, write_atomically
-from multiadvisor.studies.parts import MOST, Evidence, Figure, Part, Plan
-from multiadvisor.version import VERSION
+from multiadvisor.studies.study import ALL, FULL_VALUE_EPOCHS, Evidence, Figure, Plan, Study
 
 SIDE, FRUITS = 5, 5
 CELLS, SUBSETS = SIDE * SIDE, 1 << FRUITS
-SAMPLES, EPOCHS, STARTS = 1000, 500, 300
+SAMPLES, STARTS = 1000, 300
 CAP = 50  # steps: an episode that is not over by then counts as 50
 FEW = 5  # seeds: with fewer the text warns of the intervals
 TIE = 1e-12  # exact values closer than this are equal; those of a network are compared as they are
@@ -287,26 +279,33 @@ def _listed(gammas: list[float]) -> str:
     return "gamma " + ", ".join(f"{gamma:g}" for gamma in gammas) if gammas else "no gamma"
 
 
+Rows = dict[tuple[str, float | None], dict[str, Any]]
+"""By target and gamma."""
+
+
 def describe(result: dict[str, Any]) -> str:
     """What of the paper's claims holds in these numbers, and what does not."""
-    exact = {(row["target"], row["gamma"]): row["length"] for row in result["exact"]}
-    trained = {(row["target"], row["gamma"]): row for row in result["table"]}
-    return "\n".join(
-        [
-            *_describe_exact(exact),
-            *_describe_order(result),
-            *_describe_high_gammas(exact, trained),
-            _describe_limits(result),
-        ]
-    )
+    exact, trained = _by_target(result["exact"]), _by_target(result["table"])
+    lines = [*_describe_exact(exact), *_describe_order(result), *_describe_high_gammas(exact, trained)]
+    return "\n".join([*lines, _describe_limits(result)])
 
 
-def _describe_exact(exact: dict[tuple[str, float | None], float]) -> list[str]:
-    rl, ego = ([exact[target, gamma] for gamma in GAMMAS] for target in (RL, EGOCENTRIC))
-    ahead = all(max(exact[TSP, None], one) < other for one, other in zip(rl, ego, strict=True))
-    least, most = (100 * (one / exact[TSP, None] - 1) for one in (min(ego), max(ego)))
+def _by_target(rows: list[dict[str, Any]]) -> Rows:
+    return {(row["target"], row["gamma"]): row for row in rows}
+
+
+def steps_of(rows: list[dict[str, Any]]) -> dict[tuple[str, float | None], float]:
+    """The mean steps by target and gamma."""
+    return {key: row["length"] for key, row in _by_target(rows).items()}
+
+
+def _describe_exact(exact: Rows) -> list[str]:
+    rl, ego = ([exact[target, gamma]["length"] for gamma in GAMMAS] for target in (RL, EGOCENTRIC))
+    tour = exact[TSP, None]["length"]
+    ahead = all(max(tour, one) < other for one, other in zip(rl, ego, strict=True))
+    least, most = (100 * (one / tour - 1) for one in (min(ego), max(ego)))
     return [
-        f"With exact values the shortest tour needs {exact[TSP, None]:.2f} steps, the optimal return {min(rl):.2f} to "
+        f"With exact values the shortest tour needs {tour:.2f} steps, the optimal return {min(rl):.2f} to "
         f"{max(rl):.2f}, the egocentric return {min(ego):.2f} to {max(ego):.2f}.",
         f"The paper says that TSP and RL then largely surpass egocentric planning: they are "
         f"{'ahead' if ahead else 'not ahead'} at every gamma; egocentric planning needs {least:.0f}% more steps than "
@@ -339,10 +338,8 @@ def _describe_order(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _describe_high_gammas(
-    exact: dict[tuple[str, float | None], float], trained: dict[tuple[str, float | None], dict[str, Any]]
-) -> list[str]:
-    ratio = exact[EGOCENTRIC, 0.9] / exact[EGOCENTRIC, 0.3]
+def _describe_high_gammas(exact: Rows, trained: Rows) -> list[str]:
+    ratio = exact[EGOCENTRIC, 0.9]["length"] / exact[EGOCENTRIC, 0.3]["length"]
     last = GAMMAS[-1]
     lines = [
         f"The paper says that egocentric performance falls as gamma nears 1, because of attractors: with exact values "
@@ -375,9 +372,9 @@ def _describe_limits(result: dict[str, Any]) -> str:
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
-def job(seed: int, reading: str, epochs: int | None = None) -> Job:
+def job(seed: int, reading: str, epochs: int = FULL_VALUE_EPOCHS) -> Job:
     """All networks of a seed."""
-    return Job("value-function", {"seed": seed, "reading": reading, "epochs": epochs or EPOCHS, "starts": STARTS})
+    return Job("value-function", {"seed": seed, "reading": reading, "epochs": epochs, "starts": STARTS})
 
 
 @kind("value-function", lease=900.0)
@@ -398,115 +395,68 @@ def exact_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
     return {"exact": exact_lines(fixed_starts(config["starts"]), READINGS[config["reading"]])}
 
 
-def summary(
-    reading: str, seeds: list[int], results: list[dict[str, Any]], exact: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Table, comparisons and text from the results of the jobs."""
-    measured = [{key: np.array(column) for key, column in one.items()} for one in results]
-    result: dict[str, Any] = {
-        "reading": reading, "seeds": seeds, "samples": SAMPLES, "epochs": EPOCHS, "starts": STARTS, "cap": CAP,
-        "gammas": list(GAMMAS), "exact": exact, **score(measured),
-    }  # fmt: skip
-    result["text"] = describe(result)
-    return result
+# ---- the study -------------------------------------------------------------------------------------------------------
+def readings(plan: Plan) -> dict[str, range]:
+    """The seeds of each reading: of both, the literal one with fewer; or of the one that is asked for."""
+    counts = {"default": plan.value_seeds, "literal": plan.literal_seeds}
+    if plan.reading:
+        if plan.reading not in READINGS:
+            raise unknown("reading", plan.reading, READINGS)
+        counts = {plan.reading: plan.seeds}
+    return {reading: range(plan.first_seed, plan.first_seed + count) for reading, count in counts.items()}
 
 
-def _check_own(out: Path, name: str) -> None:
-    """Refuse to overwrite files of these names that are not of an earlier run of this experiment."""
-    there = [path for path in (out / f"{name}.{kind}" for kind in ("json", "png", "svg")) if path.exists()]
-    if there and not ((out / f"{name}-runs").is_dir() and _is_own(out / f"{name}.json")):
-        raise BadInput(f"{str(there[0])!r} is not of an earlier run of this experiment: name another folder")
-
-
-def _is_own(path: Path) -> bool:
-    try:
-        held = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(held, dict) and {"version", "reading", "seeds", "exact", "table", "comparisons"} <= set(held)
-
-
-def reproduce(
-    seeds: int, reading: str = "default", out: Path = Path("report"), first: int = 0, workers: int | None = None
-) -> dict[str, Any]:
-    """The experiment by itself, for the seeds from `first` on: runs, table, comparisons, text, figure, and a file."""
-    require("plots", "deep")  # first of all
-    from multiadvisor.viz import plots
-
-    if seeds < 1 or first < 0:
-        raise BadInput(f"cannot run {seeds} seeds from {first} on: give at least one, from 0 or more on")
-    if seeds > MOST["seeds"]:
-        raise BadInput(f"cannot run {seeds} seeds: give at most {MOST['seeds']:,}")
-    if reading not in READINGS:
-        raise unknown("reading", reading, READINGS)
-    check_writable(out)
-    began = time.perf_counter()
-    name = "value-function" if reading == "default" else f"value-function-{reading}"
-    _check_own(out, name)
-    chosen = list(range(first, first + seeds))
-    asked = [exact_job(reading), *(job(seed, reading) for seed in chosen)]
-    results = run_jobs(out / f"{name}-runs", asked, workers=workers, title=f"value function, {reading} reading")
-    exact, *runs = (results[one.id] for one in asked)
-    result = {
-        "version": VERSION, "versions": {name: version(name) for name in ("numpy", "jax", "jaxlib", "optax")},
-        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-        **summary(reading, chosen, runs, exact["exact"]),
-    }  # fmt: skip
-    # the time it took is not in the file: the same seeds are the same bytes
-    write_atomically(out / f"{name}.json", json.dumps(result, indent=1).encode())
-    plots.save(plots.value_function(result), out / name)
-    return {**result, "seconds": time.perf_counter() - began}
-
-
-# ---- the report ------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
-    """Both readings; the literal one with fewer seeds."""
-    return [
-        exact_job("default"), exact_job("literal"),
-        *(job(seed, "default", plan.value_epochs) for seed in range(plan.value_seeds)),
-        *(job(seed, "literal", plan.value_epochs) for seed in range(plan.literal_seeds)),
-    ]  # fmt: skip
+    """The exact players of each reading, then the networks."""
+    found = readings(plan)
+    networks = [job(seed, reading, plan.value_epochs) for reading, seeds in found.items() for seed in seeds]
+    return [*(exact_job(reading) for reading in found), *networks]
 
 
 def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
-    """The summary of a plan's runs."""
+    """Table, comparisons and text of a reading, from the plan's runs."""
     plan = evidence.plan
-    seeds = list(range(plan.value_seeds if reading == "default" else plan.literal_seeds))
+    seeds = list(readings(plan).get(reading, ())) or [0]
     results = [evidence.result(job(seed, reading, plan.value_epochs)) for seed in seeds]
-    return summary(reading, seeds, results, evidence.result(exact_job(reading))["exact"])
+    measured = [{key: np.array(column) for key, column in one.items()} for one in results]
+    result: dict[str, Any] = {
+        "reading": reading, "seeds": seeds, "samples": SAMPLES, "epochs": plan.value_epochs, "starts": STARTS,
+        "cap": CAP, "gammas": list(GAMMAS), "exact": evidence.result(exact_job(reading))["exact"], **score(measured),
+    }  # fmt: skip
+    return {**result, "text": describe(result)}
 
 
 def short_text(result: dict[str, Any]) -> str:
     """The most important of `describe`, for below a figure."""
-    exact = {(row["target"], row["gamma"]): row["length"] for row in result["exact"]}
-    trained = {(row["target"], row["gamma"]): row for row in result["table"]}
+    exact, trained = _by_target(result["exact"]), _by_target(result["table"])
     ordered = [line for line in _describe_order(result) if " before " not in line]
     return "\n".join([_describe_exact(exact)[0], *ordered, _describe_high_gammas(exact, trained)[1]])
 
 
 def figures(evidence: Evidence) -> list[Figure]:
-    """Steps against gamma in both readings."""
-    found = []
-    for reading, title in (("default", "Value function"), ("literal", "Value function, taken by the letter")):
+    """Steps against gamma in each reading; alone, fruits and success beside them."""
+    from multiadvisor.viz import paper_plots
+
+    titles = {"default": "Value function", "literal": "Value function, taken by the letter"}
+    alone, found = bool(evidence.plan.reading), []
+    for reading in readings(evidence.plan):
         result = summary_of(evidence, reading)
-        found.append(Figure(f"value-function-{reading}", title, short_text(result), _drawer(result)))
+        labels = {"length": "steps to collect all fruits (50: stuck)"}
+        if alone:
+            labels |= {"fruits": "fruits collected", "success": "share of episodes that terminated"}
+        panels = tuple(partial(paper_plots.values_by_gamma, result, key, label) for key, label in labels.items())
+        text, size = (result["text"], (13, 4.4)) if alone else (short_text(result), Figure.size)
+        found.append(Figure(f"value-function-{reading}", titles[reading], text, panels, size))
     return found
 
 
-def _drawer(result: dict[str, Any]) -> Callable[[], Any]:
-    def draw() -> Any:
-        from multiadvisor.viz import paper_plots
-
-        return paper_plots.value_figure(result, "length", "steps to collect all fruits (50: stuck)")
-
-    return draw
+def data(evidence: Evidence) -> dict[str, Any]:
+    """The tables and the text of the reading that was asked for; nothing in the report on all of the paper."""
+    return summary_of(evidence, evidence.plan.reading) if evidence.plan.reading else {}
 
 
-PART = Part(
-    "value-function",
-    "Values that are easier to learn",
-    30,
-    jobs,
-    figures,
-    about="networks fitted to four kinds of values on a 5 x 5 grid; by itself, without a report",
-)
+STUDY = Study(
+    "value-function", "Values that are easier to learn", 30, jobs, figures, report=ALL,
+    about="networks fitted to four kinds of values on a 5 x 5 grid", data=data,
+    seeds=(5, 5), least_seeds=1, flags=("first_seed", "reading"), needs=("plots", "deep"),
+)  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,21 @@ from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.rollout import vector_rollout
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.runs.training import RunConfig
-from multiadvisor.studies import dqn_clipped
-from multiadvisor.studies.parts import FULL_EPOCHS, LAST, Evidence, Figure, MissingResult, Part, Plan, many, stretch
+from multiadvisor.studies.paper import dqn_clipped
+from multiadvisor.studies.study import (
+    ALL,
+    FULL_EPOCHS,
+    LAST,
+    Evidence,
+    Figure,
+    MissingResult,
+    Plan,
+    Study,
+    Table,
+    curve_of,
+    many,
+    stretch,
+)
 
 BEST = 37.5  # fruits on a board, on average: no player can score more
 MEASURES = ("score", "length", "terminated", "touches")
@@ -111,25 +124,19 @@ def with_rules(setting: Setting, plan: Plan) -> Setting:
     return replace(setting, rules=plan.rules)
 
 
-def epochs_of(evidence: Evidence, setting: Setting) -> list[list[dict[str, Any]]]:
-    """The evaluations of every seed of a setting, one after each epoch."""
-    plan = evidence.plan
-    return [_epochs(evidence.result(job(setting, seed, plan))) for seed in range(plan.seeds)]
-
-
-def _epochs(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The evaluations of a run, touches among their measures."""
-    return [{**one, **one["metrics"]} for one in result["evaluations"]]
-
-
 def curve(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
     """[seeds, epochs] of one measure."""
-    return np.array([[epoch[measure] for epoch in run] for run in epochs_of(evidence, setting)], float)
+    return evidence.curve(lambda seed: job(setting, seed, evidence.plan), measure)
 
 
 def final(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
     """[seeds]: the mean of the last epochs."""
     return curve(evidence, setting, measure)[:, -LAST:].mean(axis=1)
+
+
+def at(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
+    """[seeds]: the final figure of a setting under the plan's rules."""
+    return final(evidence, with_rules(setting, evidence.plan), measure)
 
 
 def dqn_jobs(plan: Plan) -> list[Job]:
@@ -140,24 +147,22 @@ def dqn_jobs(plan: Plan) -> list[Job]:
     return [Job("dqn-clipped", {"seed": seed, **common}) for seed in range(plan.dqn_seeds)]
 
 
-def dqn_epochs(evidence: Evidence) -> list[list[dict[str, Any]]]:
-    """The evaluations of every seed of DQN-clipped, one after each epoch."""
+def dqn_curve(evidence: Evidence, measure: str = "score") -> np.ndarray:
+    """[seeds, epochs] of one measure of DQN-clipped."""
     jobs = dqn_jobs(evidence.plan)
     if not jobs:
         raise MissingResult("DQN-clipped is not in this report: networks need the extra deep")
-    return [_epochs(evidence.result(one)) for one in jobs]
+    return np.array([curve_of(evidence.result(one), measure) for one in jobs])
 
 
 def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:
     """[seeds]: the mean of the last epochs."""
-    last = evidence.plan.dqn_last
-    return np.array([np.mean([epoch[measure] for epoch in run[-last:]]) for run in dqn_epochs(evidence)])
+    return dqn_curve(evidence, measure)[:, -evidence.plan.dqn_last :].mean(axis=1)
 
 
-def curves(evidence: Evidence, settings: tuple[Setting, ...]) -> dict[str, list[list[dict[str, Any]]]]:
-    """The learning curves by name, DQN-clipped among them where there is one."""
-    found = {s.name: epochs_of(evidence, with_rules(s, evidence.plan)) for s in settings}
-    return found
+def curves(evidence: Evidence, settings: tuple[Setting, ...], measure: str = "score") -> dict[str, np.ndarray]:
+    """[seeds, epochs] of one measure of each setting, by name."""
+    return {s.name: curve(evidence, with_rules(s, evidence.plan), measure) for s in settings}
 
 
 def row(name: str, measures: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -174,15 +179,14 @@ def table(evidence: Evidence, settings: tuple[Setting, ...]) -> list[dict[str, A
     played = evidence.result(random_job(evidence.plan))
     rows = [row("random player", {key: np.array(played[key]) for key in MEASURES})]
     for setting in settings:
-        here = with_rules(setting, evidence.plan)
-        rows.append(row(setting.name, {key: final(evidence, here, key) for key in MEASURES}))
+        rows.append(row(setting.name, {key: at(evidence, setting, key) for key in MEASURES}))
         deep = dqn_jobs(evidence.plan) if setting == LINEAR else []
         if deep and all(one.id in evidence.results for one in deep):
             rows.append(row(DQN, {key: dqn_final(evidence, key) for key in MEASURES}))
     return rows
 
 
-def text_table(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
+def text_table(rows: list[dict[str, Any]]) -> Table:
     """The table for a page."""
     head = ("setting", "score", "95% interval", "IQM", "length", "all fruit", "touches", "seeds")
     return (head, *(
@@ -192,12 +196,11 @@ def text_table(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
     ))  # fmt: skip
 
 
-# ---- figures ---------------------------------------------------------------------------------------------------------
+# ---- the study -------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """Every run, and the random player; without ghosts as well, to see what they are to blame for."""
-    runs = [job(with_rules(s, plan), seed, plan) for s in SETTINGS for seed in range(plan.seeds)]
-    calm = [job(without_ghosts(s, plan), seed, plan) for s in (AGNOSTIC, EMPATHIC) for seed in range(plan.seeds)]
-    return [random_job(plan), *runs, *calm, *dqn_jobs(plan)]
+    settings = [*(with_rules(s, plan) for s in SETTINGS), *(without_ghosts(s, plan) for s in (AGNOSTIC, EMPATHIC))]
+    return [random_job(plan), *(job(s, seed, plan) for s in settings for seed in plan.each), *dqn_jobs(plan)]
 
 
 def without_ghosts(setting: Setting, plan: Plan) -> Setting:
@@ -209,74 +212,65 @@ def _said(value: Estimate) -> str:
     return f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}]"
 
 
-def figures(evidence: Evidence) -> list[Figure]:
-    """Score, steps, finished episodes and touches against epochs; the table."""
+def _texts(evidence: Evidence) -> dict[str, str]:
+    """What is said below the curves of each measure."""
     plan = evidence.plan
-    here = {s.name: with_rules(s, plan) for s in SETTINGS}
-    shown = curves(evidence, SETTINGS)
-    shortened = ""
-    if dqn_jobs(plan):
-        shown[DQN] = dqn_epochs(evidence)
-        if plan.dqn_epochs < max(plan.epochs, FULL_EPOCHS) or plan.dqn_seeds < plan.seeds:
-            shortened = f"{DQN}: {many(plan.dqn_seeds, 'seed')} of {many(plan.dqn_epochs, 'epoch')} only"
-    else:
-        shortened = f"without {DQN}, which this version cannot run"
-    low, high = final(evidence, here["egocentric 0.4"]), final(evidence, here["empathic 0.9"])
-    faster = paired(final(evidence, here["empathic 0.9"], "length"), final(evidence, here["egocentric 0.4"], "length"))
-    fear = estimate(final(evidence, here["agnostic 0.9"], "terminated"))
-    stuck = estimate(final(evidence, here["egocentric 0.9"], "length"))
-    touched = {name: estimate(final(evidence, s, "touches")) for name, s in here.items()}
-    carefullest = min(touched, key=lambda name: touched[name].value)
-    length = {name: final(evidence, s, "length").mean() for name, s in here.items()}
-    texts = {
+
+    def end(setting: Setting, measure: str = "score") -> Estimate:
+        return estimate(at(evidence, setting, measure))
+
+    low, kind = at(evidence, EGO_LOW), at(evidence, EMPATHIC)
+    faster = paired(at(evidence, EMPATHIC, "length"), at(evidence, EGO_LOW, "length"))
+    fear = end(AGNOSTIC, "terminated")
+    touched = {s.name: end(s, "touches") for s in SETTINGS}
+    length = {s.name: at(evidence, s, "length").mean() for s in SETTINGS}
+    fewest, shortest = min(touched, key=lambda name: touched[name].value), min(length, key=lambda name: length[name])
+    rates = ", ".join(f"{name} {100 * one.value / length[name]:.2f}" for name, one in touched.items())
+    return {
         "score": f"Mean of {plan.seeds} seeds with 95% bootstrap bands; final scores are means of "
         f"{stretch('last', plan.last, plan.epochs)}. Egocentric 0.4 ends at {_said(estimate(low))} and empathic 0.9 at "
-        f"{_said(estimate(high))}, of {BEST} that a board holds on average; paired by seed, the difference is "
-        f"{_said(paired(low, high))}. Egocentric 0.9 ends at "
-        f"{_said(estimate(final(evidence, here['egocentric 0.9'])))}, agnostic 0.9 at "
-        f"{_said(estimate(final(evidence, here['agnostic 0.9'])))}, linear Q-learning at "
-        f"{_said(estimate(final(evidence, here['linear Q-learning'])))}.",
+        f"{_said(estimate(kind))}, of {BEST} that a board holds on average; paired by seed, the difference is "
+        f"{_said(paired(low, kind))}. Egocentric 0.9 ends at {_said(end(EGO_HIGH))}, agnostic 0.9 at "
+        f"{_said(end(AGNOSTIC))}, linear Q-learning at {_said(end(LINEAR))}.",
         "length": f"An episode is cut off after 300 steps. Steps of empathic 0.9 less those of egocentric 0.4: "
-        f"{_said(faster)} (paired by seed; the paper says 20). Egocentric 0.9 takes {_said(stuck)}.",
+        f"{_said(faster)} (paired by seed; the paper says 20). Egocentric 0.9 takes {_said(end(EGO_HIGH, 'length'))}.",
         "terminated": f"Agnostic 0.9 eats all the fruit in {100 * fear.value:.0f}% of its last episodes "
         f"[{100 * fear.low:.0f}, {100 * fear.high:.0f}].",
-        "touches": f"Fewest in the end: {carefullest}, {touched[carefullest]} an episode. The shortest episodes are "
-        f"those of "
-        f"{min(length, key=lambda name: length[name])}; per 100 steps the touches are "
-        + ", ".join(f"{name} {100 * touched[name].value / length[name]:.2f}" for name in here)
-        + ".",
+        "touches": f"Fewest in the end: {fewest}, {touched[fewest]} an episode. The shortest episodes are those of "
+        f"{shortest}; per 100 steps the touches are {rates}.",
     }
-    labels = {"score": "score of an episode", "length": "steps of an episode", "terminated": "share of episodes with "
-                                                                                             "all fruit eaten",
-              "touches": "touches by ghosts in an episode"}  # fmt: skip
-    titles = {"score": "Pac-Boy, no noise", "length": "Steps per episode", "terminated": "Episodes with all fruit "
-                                                                                         "eaten",
-              "touches": "Touches per episode"}  # fmt: skip
-
-    def draw(measure: str) -> Callable[[], Any]:
-        def now() -> Any:
-            from multiadvisor.viz import paper_plots
-
-            return paper_plots.curves_figure(shown, measure, labels[measure], shortened)
-
-        return now
-
-    found = [Figure(f"pac-boy-{m}", titles[m], texts[m], draw(m)) for m in MEASURES]
-    rows = table(evidence, SETTINGS)
-    about = (
-        f"Means of {stretch('last', plan.last, plan.epochs)}, of {plan.epochs}; intervals over seeds (of the random "
-    )
-    about += "player over episodes). IQM is the interquartile mean over seeds." + (
-        f" {shortened[0].upper()}{shortened[1:]}." if shortened else ""
-    )
-    return [Figure("pac-boy-table", "The scores", about, table=text_table(rows)), *found]
 
 
-PART = Part(
-    "pac-boy",
-    "Pac-Boy without noise",
-    10,
-    jobs,
-    figures,
+_LABELS = {
+    "score": ("Pac-Boy, no noise", "score of an episode"), "length": ("Steps per episode", "steps of an episode"),
+    "terminated": ("Episodes with all fruit eaten", "share of episodes with all fruit eaten"),
+    "touches": ("Touches per episode", "touches by ghosts in an episode"),
+}  # fmt: skip
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Score, steps, finished episodes and touches against epochs; the table."""
+    from multiadvisor.viz import paper_plots
+
+    plan, texts = evidence.plan, _texts(evidence)
+    deep, shortened = bool(dqn_jobs(plan)), ""
+    if not deep:
+        shortened = f"without {DQN}, which this version cannot run"
+    elif plan.dqn_epochs < max(plan.epochs, FULL_EPOCHS) or plan.dqn_seeds < plan.seeds:
+        shortened = f"{DQN}: {many(plan.dqn_seeds, 'seed')} of {many(plan.dqn_epochs, 'epoch')} only"
+    about = f"Means of {stretch('last', plan.last, plan.epochs)}, of {plan.epochs}; intervals over seeds (of the "
+    about += "random player over episodes). IQM is the interquartile mean over seeds."
+    about += f" {shortened[0].upper()}{shortened[1:]}." if shortened else ""
+    found = [Figure("pac-boy-table", "The scores", about, table=text_table(table(evidence, SETTINGS)))]
+    for measure, (title, label) in _LABELS.items():
+        shown = curves(evidence, SETTINGS, measure) | ({DQN: dqn_curve(evidence, measure)} if deep else {})
+        panel = partial(paper_plots.learning_curves, shown, measure, label, shortened)
+        found.append(Figure(f"pac-boy-{measure}", title, texts[measure], (panel,)))
+    return found
+
+
+STUDY = Study(
+    "pac-boy", "Pac-Boy without noise", 10, jobs, figures, report=ALL, needs=("plots", "deep"),
     about="the baselines and the multi-advisor settings, without noise",
-)
+    data=lambda evidence: {"table": table(evidence, SETTINGS)},
+)  # fmt: skip

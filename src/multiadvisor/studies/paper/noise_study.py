@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +12,9 @@ import numpy as np
 from multiadvisor.analysis.theory.boards import distances
 from multiadvisor.core.intervals import paired
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.pac_boy_study import (
-    AGNOSTIC,
-    EGO_HIGH,
-    EGO_LOW,
-    EMPATHIC,
-    MEASURES,
-    Setting,
-    curves,
-    final,
-    job,
-    row,
-    run_config,
-    text_table,
-    trained,
-    with_rules,
-)
-from multiadvisor.studies.parts import Evidence, Figure, Part, Plan
+from multiadvisor.studies.paper import pac_boy_study as pac_boy
+from multiadvisor.studies.paper.pac_boy_study import AGNOSTIC, EGO_HIGH, EGO_LOW, EMPATHIC, MEASURES, Setting
+from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study
 
 SIGMAS = (0.01, 0.1)
 NOISELESS = (EGO_LOW, EMPATHIC, AGNOSTIC)
@@ -47,13 +34,14 @@ SEEN = tuple(replace(noisy(s, sigma), epsilon=1.0) for s in (EGO_LOW, EGO_HIGH) 
 # ---- how far an advisor sees ----------------------------------------------------------------------------------------
 def radius_job(setting: Setting, seed: int, plan: Plan) -> Job:
     """What the fruit advisors of a trained agent know of their own fruit."""
-    return Job("perception", {"run": run_config(replace(with_rules(setting, plan), epsilon=1.0), seed, plan)})
+    learned = replace(pac_boy.with_rules(setting, plan), epsilon=1.0)
+    return Job("perception", {"run": pac_boy.run_config(learned, seed, plan)})
 
 
 @kind("perception")
 def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """By distance to its fruit: how often an advisor's own best action leads closer, over all cells and advisors."""
-    agent = trained(config["run"])
+    agent = pac_boy.trained(config["run"])
     task = agent.task
     away = distances(task)  # [fruits, cells]
     ghosts = task.n - len(away)
@@ -70,9 +58,7 @@ def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
 
 def perceived(evidence: Evidence, setting: Setting) -> np.ndarray:
     """[seeds, distances]: the share of cells at distance 1, 2, ... from which an advisor points the right way."""
-    plan = evidence.plan
-    runs = [evidence.result(radius_job(setting, seed, plan))["right"] for seed in range(plan.seeds)]
-    return np.array(runs, float)
+    return evidence.over(lambda seed: radius_job(setting, seed, evidence.plan), "right")
 
 
 def radius(evidence: Evidence, setting: Setting) -> np.ndarray:
@@ -93,57 +79,47 @@ def _reach(evidence: Evidence, setting: Setting) -> str:
     return f"{'at least ' * bool((found == end).any())}{found.mean():.1f} ({setting.name})"
 
 
-# ---- the experiment -------------------------------------------------------------------------------------------------
+# ---- the study -------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """Without noise for comparison, then both strengths of it."""
-    settings = [with_rules(s, plan) for s in (*NOISELESS, *NOISY)]
-    runs = [job(s, seed, plan) for s in settings for seed in range(plan.seeds)]
-    return [*runs, *(radius_job(s, seed, plan) for s in SEEN for seed in range(plan.seeds))]
+    settings = [pac_boy.with_rules(s, plan) for s in (*NOISELESS, *NOISY)]
+    runs = [pac_boy.job(s, seed, plan) for s in settings for seed in plan.each]
+    return [*runs, *(radius_job(s, seed, plan) for s in SEEN for seed in plan.each)]
 
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Learning under noise, and the advisors' sight."""
-    plan = evidence.plan
-    at = {s.name: final(evidence, with_rules(s, plan)) for s in (*NOISELESS, *NOISY)}
+    from multiadvisor.viz import paper_plots
+
+    at = {s.name: pac_boy.at(evidence, s) for s in (*NOISELESS, *NOISY)}
     key = paired(at["empathic 0.9, noise 0.1"], at["egocentric 0.4, noise 0.01"])
-    falls = {name: [paired(at[f"{name}, noise {sigma:g}"], at[name]) for sigma in SIGMAS] for name in
-             ("egocentric 0.4", "empathic 0.9", "agnostic 0.9")}  # fmt: skip
+    falls = [
+        f"{s.name} " + ", ".join(f"{paired(at[noisy(s, sigma).name], at[s.name])} at {sigma:g}" for sigma in SIGMAS)
+        for s in NOISELESS
+    ]
     text = (
         "Every advisor's reward carries Gaussian noise while learning; episodes are scored without it. Change of the "
+        f"final score against no noise, paired by seed: {'; '.join(falls)}. Empathic 0.9 with noise 0.1 against "
+        f"egocentric 0.4 with noise 0.01, a hundredth of the variance: {key}."
     )
-    text += "final score against no noise, paired by seed: " + "; ".join(
-        f"{name} " + ", ".join(f"{one} at {sigma:g}" for one, sigma in zip(found, SIGMAS, strict=True))
-        for name, found in falls.items()
+    sight = (
+        "How often a fruit advisor's own best action leads closer to its fruit, against the distance, after learning "
+        f"from random play, in which all cells are visited. It does so at least {100 * RIGHT:.0f}% of the time up to "
+        f"a distance of {', '.join(_reach(evidence, s) for s in SEEN)}."
     )
-    text += f". Empathic 0.9 with noise 0.1 against egocentric 0.4 with noise 0.01, a hundredth of the variance: {key}."
-
-    def draw() -> Any:
-        from multiadvisor.viz import paper_plots
-
-        return paper_plots.curves_figure(curves(evidence, NOISY), "score", "score of an episode", "from 0 on", 0)
-
-    sight = {s.name: perceived(evidence, s) for s in SEEN}
-    seen = "How often a fruit advisor's own best action leads closer to its fruit, against the distance, after "
-    seen += "learning from random play, in which all cells are visited. It does so at "
-    seen += f"least {100 * RIGHT:.0f}% of the time up to a distance of "
-    seen += ", ".join(_reach(evidence, s) for s in SEEN) + "."
-
-    def draw_sight() -> Any:
-        from multiadvisor.viz import paper_plots
-
-        return paper_plots.sight_figure(sight, RIGHT)
-
-    rows = [row(s.name, {m: final(evidence, with_rules(s, plan), m) for m in MEASURES}) for s in (*NOISELESS, *NOISY)]
+    learning = partial(paper_plots.learning_curves, pac_boy.curves(evidence, NOISY), "score", "score of an episode",
+                       "from 0 on", lowest=0)  # fmt: skip
+    seen = partial(paper_plots.sight, {s.name: perceived(evidence, s) for s in SEEN}, RIGHT)
+    rows = [pac_boy.row(s.name, {m: pac_boy.at(evidence, s, m) for m in MEASURES}) for s in (*NOISELESS, *NOISY)]
+    about = "As in the table without noise; the noise is on while learning only."
     return [
-        Figure("noise-score", "Pac-Boy, noisy rewards", text, draw),
-        Figure("noise-sight", "How far an advisor sees through the noise", seen, draw_sight),
-        Figure(
-            "noise-table",
-            "The table",
-            "As in the table without noise; the noise is on while learning only.",
-            table=text_table(rows),
-        ),
+        Figure("noise-score", "Pac-Boy, noisy rewards", text, (learning,)),
+        Figure("noise-sight", "How far an advisor sees through the noise", sight, (seen,)),
+        Figure("noise-table", "The table", about, table=pac_boy.text_table(rows)),
     ]
 
 
-PART = Part("noise", "Pac-Boy with noisy rewards", 20, jobs, figures, about="the same with noise on the rewards")
+STUDY = Study(
+    "noise", "Pac-Boy with noisy rewards", 20, jobs, figures, report=ALL,
+    about="the same with noise on the rewards",
+)  # fmt: skip

@@ -85,9 +85,9 @@ def available() -> bool:
 
 @kind("dqn-clipped", lease=1800.0)
 def work(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
-    """Train one seed, resumed from its folder where it was stopped; its evaluations, and the first
-    episode of the last one."""
-    from multiadvisor.studies.watching import recorded
+    """Train one seed, resumed from its folder where it was stopped; its evaluations, and the first episode of the
+    last one."""
+    from multiadvisor.studies.paper.episode_study import recorded
 
     schedule = Schedule(**config["schedule"])
     settings = replace(SETTINGS, seed=config["seed"])

@@ -1,5 +1,4 @@
-"""Greedy episodes watched step by step: where Pac-Boy goes, who wanted it, and where an egocentric agent comes to
-rest."""
+"""Greedy episodes watched step by step: the paper's five videos, and where an egocentric agent comes to rest."""
 
 from __future__ import annotations
 
@@ -15,9 +14,10 @@ from multiadvisor.core.rng import low_half
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.step import Step
-from multiadvisor.runs.jobs import Tell, kind
+from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.settings import Schedule
-from multiadvisor.studies.pac_boy_study import trained
+from multiadvisor.studies.paper.pac_boy_study import ADVISORS, DQN, Setting, dqn_jobs, run_config, trained, with_rules
+from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study
 
 STRONGEST = 3  # advisors shown of a step
 SETTLED = 60  # steps after which an agent that comes to rest has done so
@@ -122,3 +122,38 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
         "eaten_late": float(eaten[late].sum() / config["watched"]),
         "eaten_early": float(eaten[~late].sum() / config["watched"]),
     }
+
+
+# ---- the videos ------------------------------------------------------------------------------------------------------
+def trace_job(setting: Setting, plan: Plan) -> Job:
+    """The first episode of the last evaluation of the first seed."""
+    return Job("trace", {"run": run_config(with_rules(setting, plan), 0, plan)})
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """One episode of each setting."""
+    return [*(trace_job(setting, plan) for setting in ADVISORS), *dqn_jobs(plan)[:1]]
+
+
+def described(trace: dict[str, Any], epoch: int) -> str:
+    """What is to be seen, in numbers."""
+    steps, fruits, score = len(trace["actions"]), set(trace["fruit"]), sum(trace["rewards"])
+    eaten = len(fruits & {cell for cell, *_ in trace["movers"]})
+    end = "cut off" if eaten < len(fruits) else "all fruit eaten"
+    return f"Epoch {epoch}, first episode: score {score:g}, {eaten} of {len(fruits)} fruits, {steps} steps, {end}."
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """One episode of each setting at the last epoch."""
+    plan = evidence.plan
+    found = [(setting.name, evidence.result(trace_job(setting, plan)), plan.epochs) for setting in ADVISORS]
+    found += [(DQN, evidence.result(one)["episode"], plan.dqn_epochs) for one in dqn_jobs(plan)[:1]]
+    return [
+        Figure(name.replace(" ", "-"), name, described(trace, epoch), episode=trace) for name, trace, epoch in found
+    ]
+
+
+STUDY = Study(
+    "videos", "One episode of each setting", 60, jobs, figures, report=ALL,
+    needs=("plots", "video", "deep"), about="one episode of each setting, as MP4 and GIF",
+)  # fmt: skip

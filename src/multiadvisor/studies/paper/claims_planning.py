@@ -5,25 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from multiadvisor.core.intervals import estimate, paired
-from multiadvisor.studies.attractor_study import resting, shares, traps_job
 from multiadvisor.studies.claims import Judgement, claim, grade
-from multiadvisor.studies.pac_boy_study import AGNOSTIC, BEST, EGO_HIGH, EMPATHIC, final, with_rules, without_ghosts
-from multiadvisor.studies.parts import Evidence
-from multiadvisor.studies.theory_checks import check, learning_jobs
+from multiadvisor.studies.paper.attractor_study import resting, shares, traps_job
+from multiadvisor.studies.paper.pac_boy_study import AGNOSTIC, BEST, EGO_HIGH, EMPATHIC, at, final, without_ghosts
+from multiadvisor.studies.paper.theory_checks import check, learning_jobs
+from multiadvisor.studies.study import Evidence
 
 EXACT = 1e-9  # numbers of the exact solver that are closer are equal
 FOUND = 1e-6  # a threshold found by bisection
 
 
-def rows_of(evidence: Evidence, task: str) -> list[dict]:
-    """The thresholds of one example."""
-    return [row for row in check(evidence, "thresholds")["rows"] if row["task"] == task]
-
-
-def _threshold(evidence: Evidence, task: str) -> Judgement:
-    rows = rows_of(evidence, task)
-    found = [row["found"] for row in rows]
-    if any(one is None for one in found):
+def threshold(evidence: Evidence, task: str) -> Judgement:
+    """How far the gamma from which on the solver finds attractors in an example is from the paper's."""
+    rows = [row for row in check(evidence, "thresholds")["rows"] if row["task"] == task]
+    if any(row["found"] is None for row in rows):
         return grade(float("inf"), False, False, f"The solver finds no attractor in {task} at any gamma.")
     apart = max(abs(row["found"] - row["paper"]) for row in rows)
     listed = ", ".join(f"{row['found']:.4f} (the paper: {row['paper']:.4f})" for row in rows)
@@ -37,8 +32,7 @@ def _threshold(evidence: Evidence, task: str) -> Judgement:
     "the whole interval is above a tenth of the best possible score",
 )  # fmt: skip
 def _critical(evidence: Evidence) -> Judgement:
-    kind, own = (final(evidence, with_rules(s, evidence.plan)) for s in (EMPATHIC, EGO_HIGH))
-    apart = paired(kind, own)
+    apart = paired(at(evidence, EMPATHIC), at(evidence, EGO_HIGH))
     return grade(apart, apart.low > 0.1 * BEST, apart.low > 0, f"The difference is {apart} points of {BEST}.")
 
 
@@ -65,7 +59,7 @@ def _overestimates(evidence: Evidence) -> Judgement:
 def _danger(evidence: Evidence) -> Judgement:
     plan = evidence.plan
     lost = [
-        final(evidence, without_ghosts(s, plan), "terminated") - final(evidence, with_rules(s, plan), "terminated")
+        final(evidence, without_ghosts(s, plan), "terminated") - at(evidence, s, "terminated")
         for s in (AGNOSTIC, EMPATHIC)
     ]  # fmt: skip
     more = paired(*lost)
@@ -104,14 +98,12 @@ def _inversion(evidence: Evidence) -> Judgement:
     return grade(least, least >= -EXACT, bool(share > 0.9), f"The smallest excess is {least:.3g}, a shortfall.")
 
 
-@claim(
+claim(
     "two-goals", "section 4.1",
     "With two goals that end the episode, waiting is chosen for ever above gamma = r1 / (r1 + r2) and r2 / (r1 + r2).",
     "largest distance between the threshold found by the solver and the formula, four pairs of rewards",
     "it is below 0.000001",
-)  # fmt: skip
-def _two_goals(evidence: Evidence) -> Judgement:
-    return _threshold(evidence, "two-goal")
+)(lambda evidence: threshold(evidence, "two-goal"))  # fmt: skip
 
 
 @claim(
@@ -166,13 +158,11 @@ def _navigation(evidence: Evidence) -> Judgement:
     return grade(share, share == 1.0, share > 0.5, f"It is so in {100 * share:.0f}% of the cases.")
 
 
-@claim(
+claim(
     "three-fruits", "section 4.1",
     "Between three fruits the aggregator runs into the wall for ever if gamma is above 1/2.",
     "distance between the threshold found by the solver and 1/2", "it is below 0.000001",
-)  # fmt: skip
-def _three_fruits(evidence: Evidence) -> Judgement:
-    return _threshold(evidence, "three-fruits")
+)(lambda evidence: threshold(evidence, "three-fruits"))  # fmt: skip
 
 
 @claim(

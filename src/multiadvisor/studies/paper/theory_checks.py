@@ -20,7 +20,7 @@ from multiadvisor.core.plannings import bootstrap, egocentric
 from multiadvisor.envs.builtin import make
 from multiadvisor.errors import unknown
 from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.parts import Evidence, Plan
+from multiadvisor.studies.study import Evidence, Plan
 
 GOALS = ((1.0, 1.0), (1.0, 2.0), (3.0, 0.5), (10.0, 9.0))
 BRIDGES = (1, 2, 3, 4, 5)

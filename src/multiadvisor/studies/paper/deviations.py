@@ -6,14 +6,15 @@ Every multi-advisor setting is run again with one choice changed at a time.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.core.intervals import estimate, paired, stratified
 from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.pac_boy_study import ADVISORS, BEST, EMPATHIC, Setting, final, job, with_rules
-from multiadvisor.studies.parts import FULL_EPOCHS, Evidence, Figure, Part, Plan
+from multiadvisor.studies.paper.pac_boy_study import ADVISORS, BEST, EMPATHIC, Setting, final, job, with_rules
+from multiadvisor.studies.study import ALL, FULL_EPOCHS, Evidence, Figure, Plan, Study
 
 # Each choice: what is changed, and to what. The one without a change is the report's own.
 CHOICES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
@@ -51,7 +52,7 @@ def settings_of(choice: str) -> tuple[Setting, ...]:
 
 def jobs(plan: Plan) -> list[Job]:
     """Every variant with every seed."""
-    return [job(new, seed, plan) for _, _, _, new in variants(plan) for seed in range(plan.seeds)]
+    return [job(new, seed, plan) for _, _, _, new in variants(plan) for seed in plan.each]
 
 
 # The paper's conclusions, each as a yes or no for one way of choosing; `at` gives the runs' measures by setting.
@@ -63,14 +64,12 @@ def conclusions(evidence: Evidence, change: dict[str, Any]) -> dict[str, bool]:
         return final(evidence, changed(setting, change, plan), measure)
 
     low, high, fearful, kind = ADVISORS
+    fewer = paired(at(kind, "terminated"), at(fearful, "terminated"))
     return {
         "egocentric 0.4 is near-optimal": estimate(at(low)).low >= 0.9 * BEST,
         "empathic 0.9 is near-optimal": estimate(at(kind)).low >= 0.9 * BEST,
         "egocentric 0.9 is stuck": estimate(at(high, "terminated")).high < 0.05,
-        "agnostic 0.9 finishes fewer episodes than empathic": paired(
-            at(kind, "terminated"), at(fearful, "terminated")
-        ).low
-        > 0,
+        "agnostic 0.9 finishes fewer episodes than empathic": fewer.low > 0,
         "empathic almost as good as egocentric 0.4": paired(at(low), at(kind)).high < 0.05 * BEST,
         "egocentric 0.4 finishes sooner than empathic": paired(at(kind, "length"), at(low, "length")).low > 0,
     }
@@ -96,10 +95,10 @@ def depending(evidence: Evidence) -> dict[str, list[str]]:
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Final scores under each choice, and which conclusions survive."""
+    from multiadvisor.viz import paper_plots
+
     plan = evidence.plan
-    scores = {
-        (choice, option, old.name): final(evidence, new) for choice, option, old, new in variants(plan)
-    }  # fmt: skip
+    scores = {(choice, option, old.name): final(evidence, new) for choice, option, old, new in variants(plan)}
     found = []
     for choice, options in CHOICES.items():
         names = [setting.name for setting in settings_of(choice)]
@@ -114,29 +113,30 @@ def figures(evidence: Evidence) -> list[Figure]:
         if choice == "next action":
             text += " " + _compared(evidence, changed(EMPATHIC, options[1][1], plan), with_rules(EMPATHIC, plan))
         bars = {name: [(option, scores[choice, option, name]) for option, _ in options] for name in names}
-        found.append(Figure(f"deviations-{choice}", _TITLES[choice], text, _drawer(bars)))
-    table = verdicts(evidence)
-    head = ("choice", *(name for name in table[0][2]))
-    rows = [(f"{c}: {o}", *("holds" if held else "✗ fails" for held in found_.values())) for c, o, found_ in table]
-    failing = depending(evidence)
-    steady = [name for name in table[0][2] if name not in failing]
-    text = f"After {plan.epochs} of {FULL_EPOCHS} epochs: " if plan.epochs < FULL_EPOCHS else ""
-    text += f"of {len(table[0][2])} conclusions {len(steady)} hold whatever is chosen"
+        found.append(Figure(f"deviations-{choice}", _TITLES[choice], text, (partial(paper_plots.choices, bars),)))
+    return [*found, _conclusions_figure(evidence)]
+
+
+def _conclusions_figure(evidence: Evidence) -> Figure:
+    """The table of conclusions and choices."""
+    table, failing, epochs = verdicts(evidence), depending(evidence), evidence.plan.epochs
+    names = list(table[0][2])
+    rows = [(f"{c}: {o}", *("holds" if held else "✗ fails" for held in held_by.values())) for c, o, held_by in table]
+    steady = [name for name in names if name not in failing]
+    text = f"After {epochs} of {FULL_EPOCHS} epochs: of" if epochs < FULL_EPOCHS else "Of"
+    text += f" {len(names)} conclusions {len(steady)} hold whatever is chosen"
     text += f": {'; '.join(steady)}. " if steady else ". "
-    text = text[0].upper() + text[1:]
     text += " ".join(f'"{name}" fails with {", ".join(where)}.' for name, where in failing.items())
-    return [*found, Figure("deviations-conclusions", "Which conclusions depend on it?", text, table=(head, *rows))]
+    table_ = (("choice", *names), *rows)
+    return Figure("deviations-conclusions", "Which conclusions depend on it?", text, table=table_)
 
 
 def _compared(evidence: Evidence, new: Setting, old: Setting) -> str:
     """How two ways of one setting differ in everything but the score."""
-    found = {m: paired(final(evidence, new, m), final(evidence, old, m)) for m in ("length", "terminated", "touches")}
-    names = {
-        "length": "steps of an episode",
-        "terminated": "share of episodes finished",
-        "touches": "touches an episode",
-    }
-    return "Changes besides: " + ", ".join(f"{names[m]} {change}" for m, change in found.items()) + "."
+    names = {"length": "steps of an episode", "terminated": "share of episodes finished",
+             "touches": "touches an episode"}  # fmt: skip
+    found = {name: paired(final(evidence, new, m), final(evidence, old, m)) for m, name in names.items()}
+    return "Changes besides: " + ", ".join(f"{name} {change}" for name, change in found.items()) + "."
 
 
 _TITLES = {
@@ -145,20 +145,7 @@ _TITLES = {
 }  # fmt: skip
 
 
-def _drawer(bars: dict[str, list[tuple[str, np.ndarray]]]) -> Any:
-    def draw() -> Any:
-        from multiadvisor.viz import paper_plots
-
-        return paper_plots.choices_figure(bars)
-
-    return draw
-
-
-PART = Part(
-    "deviations",
-    "Choices that the paper does not state",
-    50,
-    jobs,
-    figures,
+STUDY = Study(
+    "deviations", "Choices that the paper does not state", 50, jobs, figures, report=ALL,
     about="choices that the paper does not state: what depends on them?",
-)
+)  # fmt: skip

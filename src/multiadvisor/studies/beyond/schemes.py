@@ -15,14 +15,13 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.runs.training import RunConfig
-from multiadvisor.studies.mazes import Maze, choice_mazes, report_mazes
-from multiadvisor.studies.parts import LAST, Plan, unique
+from multiadvisor.studies.beyond.mazes import Maze, choice_mazes, report_mazes
+from multiadvisor.studies.study import LAST, Plan, unique
 
 FIRST = 5  # epochs in which learning is looked at for its speed
 BAD = 5  # touches of an episode that is a bad one
 MEASURES = ("score", "length", "terminated", "touches", "bad")
-CHOICE_SEED, CHOICE_SEEDS = 500, 4
-REPORT_SEED = 1000  # no seed below it was used to choose or to try anything
+CHOICE_SEED, CHOICE_SEEDS = 500, 4  # those of a report begin at `FRESH`
 
 
 @dataclass(frozen=True)
@@ -145,11 +144,6 @@ def _looked_at(agent: MultiAdvisor, episodes: int, epoch: int) -> list[float]:
 
 
 # ---- all runs --------------------------------------------------------------------------------------------------------
-def report_seeds(plan: Plan) -> range:
-    """The seeds that are reported."""
-    return range(REPORT_SEED, REPORT_SEED + plan.seeds)
-
-
 def choice_seeds(plan: Plan) -> range:
     """The seeds that a scheme is chosen on."""
     return range(CHOICE_SEED, CHOICE_SEED + min(CHOICE_SEEDS, plan.seeds))
@@ -184,7 +178,7 @@ def other_rules(plan: Plan) -> list[Case]:
 
 def stages(plan: Plan) -> Iterator[list[tuple[Scheme, Case, int]]]:
     """Every run, what matters most first; seed by seed, so that what is there can be paired whenever it ends."""
-    seeds, schemes = report_seeds(plan), schemes_of(plan)
+    seeds, schemes = plan.each, schemes_of(plan)
     if plan.full:
         yield [(scheme, pac_boy(noise), seed) for seed in seeds for scheme, noise in BARS]
     for maze in ("Pac-Boy", "corridor", "open"):

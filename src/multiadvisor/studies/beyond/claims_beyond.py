@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from multiadvisor.core.intervals import Estimate, estimate, paired
-from multiadvisor.studies.beyond import against_papers, boards, choice, compared, report_cases, seen
-from multiadvisor.studies.claims import BEYOND, Judgement, claim, stands
-from multiadvisor.studies.parts import Evidence
-from multiadvisor.studies.schemes import (
+from multiadvisor.studies.beyond.beyond_study import against_papers, boards, choice, compared, measure, report_cases
+from multiadvisor.studies.beyond.schemes import (
     EGO_HIGH,
     EGO_LOW,
     EGO_MAX,
@@ -24,7 +23,9 @@ from multiadvisor.studies.schemes import (
     other_rules,
     pac_boy,
 )
-from multiadvisor.studies.tours import WALKS
+from multiadvisor.studies.beyond.tours import WALKS
+from multiadvisor.studies.claims import BEYOND, Judgement, claim, grade
+from multiadvisor.studies.study import Evidence
 
 ONLY_MAX = 0.1  # noise up to which steps are compared
 GOAL = 80 / 72.6  # of a near-optimal tour
@@ -33,34 +34,26 @@ GOAL = 80 / 72.6  # of a near-optimal tour
 def _bar(evidence: Evidence, scheme: Scheme, noise: float, **ends: float) -> Judgement:
     """Final means within their ends: `steps` at most, everything else at least."""
     case = pac_boy(noise, evidence.plan.rules)
-    found = {name: estimate(seen(evidence, scheme, case, name)) for name in ends}
+    found = {name: estimate(measure(evidence, scheme, case, name)) for name in ends}
     good = [found[name].value <= end if name == "length" else found[name].value >= end for name, end in ends.items()]
     listed = ", ".join(f"{name} {one}" for name, one in found.items())
-    return stands(found["score"], all(good), sum(good) > 1, f"Measured: {listed}.")
+    return grade(found["score"], all(good), sum(good) > 1, f"Measured: {listed}.")
 
 
-@claim(
+claim(
     "max-without-noise", BEYOND, "Egocentric advisors with gamma 0.9 are near optimal when the strongest wish leads.",
     "score of egocentric 0.9 with max on Pac-Boy, {last}", "35.7 points, 128 steps at most, 98% finished",
-)  # fmt: skip
-def _max(evidence: Evidence) -> Judgement:
-    return _bar(evidence, EGO_MAX, 0.0, score=35.7, length=128.0, terminated=0.98)
+)(lambda evidence: _bar(evidence, EGO_MAX, 0.0, score=35.7, length=128.0, terminated=0.98))  # fmt: skip
 
-
-@claim(
+claim(
     "max-with-noise", BEYOND, "So they are with noise 0.1, under which gamma 0.4 is lost.",
     "score of egocentric 0.9 with max on Pac-Boy, noise 0.1, {last}", "35.5 points, 150 steps at most, 95% finished",
-)  # fmt: skip
-def _max_noise(evidence: Evidence) -> Judgement:
-    return _bar(evidence, EGO_MAX, 0.1, score=35.5, length=150.0, terminated=0.95)
+)(lambda evidence: _bar(evidence, EGO_MAX, 0.1, score=35.5, length=150.0, terminated=0.95))  # fmt: skip
 
-
-@claim(
+claim(
     "empathic-max-with-much-noise", BEYOND, "Empathic advisors with max hold out against noise 0.3.",
     "score of empathic 0.9 with max on Pac-Boy, noise 0.3, {last}", "33.5 points, 55% finished",
-)  # fmt: skip
-def _empathic_max(evidence: Evidence) -> Judgement:
-    return _bar(evidence, EMP_MAX, 0.3, score=33.5, terminated=0.55)
+)(lambda evidence: _bar(evidence, EMP_MAX, 0.3, score=33.5, terminated=0.55))  # fmt: skip
 
 
 def _fewer(evidence: Evidence, scheme: Scheme, cases: Sequence[Case]) -> Judgement:
@@ -69,38 +62,30 @@ def _fewer(evidence: Evidence, scheme: Scheme, cases: Sequence[Case]) -> Judgeme
     least = min(found.values(), key=lambda one: one.low)
     listed = "; ".join(f"{name}: {one}" for name, one in found.items())
     good = [one.low > 0 for one in found.values()]
-    return stands(least, all(good), any(good), f"Steps saved: {listed}.")
+    return grade(least, all(good), any(good), f"Steps saved: {listed}.")
 
 
 def _quiet(evidence: Evidence) -> list[Case]:
     return [case for case in cases_of(evidence.plan, "Pac-Boy") if case.noise <= ONLY_MAX]
 
 
-@claim(
+claim(
     "max-saves-steps", BEYOND, "Egocentric 0.9 with max finishes sooner than empathic planning with the sum.",
     "steps saved on Pac-Boy, {last}, paired by seed, where they are fewest of all noises up to 0.1",
     "the whole interval is above 0 at every noise up to 0.1",
-)  # fmt: skip
-def _max_saves(evidence: Evidence) -> Judgement:
-    return _fewer(evidence, EGO_MAX, _quiet(evidence))
+)(lambda evidence: _fewer(evidence, EGO_MAX, _quiet(evidence)))  # fmt: skip
 
-
-@claim(
+claim(
     "empathic-max-saves-steps", BEYOND, "So does empathic planning itself, with max instead of the sum.",
     "steps saved on Pac-Boy, {last}, paired by seed, where they are fewest of all noises up to 0.1",
     "the whole interval is above 0 at every noise up to 0.1",
-)  # fmt: skip
-def _empathic_saves(evidence: Evidence) -> Judgement:
-    return _fewer(evidence, EMP_MAX, _quiet(evidence))
+)(lambda evidence: _fewer(evidence, EMP_MAX, _quiet(evidence)))  # fmt: skip
 
-
-@claim(
+claim(
     "max-saves-steps-by-other-rules", BEYOND, "Max saves steps by the other rules of Pac-Boy as well.",
     "steps saved against empathic planning with the sum, {last}, paired by seed, the fewer of both noises",
     "the whole interval is above 0 without noise and with noise 0.1",
-)  # fmt: skip
-def _other_rules(evidence: Evidence) -> Judgement:
-    return _fewer(evidence, EMP_MAX, other_rules(evidence.plan))
+)(lambda evidence: _fewer(evidence, EMP_MAX, other_rules(evidence.plan)))  # fmt: skip
 
 
 @claim(
@@ -110,9 +95,9 @@ def _other_rules(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _faster(evidence: Evidence) -> Judgement:
     case = pac_boy(0.0, evidence.plan.rules)
-    early = [seen(evidence, scheme, case, when="first") for scheme in (EGO_MAX, EGO_LOW, EMPATHIC)]
+    early = [measure(evidence, scheme, case, when="first") for scheme in (EGO_MAX, EGO_LOW, EMPATHIC)]
     ahead = paired(early[0], max(early[1:], key=np.mean))
-    return stands(ahead, ahead.low > 0, ahead.value > 0, f"The lead is {ahead} points.")
+    return grade(ahead, ahead.low > 0, ahead.value > 0, f"The lead is {ahead} points.")
 
 
 @claim(
@@ -124,14 +109,14 @@ def _faster(evidence: Evidence) -> Judgement:
 def _never_stuck(evidence: Evidence) -> Judgement:
     case = pac_boy(0.0, evidence.plan.rules)
     found = {
-        gamma: estimate(seen(evidence, Scheme("egocentric", gamma, "fruits=max"), case, "terminated"))
+        gamma: estimate(measure(evidence, Scheme("egocentric", gamma, "fruits=max"), case, "terminated"))
         for gamma in (GAMMAS if evidence.plan.full else FEW_GAMMAS)
     }
-    summed = seen(evidence, EGO_HIGH, case, "terminated").mean()
+    summed = measure(evidence, EGO_HIGH, case, "terminated").mean()
     least = min(found.values(), key=lambda one: one.value)
     listed = ", ".join(f"{100 * one.value:.0f}% at {gamma:g}" for gamma, one in found.items())
     good = least.value >= 0.95
-    return stands(least, good and summed < 0.5, good, f"With max {listed}; with the sum {100 * summed:.0f}% at 0.9.")
+    return grade(least, good and summed < 0.5, good, f"With max {listed}; with the sum {100 * summed:.0f}% at 0.9.")
 
 
 @claim(
@@ -141,7 +126,7 @@ def _never_stuck(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _bias(evidence: Evidence) -> Judgement:
     apart = compared(evidence, EMP_MAX, EGO_MAX, pac_boy(0.3, evidence.plan.rules))
-    return stands(apart, apart.low > 10, apart.low > 0, f"Empathic advisors are ahead by {apart} points.")
+    return grade(apart, apart.low > 10, apart.low > 0, f"Empathic advisors are ahead by {apart} points.")
 
 
 @claim(
@@ -159,7 +144,7 @@ def _none_behind(found: Sequence[tuple[Case, Estimate]]) -> Judgement:
     least = min((one for _, one in found), key=lambda one: one.value)
     listed = "; ".join(f"{case.name}: {one}" for case, one in behind)
     text = f"Behind in {len(behind)} of {len(found)} comparisons" + (f": {listed}." if behind else ".")
-    return stands(least, not behind, len(behind) <= 0.05 * len(found), text)
+    return grade(least, not behind, len(behind) <= 0.05 * len(found), text)
 
 
 @claim(
@@ -170,12 +155,7 @@ def _none_behind(found: Sequence[tuple[Case, Estimate]]) -> Judgement:
 def _never_worse(evidence: Evidence) -> Judgement:
     best = choice(evidence)
     judged = _none_behind([(case, one) for case, _, one in against_papers(evidence, best)])
-    return stands_again(judged, f"Chosen: {best.name}. {judged.explanation}")
-
-
-def stands_again(judged: Judgement, seen_there: str) -> Judgement:
-    """The same judgement, with more words."""
-    return Judgement(judged.value, judged.interval, judged.verdict, seen_there)
+    return replace(judged, explanation=f"Chosen: {best.name}. {judged.explanation}")
 
 
 def _walked(evidence: Evidence, aggregation: str, gamma: float) -> np.ndarray:
@@ -189,7 +169,7 @@ def _walked(evidence: Evidence, aggregation: str, gamma: float) -> np.ndarray:
 )  # fmt: skip
 def _shorter(evidence: Evidence) -> Judgement:
     saved = paired(_walked(evidence, "sum", 0.4), _walked(evidence, "max", 0.9))
-    return stands(saved, saved.low > 0, saved.value > 0, f"Steps saved: {saved}.")
+    return grade(saved, saved.low > 0, saved.value > 0, f"Steps saved: {saved}.")
 
 
 @claim(
@@ -199,7 +179,7 @@ def _shorter(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _tour(evidence: Evidence) -> Judgement:
     ratio = estimate(_walked(evidence, "max", 0.9) / np.array(boards(evidence)["tours"], float))
-    return stands(ratio, ratio.value <= GOAL, ratio.value <= 1.2, f"It takes {ratio} times the tour.")
+    return grade(ratio, ratio.value <= GOAL, ratio.value <= 1.2, f"It takes {ratio} times the tour.")
 
 
 @claim(
@@ -213,7 +193,7 @@ def _away(evidence: Evidence) -> Judgement:
     steps, ratio = estimate(walked), estimate(walked / np.array(boards(evidence)["tours"], float))
     saved = paired(_walked(evidence, "max", 0.9), walked)
     good = steps.value <= 80 and ratio.value <= GOAL
-    return stands(steps, good, saved.low > 0, f"{steps} steps, {ratio} times the tour; {saved} fewer than with max.")
+    return grade(steps, good, saved.low > 0, f"{steps} steps, {ratio} times the tour; {saved} fewer than with max.")
 
 
 @claim(
@@ -223,6 +203,6 @@ def _away(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _bad(evidence: Evidence) -> Judgement:
     case = pac_boy(0.0, evidence.plan.rules)
-    bad, score = (estimate(seen(evidence, EGO_MAX, case, name)) for name in ("bad", "score"))
+    bad, score = (estimate(measure(evidence, EGO_MAX, case, name)) for name in ("bad", "score"))
     good = (bad.value < 0.002, score.value > 36.3)
-    return stands(bad, all(good), any(good), f"{100 * bad.value:.2f}% of episodes, with {score} points.")
+    return grade(bad, all(good), any(good), f"{100 * bad.value:.2f}% of episodes, with {score} points.")

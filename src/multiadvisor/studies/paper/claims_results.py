@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from multiadvisor.core.intervals import Estimate, estimate, paired, unpaired
-from multiadvisor.studies import value_function as values
-from multiadvisor.studies.attractor_study import resting, shares
 from multiadvisor.studies.claims import EARLY, Judgement, claim, grade, side
-from multiadvisor.studies.claims_planning import _threshold
-from multiadvisor.studies.noise_study import SIGMAS, farthest, noisy, radius
-from multiadvisor.studies.pac_boy_study import (
+from multiadvisor.studies.paper import value_function as values
+from multiadvisor.studies.paper.attractor_study import resting, shares
+from multiadvisor.studies.paper.claims_planning import threshold
+from multiadvisor.studies.paper.noise_study import SIGMAS, farthest, noisy, radius
+from multiadvisor.studies.paper.pac_boy_study import (
     AGNOSTIC,
     BEST,
     EGO_HIGH,
@@ -20,6 +18,7 @@ from multiadvisor.studies.pac_boy_study import (
     EMPATHIC,
     LINEAR,
     Setting,
+    at,
     curve,
     dqn_final,
     final,
@@ -27,8 +26,8 @@ from multiadvisor.studies.pac_boy_study import (
     with_rules,
     without_ghosts,
 )
-from multiadvisor.studies.parts import Evidence, MissingResult, many
-from multiadvisor.studies.theory_checks import check
+from multiadvisor.studies.paper.theory_checks import check
+from multiadvisor.studies.study import Evidence, MissingResult, many
 
 NEAR = 0.9  # near-optimal: at least this part of the best possible score
 ALMOST = 0.05  # almost as good: at most this part of the best possible score behind
@@ -37,21 +36,12 @@ TEN, AFTER_TEN = 10, 5  # epochs, and those from then on whose mean is looked at
 MUCH = 1.1  # times the steps that are much more
 
 
-def at(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
-    """[seeds]: the final figure of a setting under the plan's rules."""
-    return final(evidence, with_rules(setting, evidence.plan), measure)
-
-
 def percent(value: Estimate) -> str:
     """An estimated share in words."""
     return f"{100 * value.value:.0f}% [{100 * value.low:.0f}, {100 * value.high:.0f}]"
 
 
 # ---- section 5.1: value function -------------------------------------------------------------------------------------
-def _steps(rows: list[dict[str, Any]]) -> dict[tuple[str, float | None], float]:
-    return {(row["target"], row["gamma"]): row["length"] for row in rows}
-
-
 def _order(evidence: Evidence, harder: str, *easier: str) -> Judgement:
     """The share of gammas at which one target is learned worse than all others named, by paired intervals."""
     result = values.summary_of(evidence)
@@ -82,7 +72,7 @@ _ORDERS = _ORDER + ", against each of them"
     "egocentric play takes a tenth longer than either, at every gamma (partly: it is behind both at every gamma)",
 )  # fmt: skip
 def _exact(evidence: Evidence) -> Judgement:
-    steps = _steps(values.summary_of(evidence)["exact"])
+    steps = values.steps_of(values.summary_of(evidence)["exact"])
     own = np.array([steps[values.EGOCENTRIC, g] for g in values.GAMMAS])
     rl = np.array([steps[values.RL, g] for g in values.GAMMAS])
     tour = steps[values.TSP, None]
@@ -93,29 +83,21 @@ def _exact(evidence: Evidence) -> Judgement:
                  f"to {times.max():.2f} times the steps of the optimal return.")  # fmt: skip
 
 
-@claim(
+claim(
     "tour-is-hardest", "section 5.1", "Of the four targets the tour is the hardest to learn.",
     f"{_ORDERS} (return, summed, vector)", "all of them",
-)  # fmt: skip
-def _tour(evidence: Evidence) -> Judgement:
-    return _order(evidence, values.TSP, values.RL, values.SUMMED, values.VECTOR)
+)(lambda evidence: _order(evidence, values.TSP, values.RL, values.SUMMED, values.VECTOR))  # fmt: skip
 
-
-@claim(
+claim(
     "return-is-harder-than-sum", "section 5.1",
     "The optimal return is harder to learn than the egocentric one, even without any decomposition (summed).",
     f"{_ORDERS} (summed, vector)", "all of them",
-)  # fmt: skip
-def _sum(evidence: Evidence) -> Judgement:
-    return _order(evidence, values.RL, values.SUMMED, values.VECTOR)
+)(lambda evidence: _order(evidence, values.RL, values.SUMMED, values.VECTOR))  # fmt: skip
 
-
-@claim(
+claim(
     "vector-is-easiest", "section 5.1", "Learning is easier still if the target is decomposed into a vector.",
     _ORDER, "all of them",
-)  # fmt: skip
-def _vector(evidence: Evidence) -> Judgement:
-    return _order(evidence, values.SUMMED, values.VECTOR)
+)(lambda evidence: _order(evidence, values.SUMMED, values.VECTOR))  # fmt: skip
 
 
 @claim(
@@ -125,7 +107,7 @@ def _vector(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _fall(evidence: Evidence) -> Judgement:
     result = values.summary_of(evidence)
-    trained, exact = _steps(result["table"]), _steps(result["exact"])
+    trained, exact = values.steps_of(result["table"]), values.steps_of(result["exact"])
     best = min(trained[values.VECTOR, g] for g in values.GAMMAS)
     ratio = trained[values.VECTOR, values.GAMMAS[-1]] / best
     known = exact[values.EGOCENTRIC, 0.9] / exact[values.EGOCENTRIC, 0.3]
@@ -140,7 +122,7 @@ def _fall(evidence: Evidence) -> Judgement:
 )  # fmt: skip
 def _cause(evidence: Evidence) -> Judgement:
     result = values.summary_of(evidence)
-    trained, exact = _steps(result["table"]), _steps(result["exact"])
+    trained, exact = values.steps_of(result["table"]), values.steps_of(result["exact"])
     known = exact[values.EGOCENTRIC, 0.9] / exact[values.EGOCENTRIC, 0.3]
     ratio = trained[values.RL, values.GAMMAS[-1]] / min(trained[values.RL, g] for g in values.GAMMAS)
     return grade(ratio, known >= 1.5 and ratio < 1.5, known >= 1.5,
@@ -159,21 +141,15 @@ def _near_optimal(evidence: Evidence, setting: Setting) -> Judgement:
 
 _SCORE = ", the mean of {last}, over seeds"
 
-
-@claim(
+claim(
     "egocentric-low-is-near-optimal", "section 5.2", "Egocentric planning with gamma 0.4 plays nearly optimally.",
     "final score of egocentric 0.4" + _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
-)  # fmt: skip
-def _low_near(evidence: Evidence) -> Judgement:
-    return _near_optimal(evidence, EGO_LOW)
+)(lambda evidence: _near_optimal(evidence, EGO_LOW))  # fmt: skip
 
-
-@claim(
+claim(
     "empathic-is-near-optimal", "section 5.2", "Empathic planning with gamma 0.9 plays nearly optimally.",
     "final score of empathic 0.9" + _SCORE, "the interval is at or above 90% of the best possible score, 37.5",
-)  # fmt: skip
-def _empathic_near(evidence: Evidence) -> Judgement:
-    return _near_optimal(evidence, EMPATHIC)
+)(lambda evidence: _near_optimal(evidence, EMPATHIC))  # fmt: skip
 
 
 def _spared(evidence: Evidence, setting: Setting) -> Judgement:
@@ -187,14 +163,11 @@ def _spared(evidence: Evidence, setting: Setting) -> Judgement:
 _TOUCHES = "touches by ghosts in an episode, the mean of {last}, "
 _NONE = "the interval is at or below 0.05, which is as good as none (partly: below a tenth of the random player's)"
 
-
-@claim(
+claim(
     "egocentric-low-takes-no-risk", "section 5.2",
     "Egocentric planning with gamma 0.4 comes close to the ghosts and yet takes no risk.",
     _TOUCHES + "egocentric 0.4", _NONE,
-)  # fmt: skip
-def _low_risk(evidence: Evidence) -> Judgement:
-    return _spared(evidence, EGO_LOW)
+)(lambda evidence: _spared(evidence, EGO_LOW))  # fmt: skip
 
 
 @claim(
@@ -255,12 +228,10 @@ def _waits(evidence: Evidence) -> Judgement:
                  )  # fmt: skip
 
 
-@claim(
+claim(
     "egocentric-high-avoids-ghosts", "section 5.2", "While it is stuck, it still avoids the ghosts perfectly.",
     _TOUCHES + "egocentric 0.9", _NONE,
-)  # fmt: skip
-def _high_risk(evidence: Evidence) -> Judgement:
-    return _spared(evidence, EGO_HIGH)
+)(lambda evidence: _spared(evidence, EGO_HIGH))  # fmt: skip
 
 
 @claim(
@@ -533,12 +504,10 @@ def _bridges(evidence: Evidence) -> Judgement:
 
 
 # ---- appendix --------------------------------------------------------------------------------------------------------
-@claim(
+claim(
     "four-fruits", "appendix B.2", "Surrounded by four goals, the bound 1/3 on gamma is necessary as well.",
     "distance between the threshold found by the solver and 1/3", "it is below 0.000001",
-)  # fmt: skip
-def _four_fruits(evidence: Evidence) -> Judgement:
-    return _threshold(evidence, "four-fruits")
+)(lambda evidence: threshold(evidence, "four-fruits"))  # fmt: skip
 
 
 @claim(

@@ -1,0 +1,1 @@
+"""Beyond the paper: other aggregations and plannings, beside the paper's own settings."""

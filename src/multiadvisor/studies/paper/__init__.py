@@ -1,0 +1,1 @@
+"""The paper's own experiments, and what it says about them."""

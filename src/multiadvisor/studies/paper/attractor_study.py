@@ -1,0 +1,112 @@
+"""Attractors: thresholds of the paper's examples, random boards that are traps, and where a trained agent rests."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiadvisor.analysis.theory.boards import exact_agent, trap_shares
+from multiadvisor.core.intervals import estimate
+from multiadvisor.envs.builtin import make
+from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.studies.paper.pac_boy_study import EGO_HIGH, run_config, with_rules
+from multiadvisor.studies.paper.theory_checks import check, learning_jobs, named_jobs
+from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study
+
+GAMMAS = tuple(sorted([0.2, 0.25, 0.3, 1 / 3, 0.35, *(k / 20 for k in range(8, 20)), 0.99]))
+WATCHED = 20  # episodes of each agent
+PATIENT = 3000  # steps: an episode that is not over by then is stuck, not slow
+
+
+# ---- work -----------------------------------------------------------------------------------------------------------
+def traps_job(plan: Plan) -> Job:
+    """Random boards without ghosts, at many gammas."""
+    return Job("traps", {"boards": plan.boards, "gammas": list(GAMMAS)})
+
+
+@kind("traps", lease=600.0)
+def traps_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+    """The share of boards with attractors, stable ones, and of episodes that end stuck; agnostic episodes beside
+    them."""
+    task, boards = make("pac-boy", ghosts=False), config["boards"]
+    patient = make("pac-boy", ghosts=False, limit=PATIENT)
+    fearless = exact_agent(patient, "agnostic", 0.9).evaluate(boards).terminated
+    return {"shares": trap_shares(task, config["gammas"], boards), "agnostic_finished": float(fearless)}
+
+
+def resting_job(seed: int, plan: Plan) -> Job:
+    """Where the egocentric agent with a high gamma comes to rest."""
+    return Job("resting", {"run": run_config(with_rules(EGO_HIGH, plan), seed, plan), "watched": WATCHED})
+
+
+# ---- the study -------------------------------------------------------------------------------------------------------
+def jobs(plan: Plan) -> list[Job]:
+    """Solver and agents."""
+    resting = [resting_job(seed, plan) for seed in plan.each]
+    return [*named_jobs(plan).values(), *learning_jobs(plan), traps_job(plan), *resting]
+
+
+def shares(evidence: Evidence) -> list[dict[str, Any]]:
+    """The share of trap boards, a row for each gamma."""
+    rows: list[dict[str, Any]] = evidence.result(traps_job(evidence.plan))["shares"]
+    return rows
+
+
+def resting(evidence: Evidence, key: str) -> np.ndarray:
+    """[seeds] of a figure of the resting agent, or [seeds, cells]."""
+    return evidence.over(lambda seed: resting_job(seed, evidence.plan), key)
+
+
+def _threshold_rows(evidence: Evidence) -> list[tuple[str, ...]]:
+    return [
+        (row["task"] + "".join(f", {k} = {v:g}" for k, v in row["options"].items()), f"{row['found']:.6f}",
+         f"{row['paper']:.6f}", f"{abs(row['found'] - row['paper']):.1e}")
+        for row in check(evidence, "thresholds")["rows"]
+    ]  # fmt: skip
+
+
+def _traps_text(rows: list[dict[str, Any]]) -> str:
+    def first(key: str) -> str:
+        gamma = next((row["gamma"] for row in rows if row[key] > 0), None)
+        return "at no gamma looked at" if gamma is None else f"first at {gamma:.2f}"
+
+    high = min(rows, key=lambda row: abs(row["gamma"] - 0.9))
+    return (
+        f"{rows[0]['boards']:,} random Pac-Boy boards without ghosts, exact egocentric values. Boards with an "
+        f"attractor appear {first('attractor')}, with a stable one {first('stable')}, episodes that end stuck "
+        f"{first('stuck')}. At gamma 0.9 it is {100 * high['attractor']:.0f}%, {100 * high['stable']:.0f}% and "
+        f"{100 * high['stuck']:.0f}%. The dotted lines are the paper's bounds 1/(|A| - 1) and 1/(|A| - 2)."
+    )
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Thresholds, traps, resting places."""
+    from multiadvisor.viz import paper_plots, plots
+
+    head = ("example", "attractors from gamma", "the paper says", "apart by")
+    on, chance = estimate(resting(evidence, "on")), resting(evidence, "chance").mean()
+    rest = (
+        f"Egocentric 0.9 after training, {WATCHED} episodes for each of {evidence.plan.seeds} seeds, from step 60 on. "
+        f"In {100 * on.value:.0f}% [{100 * on.low:.0f}, {100 * on.high:.0f}] of these steps Pac-Boy stands on an "
+        "attractor of the exact solver for the very same board, or next to one; a cell chosen blindly would do so in "
+        f"{100 * chance:.0f}%. It eats {resting(evidence, 'eaten_late').mean():.2f} fruits an episode in these steps, "
+        f"and {resting(evidence, 'eaten_early').mean():.1f} before them."
+    )
+    places, peaks = (resting(evidence, key).sum(axis=0) for key in ("cells", "attractors"))
+    rows = shares(evidence)
+    return [
+        Figure("attractors-thresholds", "Where attractors begin", "The exact solver against the paper's formulas.",
+               table=(head, *_threshold_rows(evidence))),
+        Figure("attractors-traps", "Boards that are traps", _traps_text(rows), (partial(plots.trap_curves, rows),)),
+        Figure("attractors-resting", "Where it comes to rest", rest,
+               (partial(paper_plots.resting, make("pac-boy").grid, places, peaks),)),
+    ]  # fmt: skip
+
+
+STUDY = Study(
+    "attractors", "Attractors", 40, jobs, figures, report=ALL,
+    about="thresholds, boards that are traps, and where a trained agent comes to rest",
+)  # fmt: skip
