@@ -289,9 +289,8 @@ def _learning(runs: list[dict[str, Any]], axis: Any) -> Any:
 
 def _tables(evidence: Evidence) -> dict[str, Table]:
     """Every setting, where its points come from, and what others have published."""
-    settings = [("setting", "score [95%]", "seeds", "episodes learned", "million frames", "last maze 1, 2, 3, 4")]
-    sources = [("points an episode from", "pellets", "pills", "ghosts", "fruit", "ghosts eaten a pill", "levels won",
-                "lives lost")]  # fmt: skip
+    settings: list[tuple[str, ...]] = []
+    sources: list[tuple[str, ...]] = []
     for name, row in data(evidence)["table"].items():
         low, high = row["interval"]
         settings.append((
@@ -302,9 +301,15 @@ def _tables(evidence: Evidence) -> dict[str, Table]:
         if of := row["sources"]:
             points = (f"{of[what]:,.0f}" for what in ("pellets", "pills", "edible", "fruit"))
             sources.append((name, *points, *(f"{of[what]:.2f}" for what in ("a pill", "levels", "lives"))))
-    published = [("published", "score", "protocol"), *((p.who, f"{p.score:,.0f}", p.protocol) for p in PUBLISHED)]
-    found = {"Scores": settings, "Where the points come from": sources, "What others have published": published}
-    return {title: tuple(rows) for title, rows in found.items() if len(rows) > 1}
+    published: list[tuple[str, ...]] = [(one.who, f"{one.score:,.0f}", one.protocol) for one in PUBLISHED]
+    heads = {
+        "Scores": ("setting", "score [95%]", "seeds", "episodes learned", "million frames", "last maze 1, 2, 3, 4"),
+        "Where the points come from": ("points an episode from", "pellets", "pills", "ghosts", "fruit",
+                                       "ghosts eaten a pill", "levels won", "lives lost"),
+        "What others have published": ("published", "score", "protocol"),
+    }  # fmt: skip
+    bodies = (settings, sources, published)
+    return {title: (head, *rows) for (title, head), rows in zip(heads.items(), bodies, strict=True) if rows}
 
 
 def figures(evidence: Evidence) -> list[Figure]:

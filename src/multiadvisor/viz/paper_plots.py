@@ -23,7 +23,7 @@ TARGET_COLOURS = {
     "egocentric": "#CC79A7",
 }  # fmt: skip
 _DASHES = {"": "-", "0.01": "--", "0.1": ":"}
-_DOTTED = {"color": "black", "linewidth": 0.7, "linestyle": (0, (1, 3))}
+_DOTTED: dict[str, Any] = {"color": "black", "linewidth": 0.7, "linestyle": (0, (1, 3))}
 _MARKS = ("o", "s", "^", "D", "v", "P")
 
 

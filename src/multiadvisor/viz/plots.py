@@ -66,12 +66,12 @@ def sweep_curves(curves: dict[str, list[list[tuple[int, float]]]], figure: str, 
     """Mean over seeds with a 95% bootstrap band; a run is its steps and values, and runs may differ in length."""
     for k, (name, runs) in enumerate(curves.items()):
         length = min(len(run) for run in runs)
-        style = {"color": PALETTE[k % len(PALETTE)], "linestyle": _STYLES[k // len(PALETTE) % len(_STYLES)]}
+        colour, style = PALETTE[k % len(PALETTE)], _STYLES[k // len(PALETTE) % len(_STYLES)]
         label = f"{name} ({len(runs)} seed{'s' if len(runs) > 1 else ''})"
         marker = "o" if length == 1 else None
         steps = np.array([at for at, _ in runs[0][:length]])
         values = np.array([[value for _, value in run[:length]] for run in runs])  # [seeds, evaluations]
-        band(steps, values, axis, marker=marker, label=label, **style)
+        band(steps, values, axis, color=colour, linestyle=style, marker=marker, label=label)
     words = {"score": "score of an episode", "length": "steps of an episode",
              "terminated": "share of episodes that terminated"}  # fmt: skip
     axis.set(xlabel="steps", ylabel=words.get(figure, f"{figure}, per episode"), title=title)

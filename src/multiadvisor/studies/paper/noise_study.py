@@ -63,12 +63,12 @@ def perceived(evidence: Evidence, setting: Setting) -> np.ndarray:
 
 def radius(evidence: Evidence, setting: Setting) -> np.ndarray:
     """[seeds]: the largest distance up to which advisors point the right way nearly always."""
-    return np.cumprod(perceived(evidence, setting) >= RIGHT, axis=1).sum(axis=1).astype(float)
+    return np.asarray(np.cumprod(perceived(evidence, setting) >= RIGHT, axis=1).sum(axis=1).astype(float))
 
 
 def farthest(evidence: Evidence, setting: Setting) -> int:
     """The largest distance that the maze has: no sight can be measured beyond it."""
-    return perceived(evidence, setting).shape[1]
+    return int(perceived(evidence, setting).shape[1])
 
 
 def _reach(evidence: Evidence, setting: Setting) -> str:

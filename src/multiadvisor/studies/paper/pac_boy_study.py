@@ -131,7 +131,7 @@ def curve(evidence: Evidence, setting: Setting, measure: str = "score") -> np.nd
 
 def final(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
     """[seeds]: the mean of the last epochs."""
-    return curve(evidence, setting, measure)[:, -LAST:].mean(axis=1)
+    return np.asarray(curve(evidence, setting, measure)[:, -LAST:].mean(axis=1))
 
 
 def at(evidence: Evidence, setting: Setting, measure: str = "score") -> np.ndarray:
@@ -157,7 +157,7 @@ def dqn_curve(evidence: Evidence, measure: str = "score") -> np.ndarray:
 
 def dqn_final(evidence: Evidence, measure: str = "score") -> np.ndarray:
     """[seeds]: the mean of the last epochs."""
-    return dqn_curve(evidence, measure)[:, -evidence.plan.dqn_last :].mean(axis=1)
+    return np.asarray(dqn_curve(evidence, measure)[:, -evidence.plan.dqn_last :].mean(axis=1))
 
 
 def curves(evidence: Evidence, settings: tuple[Setting, ...], measure: str = "score") -> dict[str, np.ndarray]:

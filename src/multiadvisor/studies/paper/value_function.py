@@ -96,7 +96,7 @@ def fixed_starts(count: int) -> States:
 def fruit_maps(places: np.ndarray) -> np.ndarray:
     """The bits of the fruit positions for every subset, [n, subsets, cells]."""
     where = np.eye(CELLS, dtype=np.float32)[places]  # [n, fruits, cells]
-    return np.einsum("sf,nfc->nsc", BITS.astype(np.float32), where)
+    return np.asarray(np.einsum("sf,nfc->nsc", BITS.astype(np.float32), where))
 
 
 def inputs(states: States) -> np.ndarray:
@@ -126,7 +126,7 @@ def tours(places: np.ndarray, gamma: float | None) -> np.ndarray:
 
 def egocentric(places: np.ndarray, gamma: float) -> np.ndarray:
     """The sum over fruits of gamma ** distance, for every cell and subset, [n, cells, subsets]."""
-    return (gamma ** DISTANCE[:, places].transpose(1, 0, 2).astype(float)) @ BITS.T
+    return np.asarray((gamma ** DISTANCE[:, places].transpose(1, 0, 2).astype(float)) @ BITS.T)
 
 
 def exact_values(target: str, places: np.ndarray, gamma: float) -> np.ndarray:
@@ -142,7 +142,7 @@ def targets(target: str, states: States, gamma: float) -> np.ndarray:
     if target == VECTOR:
         fruit = fruit_maps(states.places)[n, states.left]
         return np.where(fruit > 0, gamma ** DISTANCE[states.cell].astype(float), 0.0)
-    return exact_values(target, states.places, gamma)[n, states.cell, states.left][:, None]
+    return np.asarray(exact_values(target, states.places, gamma)[n, states.cell, states.left][:, None])
 
 
 # ---- play ------------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def play_network(
 
     def value(to: np.ndarray, left: np.ndarray) -> np.ndarray:
         bits = np.concatenate([maps[n, left], agent[to]], axis=2)  # [n, 4, 50]
-        return predict(bits.reshape(-1, 2 * CELLS)).sum(axis=1).reshape(to.shape)
+        return np.asarray(predict(bits.reshape(-1, 2 * CELLS)).sum(axis=1).reshape(to.shape))
 
     return play(starts, value, target != TSP, reading.after)
 

@@ -40,7 +40,8 @@ def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None =
 
 def along(found: MergeResult, backups: int) -> list[float]:
     """The share of decided states after each of `SHARES` of so many backups."""
-    return np.interp(SHARES * backups, found.course[:, 0], found.course[:, 1]).tolist()
+    shares: list[float] = np.interp(SHARES * backups, found.course[:, 0], found.course[:, 1]).tolist()
+    return shares
 
 
 def jobs(plan: Plan) -> list[Job]:

@@ -86,7 +86,7 @@ def jobs(plan: Plan) -> list[Job]:
 
 def worst(evidence: Evidence, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
     """The regret of who regrets most [seeds]."""
-    return evidence.over(partial(job, heard, minds, constant), "regret").max(axis=1)
+    return np.asarray(evidence.over(partial(job, heard, minds, constant), "regret").max(axis=1))
 
 
 def findings(evidence: Evidence) -> list[Finding]:
