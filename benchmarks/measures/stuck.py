@@ -23,7 +23,7 @@ from multiadvisor.analysis.theory.attractors import stuck_states
 from multiadvisor.analysis.theory.boards import exact_agent
 from multiadvisor.analysis.theory.learned_values import learned_solution
 from multiadvisor.analysis.theory.solver import Solution, best_actions
-from multiadvisor.envs.adapter import Bins
+from multiadvisor.envs.bins import Bins
 from multiadvisor.envs.builtin import make
 from multiadvisor.task import Advisor, Task
 

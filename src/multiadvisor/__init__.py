@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from multiadvisor.core.plannings import egocentric as egocentric
     from multiadvisor.core.plannings import empathic as empathic
     from multiadvisor.core.plannings import register_planning as register_planning
-    from multiadvisor.envs.adapter import Bins as Bins
+    from multiadvisor.envs.bins import Bins as Bins
     from multiadvisor.envs.builtin import make as make
     from multiadvisor.envs.registry import register_task as register_task
     from multiadvisor.errors import BadInput as BadInput
@@ -57,7 +57,7 @@ _HOME = {
     "Tabular": "learners.tabular.tabular_settings", "Linear": "learners.tabular.tabular_settings",
     "DQN": "learners.dqn.dqn_settings", "SAC": "learners.sac.sac_settings", "GVF": "learners.gvf.gvf_settings",
     "Advisor": "task", "Task": "task", "Transition": "task", "World": "task",
-    "Bins": "envs.adapter", "make": "envs.builtin", "register_task": "envs.registry",
+    "Bins": "envs.bins", "make": "envs.builtin", "register_task": "envs.registry",
 }  # fmt: skip
 _MODULES = {"explain": "explain", "theory": "analysis.theory"}
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604

@@ -17,7 +17,8 @@ from typing import Any
 from multiadvisor.core.identity import NotPlain, advisor_data, known, plain
 from multiadvisor.core.optional_dependencies import lacking, missing
 from multiadvisor.envs.action_names import action_names, observation_names, with_action_names
-from multiadvisor.envs.adapter import CONTINUOUS, Adapter, Bins
+from multiadvisor.envs.adapter import CONTINUOUS, Adapter
+from multiadvisor.envs.bins import Bins
 from multiadvisor.envs.components import component_names, reward_components
 from multiadvisor.envs.info_terms import first_info, found_advisors, key_of, term
 from multiadvisor.errors import BadInput, short, unknown

@@ -27,6 +27,8 @@ class ObservationEncoder(NamedTuple):
         """States [N] as rows [N, F]."""
         if self.convert_all is not None:
             return self.convert_all(states)
+        if len(states) == 1:
+            return self.convert(states[0])[None]
         return np.stack([self.convert(state) for state in states])
 
 

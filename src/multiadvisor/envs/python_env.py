@@ -41,13 +41,15 @@ class PythonEnv:
         """[N] where the episodes are."""
         self.torn = False
         """Whether a step failed on the way, so that the episodes are not where the segments end."""
+        self._varies = task.adapter.varies
+        self._ends = any(advisor.ended is not None for advisor in task.advisors)
         self._everybody = np.ones((len(self.envs), task.n), bool)
         self._nobody_begins = np.zeros(len(self.envs), bool)
 
     @property
     def active(self) -> np.ndarray:
         """[N, n] who is active there."""
-        if not self.adapters[0].varies:
+        if not self._varies:
             return self._everybody
         return np.stack([adapter.now_active for adapter in self.adapters]) == 1
 
@@ -58,7 +60,7 @@ class PythonEnv:
     def begin(self, i: int, seed: int | None) -> None:
         """An episode in place i, with this seed."""
         self.adapters[i].reset(seed)
-        self.state[i] = copied(self.adapters[i].observation)
+        self.state = [*self.state[:i], copied(self.adapters[i].observation), *self.state[i + 1 :]]
 
     def reset(self, which: np.ndarray | None = None) -> list[Any]:
         """Begin an episode in every place, or in those of `which` [N] bool: where the episodes are."""
@@ -77,17 +79,20 @@ class PythonEnv:
         following = []
         for i, (adapter, action) in enumerate(zip(self.adapters, chosen, strict=True)):
             terminated[i], truncated[i] = adapter.step(action)
-            reward[i], ended[i] = adapter.paid, adapter.has_ended
+            reward[i] = adapter.paid
+            if self._ends:
+                ended[i] = adapter.has_ended
             following.append(copied(adapter.observation))
         self.steps += 1
         for segment, action in zip(self.segments, chosen, strict=True):
             segment.actions.append(action)  # only now: a step that failed on the way is no part of the run
         self.state, self.torn = following, False
-        after = self.active
-        if self.adapters[0].varies:
-            ended |= ~after
+        after = advisors
+        if self._varies:
+            after = self.active
+            ended = (ended | ~after) & advisors
         return Step(
-            state, actions, advisors, reward, ended & advisors, terminated, truncated, list(following), after,
+            state, actions, advisors, reward, ended, terminated, truncated, following, after,
             self._nobody_begins,
         )  # fmt: skip
 

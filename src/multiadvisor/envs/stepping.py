@@ -6,7 +6,6 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -125,52 +124,3 @@ def endless(name: str) -> BadInput:
     return BadInput(
         f"an episode of {name!r} did not end in {LONGEST_EPISODE} steps: give it a limit (TimeLimit in Gymnasium)"
     )
-
-
-# ---- whole observations as local states ------------------------------------------------------------------------------
-def array_key(space: Any) -> Callable[[Any], bytes]:
-    """phi for observations that are arrays of whole numbers: the same numbers, of whatever type, are the same state."""
-    dtype = space.dtype
-
-    def key(observation: Any) -> bytes:
-        try:
-            if observation.dtype is dtype:
-                return observation.tobytes()
-        except AttributeError:
-            pass
-        return _conformed(observation, space).tobytes()
-
-    return key
-
-
-def _conformed(observation: Any, space: Any) -> np.ndarray:
-    """The observation as an array of the space's own type, or an error where that would change it."""
-    if not isinstance(observation, np.ndarray | np.generic):
-        raise BadInput(
-            f"an observation of the environment is of the type {type(observation).__name__} where {space} has arrays: "
-            "return np.array(...)"
-        )
-    try:
-        with np.errstate(invalid="ignore"):
-            cast = observation.astype(space.dtype)
-    except (TypeError, ValueError):
-        cast = np.empty(0)
-    if cast.shape != space.shape or not np.array_equal(cast, observation):
-        raise BadInput(f"the observation {short(repr(observation))} is not in its space {space}: correct one of them")
-    return cast
-
-
-def number_key(space: Any) -> Callable[[Any], int]:
-    """phi for observations that are single whole numbers: counted from 0."""
-    start = int(space.start)
-
-    def key(observation: Any) -> int:
-        try:
-            return index(observation) - start
-        except TypeError:
-            raise BadInput(
-                f"the observation {short(repr(observation))} is not an integer, as {space} has them: correct one of "
-                "them"
-            ) from None
-
-    return key

@@ -24,8 +24,8 @@ from multiadvisor.analysis.checks.task_check import (
     snapshot,
 )
 from multiadvisor.core import rng
-from multiadvisor.envs.adapter import View, _encode
 from multiadvisor.envs.info_terms import reward_function
+from multiadvisor.envs.local_states import View, encode_state
 from multiadvisor.envs.stepping import copied
 from multiadvisor.errors import told
 from multiadvisor.task import REMAINDER, Task, Transition
@@ -261,7 +261,7 @@ class EnvironmentSubject(Subject):
             )
             return
         try:
-            _encode(state)
+            encode_state(state)
         except Exception:
             message = f"{said}, a {type(state).__name__}: return a number, a string or a tuple of them"
             self.findings.add("local-state-not-saveable", message, view.owner)

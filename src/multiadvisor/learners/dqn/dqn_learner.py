@@ -285,7 +285,7 @@ class DeepLearner(LockedRollout):
         limit, sigma = 1.0 if deep.clip_rewards else 0.0, float(self.settings.noise)
         if split.merge is None:
             paid = split.add(step.reward, 0)
-            ended = split.add(step.ended.astype(np.uint8), 0) | step.terminated[:, None]
+            ended = split.add(step.ended.view(np.uint8), 0) | step.terminated[:, None]
         else:
             paid = step.reward @ split.merge
             ended = np.repeat(step.terminated[:, None].astype(np.uint8), paid.shape[1], axis=1)

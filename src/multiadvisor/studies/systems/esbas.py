@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import paired
 from multiadvisor.core.optional_dependencies import require
-from multiadvisor.envs.adapter import Bins
+from multiadvisor.envs.bins import Bins
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.ensembles.algorithm_selection import Portfolio
 from multiadvisor.runs.jobs import Job, Tell, kind
