@@ -50,7 +50,7 @@ LANDER = DQN(hidden=(128, 128), batch_size=64, learning_rate=6e-4, train_freq=2,
 # the weights restore the reward of LunarLander-v3: its engines cost 0.3 and 0.03
 CASES = {
     "lunar-lander": {
-        "task": ("gymnasium:mo-lunar-lander-v3", {"weights": {
+        "task": ("mo-lunar-lander-v3", {"weights": {
             "landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}}),
         "gamma": 0.99, "steps": 150_000, "eval_every": 10_000, "eval_episodes": 20, "deep": LANDER, "methods": SPLIT,
     },
@@ -59,11 +59,11 @@ CASES = {
         "deep": dataclasses.replace(LANDER, n_envs=8), "methods": SPLIT,
     },
     "cart-pole": {  # the network as it is by default
-        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "steps": 50_000, "eval_every": 5_000, "eval_episodes": 10,
+        "task": ("CartPole-v1", {}), "gamma": 0.99, "steps": 50_000, "eval_every": 5_000, "eval_episodes": 10,
         "deep": DQN(), "methods": CHOICES,
     },
     "cart-pole-tuned": {  # and with Stable-Baselines3's tuned figures
-        "task": ("gymnasium:CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "steps": 50_000, "eval_every": 5_000,
+        "task": ("CartPole-v1", {}), "gamma": 0.99, "epsilon": 0.04, "steps": 50_000, "eval_every": 5_000,
         "eval_episodes": 10, "deep": RETURNS["CartPole-v1"].deep, "methods": CHOICES,
     },
 }  # fmt: skip

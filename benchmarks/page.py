@@ -74,7 +74,7 @@ PLAY = """async ([steps, episodes]) => {
 
 def agents() -> dict[str, mad.MultiAdvisor]:
     """A lander that draws itself, and Pac-Boy with 77 advisors on a board."""
-    lander = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, learner=mad.DQN(), seed=0)
+    lander = mad.MultiAdvisor(mad.make("mo-lunar-lander-v3"), gamma=0.99, learner=mad.DQN(), seed=0)
     return {
         "LunarLander, network": lander.learn(4_000, progress=False),
         "Pac-Boy, 77 advisors": mad.MultiAdvisor(mad.make("pac-boy"), gamma=0.9).learn(400_000, progress=False),

@@ -125,13 +125,13 @@ def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
 
 
 ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, step
-    "lunar-lander": ("gymnasium:mo-lunar-lander-v3", {}, 40_000, {"learner": "dqn"}, 60),
-    "cart-pole": ("gymnasium:CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
-    "mountain-car": ("gymnasium:mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
-    "frozen-lake": ("gymnasium:FrozenLake-v1", {}, 60_000, {}, 6),
-    "taxi": ("gymnasium:Taxi-v4", {}, 200_000, {"gamma": 0.95}, 5),
-    "deep-sea-treasure": ("gymnasium:deep-sea-treasure-v0", {}, 40_000, {"gamma": 0.98}, 2),
-    "minecart": ("gymnasium:minecart-deterministic-v0", {"bins": "5,5,3,3,3,2,2", "max_episode_steps": 200}, 60_000,
+    "lunar-lander": ("mo-lunar-lander-v3", {}, 40_000, {"learner": "dqn"}, 60),
+    "cart-pole": ("CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
+    "mountain-car": ("mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
+    "frozen-lake": ("FrozenLake-v1", {}, 60_000, {}, 6),
+    "taxi": ("Taxi-v4", {}, 200_000, {"gamma": 0.95}, 5),
+    "deep-sea-treasure": ("deep-sea-treasure-v0", {}, 40_000, {"gamma": 0.98}, 2),
+    "minecart": ("minecart-deterministic-v0", {"bins": "5,5,3,3,3,2,2", "max_episode_steps": 200}, 60_000,
                  {}, 12),
 }  # fmt: skip
 
@@ -149,15 +149,15 @@ def environments() -> None:
     photographs(explorer, _shots())
     library = Library(episodes=5)
     for planning in ("egocentric", "agnostic", "empathic"):
-        agent = mad.MultiAdvisor(mad.make("gymnasium:deep-sea-treasure-v0"), planning=planning, gamma=0.98, epsilon=0.3)
+        agent = mad.MultiAdvisor(mad.make("deep-sea-treasure-v0"), planning=planning, gamma=0.98, epsilon=0.3)
         library.add_agent(agent.learn(40_000, progress=False), f"runs/{planning}")
     photographs(Explorer(library), {"explorer-agents": ("view=agents", 1200, 520, "#agents")})
 
 
 LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, step
-    "hopper": ("gymnasium:Hopper-v5", {"advisors": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
+    "hopper": ("Hopper-v5", {"advisors": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
     "ms-pacman": ("ms-pacman", {}, 24_000, {}, 240),
-    "highway": ("gymnasium:mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "learner": mad.DQN()}, 4),
+    "highway": ("mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "learner": mad.DQN()}, 4),
 }
 
 
@@ -226,7 +226,7 @@ def in_training() -> None:
     from multiadvisor.settings import Schedule
     from multiadvisor.storage.folder_lock import locked
 
-    agent = mad.MultiAdvisor(mad.make("gymnasium:mo-lunar-lander-v3"), gamma=0.99, learner=mad.DQN())
+    agent = mad.MultiAdvisor(mad.make("mo-lunar-lander-v3"), gamma=0.99, learner=mad.DQN())
     with tempfile.TemporaryDirectory() as home, locked(folder := Path(home) / "lander", LOCK):
         training = Training(agent, Schedule(100_000, 1_000, 3), out=folder, by_advisor=True)
         training.save()

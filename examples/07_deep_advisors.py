@@ -11,7 +11,7 @@ import multiadvisor as mad
 
 WEIGHTS = {"landing": 1.0, "shaping": 1.0, "main engine": 0.3, "side engine": 0.03}
 
-task = mad.make("gymnasium:mo-lunar-lander-v3", weights=WEIGHTS)
+task = mad.make("mo-lunar-lander-v3", weights=WEIGHTS)
 network = mad.DQN(hidden=(64, 64), epsilon_steps=10_000)
 agent = mad.MultiAdvisor(task, planning="empathic", gamma=0.99, seed=0, learner=network)
 agent.learn(20_000, progress=False)

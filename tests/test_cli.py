@@ -94,7 +94,7 @@ def test_train_without_ghosts_has_no_touches(capsys):
 
 def test_train_a_gymnasium_environment(capsys, tmp_path):
     flags = ["--steps", "600", "--eval-every", "300", "--eval-episodes", "2", "--out", str(tmp_path / "a"), "--json"]
-    code, out, _ = run(capsys, "train", "gymnasium:multiadvisor/mo-ThreeFruits-v0", *flags)
+    code, out, _ = run(capsys, "train", "multiadvisor/mo-ThreeFruits-v0", *flags)
     assert code == 0
     assert len(json.loads(out)["evaluations"]) == 2
     code, out, _ = run(capsys, "evaluate", str(tmp_path / "a"), "--episodes", "3", "--json")
@@ -179,13 +179,13 @@ def test_reproduce_refuses_what_is_not_its_own(capsys, tmp_path):
         ("train bridge --weights self=1", "no advisor or group is called 'self'"),
         ("train bridge --weights =1", "has a name twice or none at all"),
         ("train pac-boy --weights ghosts=1,ghosts=5", "has a name twice or none at all"),
-        ("train gymnasium:fishwood-v0 --learner dqn --components fish,", "give a list of names"),
-        ("train gymnasium:fishwood-v0 --learner dqn --components fish,fish", "two advisors are called 'fish'"),
+        ("train fishwood-v0 --learner dqn --components fish,", "give a list of names"),
+        ("train fishwood-v0 --learner dqn --components fish,fish", "two advisors are called 'fish'"),
         ("train gymnasium:no_such_module:Foo-v0", "cannot be made: ModuleNotFoundError"),
         ("train pac-boy --learner dqn --planning estimate", "is for tables"),
         ("train pac-boy --learner linear --planning estimate", "linear Q-learning has none"),
-        ("train gymnasium:NoSuch-v0", "no environment 'NoSuch-v0'"),
-        ("train gymnasium:Pendulum-v1 --learner linear", "is for a finite choice of actions"),
+        ("train NoSuch-v0", "no environment 'NoSuch-v0'"),
+        ("train Pendulum-v1 --learner linear", "is for a finite choice of actions"),
         ("train pac-boy --out .", "holds no run"),
         ("evaluate no-such-run", "no run in 'no-such-run'"),
         ("evaluate", "required: RUN"),

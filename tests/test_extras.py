@@ -65,7 +65,7 @@ def test_a_missing_extra_is_named_before_anything_starts(extra, command, tmp_pat
 def test_a_missing_mo_is_named_and_nothing_else_is_meant(hidden, task, words):
     """In a process of its own, as MO-Gymnasium registers its environments once and for all."""
     program = f"import sys; sys.modules[{hidden!r}] = None; from multiadvisor.cli import command; command()"
-    command = [sys.executable, "-W", "ignore", "-c", program, "train", f"gymnasium:{task}", "--learner", "dqn"]
+    command = [sys.executable, "-W", "ignore", "-c", program, "train", f"{task}", "--learner", "dqn"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert words in done.stderr

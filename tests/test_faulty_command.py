@@ -91,7 +91,7 @@ def train(name, capsys, *more):
         else ()
     )
     short = ("--steps", "300", "--eval-every", "300", "--eval-episodes", "3")
-    code = main(["train", f"gymnasium:faulty_rings:faulty/{name}-v0", *short, *more, *network])
+    code = main(["train", f"faulty_rings:faulty/{name}-v0", *short, *more, *network])
     shown = capsys.readouterr()
     assert shown.out == ""
     return code, shown.err

@@ -87,9 +87,9 @@ def test_any_text_is_a_maze_or_one_sentence(text):
         ("fruit-grid", {"width": 0}, "cannot be"),
         ("two-goal", {"r1": -1.0}, "finite numbers above 0"),
         ("dollars-and-euros", {"failure": 1.0}, "failure is 1.0"),
-        ("gymnasium:NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
-        ("gymnasium:Pendulum-v1", {"bins": "5,5,5"}, "leave bins and discretise out"),
-        ("gymnasium:Pendulum-v1", {"bins": "3"}, "leave bins and discretise out"),
+        ("NoSuch-v0", {}, "no environment 'NoSuch-v0'"),
+        ("Pendulum-v1", {"bins": "5,5,5"}, "leave bins and discretise out"),
+        ("Pendulum-v1", {"bins": "3"}, "leave bins and discretise out"),
     ],
 )
 def test_bad_tasks(name, options, message):
@@ -159,10 +159,10 @@ def test_a_dictionary_with_real_numbers_is_no_local_state():
 
 def test_an_environment_by_its_name():
     task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal")], is_slippery=False, max_episode_steps=7)
-    assert task.name == "gymnasium:FrozenLake-v1"
+    assert task.name == "FrozenLake-v1"
     assert task.adapter.env.spec.max_episode_steps == 7
     assert not task.adapter.env.unwrapped.spec.kwargs["is_slippery"]
-    assert mad.Task.from_gymnasium("gymnasium:MountainCar-v0", bins="4,5", name="car").adapter.rows == 20
+    assert mad.Task.from_gymnasium("MountainCar-v0", bins="4,5", name="car").adapter.rows == 20
     with pytest.raises(mad.BadInput, match="option 'is_slippery' is for an environment given by its name"):
         mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), is_slippery=False)
     with pytest.raises(mad.BadInput, match="no environment 'FrozenLag-v1'"):
@@ -174,7 +174,7 @@ def test_an_environment_by_its_name():
 
 
 def test_a_table_cannot_hold_real_numbers():
-    task = mad.make("gymnasium:CartPole-v1")
+    task = mad.make("CartPole-v1")
     with pytest.raises(mad.BadInput, match=r"discretise= .*learner='dqn'"):
         mad.MultiAdvisor(task, learner="tabular")
     assert mad.MultiAdvisor(task).settings.learner == mad.DQN()
@@ -288,7 +288,7 @@ def test_defects_are_named_while_learning(advisor, message):
 )  # fmt: skip
 def test_names_of_components_are_those_of_this_very_environment(name, options, names):
     """An option may change what the reward consists of: better no name than a wrong one."""
-    assert mad.make(f"gymnasium:{name}", **options).names == names
+    assert mad.make(f"{name}", **options).names == names
 
 
 def test_a_weight_may_have_any_name_but_none():

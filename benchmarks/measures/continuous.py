@@ -52,7 +52,7 @@ CASES = {
 
 
 def _own(environment: str, size: Size, task: Task | None = None) -> MultiAdvisor:
-    task = task or make(f"gymnasium:{environment}")
+    task = task or make(f"{environment}")
     return MultiAdvisor(task, gamma=_GAMMA, seed=0, learner=size.settings)
 
 
@@ -80,7 +80,7 @@ def _other(kind: Any, environment: str, size: Size) -> Any:
 def _nine(environment: str) -> Task:
     """The same reward, cut into nine equal parts."""
     advisors = [Advisor(f"part {k}", reward=_part) for k in range(_ADVISORS)]
-    task = make(f"gymnasium:{environment}")
+    task = make(f"{environment}")
     assert task.adapter is not None
     return Task.from_gymnasium(task.adapter.env, advisors)
 

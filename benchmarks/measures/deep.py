@@ -27,7 +27,7 @@ _GAMMA = 0.99
 
 
 def _own(environment: str, seed: int, deep: DQN, epsilon: float = 0.05) -> MultiAdvisor:
-    return MultiAdvisor(make(f"gymnasium:{environment}"), gamma=_GAMMA, epsilon=epsilon, seed=seed, learner=deep)
+    return MultiAdvisor(make(f"{environment}"), gamma=_GAMMA, epsilon=epsilon, seed=seed, learner=deep)
 
 
 def _other(kind: Any, environment: str, seed: int, steps: int, deep: DQN, epsilon: float = 0.05) -> Any:

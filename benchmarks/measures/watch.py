@@ -40,9 +40,7 @@ class _Case(NamedTuple):
 
 
 _CASES = {
-    "CartPole, network": _Case(
-        "gymnasium:CartPole-v1", Settings(gamma=0.99, learner=DQN()), Schedule(30_000, 5_000, 5)
-    ),
+    "CartPole, network": _Case("CartPole-v1", Settings(gamma=0.99, learner=DQN()), Schedule(30_000, 5_000, 5)),
     "Pac-Boy, tables": _Case("pac-boy", Settings(gamma=0.9), Schedule(20_000_000, 1_000_000, 80)),
 }
 

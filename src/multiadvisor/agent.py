@@ -32,6 +32,8 @@ from multiadvisor.task import BY_ADVISOR, Advisor, Task, Transition
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
+    import gymnasium
+
     from multiadvisor.explain.explanation import Explanation
     from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
@@ -99,14 +101,21 @@ class MultiAdvisor:
     """
 
     def __init__(
-        self, task: Task, settings: Settings | None = None, *, planning: str | Planning | None = None,
-        aggregation: str | Aggregation | None = None,
+        self, task: Task | gymnasium.Env | str, settings: Settings | None = None, *,
+        planning: str | Planning | None = None, aggregation: str | Aggregation | None = None,
         learner: str | LearnerSettings | Mapping[str, Any] | None = None, gamma: float | None = None,
         alpha: float | None = None, alpha_half: int | None = None, epsilon: float | None = None,
         epsilon_half: int | None = None, noise: float | None = None, seed: int | None = None,
         _saved: Shapes | None = None, **unknown_settings: Never,
     ) -> None:  # fmt: skip
-        """The keywords are the fields of `Settings`; those left out are as in `settings`, or as usual for the task."""
+        """The task may be given by its name, or as an environment of Gymnasium or its id.
+
+        The keywords are the fields of `Settings`; those left out are as in `settings`, or the task's defaults.
+        """
+        if not isinstance(task, Task):
+            from multiadvisor.envs.builtin import make
+
+            task = make(task)
         given = {
             "planning": planning, "aggregation": aggregation, "learner": learner, "gamma": gamma, "alpha": alpha,
             "alpha_half": alpha_half, "epsilon": epsilon, "epsilon_half": epsilon_half, "noise": noise, "seed": seed,
@@ -499,9 +508,11 @@ def _unregistered_learner(settings: dict[str, Any]) -> str | None:
 def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
     from multiadvisor.envs.builtin import checked_options, make
-    from multiadvisor.envs.registry import TASKS
+    from multiadvisor.envs.registry import PREFIX, TASKS, environment_id
 
     name, maker = saved["name"], saved["maker"]
+    if named is not None and named not in (name, maker):
+        named = named.removeprefix(PREFIX)
     if named is not None and named not in (name, maker):
         raise BadInput(f"the checkpoint {str(folder)!r} is of task {short(maker or name)!r} and not of {named!r}")
     if not maker:
@@ -512,7 +523,7 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
             f"{reason}: give task="
         )
     options = dict(saved["options"])
-    if not maker.startswith("gymnasium:") and maker not in TASKS:
+    if environment_id(maker) is None and maker not in TASKS:
         raise BadInput(
             f"the checkpoint {str(folder)!r} was made for task {short(maker)!r}, which is not registered here: "
             f"{IMPORT_IT}"

@@ -27,7 +27,7 @@ def made(folder):
 def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
     long = ("--steps", 20_000, "--eval-every", 20_000, "--eval-episodes", 20, "--epsilon", 0.5)
     flags = ("--env-kwarg", "is_slippery=false", "--env-kwarg", "map_name=4x4", "--max-episode-steps", 30)
-    line = ("train", "gymnasium:FrozenLake-v1", *flags, *long, "--out", tmp_path / "a", "--json")
+    line = ("train", "FrozenLake-v1", *flags, *long, "--out", tmp_path / "a", "--json")
     code, out, error = run(capsys, *line)
     assert (code, error) == (0, "")
     assert json.loads(out)["evaluations"][0]["score"] == 1.0
@@ -56,16 +56,16 @@ def test_bins_make_a_table_of_real_numbers(capsys, tmp_path):
         ("CartPole-v1", "2,-3:3:4,2,-3:3:4", None),
     ):
         folder = tmp_path / name
-        assert run(capsys, "train", f"gymnasium:{name}", "--bins", bins, *SHORT, "--out", folder)[0] == 0
+        assert run(capsys, "train", f"{name}", "--bins", bins, *SHORT, "--out", folder)[0] == 0
         assert kept is None or made(folder)["bins"] == kept
         assert run(capsys, "evaluate", folder, "--episodes", 1)[0] == 0
     assert mad.load(tmp_path / "CartPole-v1").task.adapter.rows == 64
-    assert run(capsys, "check", "gymnasium:MountainCar-v0", "--bins", "9,7", "--steps", 300)[0] == 0
+    assert run(capsys, "check", "MountainCar-v0", "--bins", "9,7", "--steps", 300)[0] == 0
 
 
 def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
     """A greedy player that has learned next to nothing walks into the wall for ever."""
-    line = ("train", "gymnasium:CliffWalking-v1", "--steps", 20, "--eval-every", 20, "--eval-episodes", 1, "--json")
+    line = ("train", "CliffWalking-v1", "--steps", 20, "--eval-every", 20, "--eval-episodes", 1, "--json")
     code, out, error = run(capsys, *line, "--out", tmp_path / "a")
     assert code == 0
     assert json.loads(out)["evaluations"][0]["length"] == 10_000
@@ -76,8 +76,8 @@ def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
     assert (code, error) == (0, "")
     assert json.loads(out)["evaluations"][0]["length"] == 50
     for name in ("FrozenLake-v1", "multiadvisor/mo-TwoGoal-v0"):  # these have limits
-        assert mad.make(f"gymnasium:{name}").note == ""
-    assert mad.make("gymnasium:CliffWalking-v1", max_episode_steps=-1).adapter.env.spec.max_episode_steps is None
+        assert mad.make(f"{name}").note == ""
+    assert mad.make("CliffWalking-v1", max_episode_steps=-1).adapter.env.spec.max_episode_steps is None
 
 
 @pytest.mark.parametrize(
@@ -86,29 +86,29 @@ def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
         ("train pac-boy --env-kwarg a=1", "--env-kwarg is for Gymnasium environments: pac-boy has its own flags"),
         ("train pac-boy --bins 3", "--bins is for Gymnasium environments"),
         ("check pac-boy --max-episode-steps 3", "--max-episode-steps is for Gymnasium environments"),
-        ("train gymnasium:FrozenLake-v1 --is-slippery false", "are given as --env-kwarg is_slippery=VALUE"),
-        ("train gymnasium:FrozenLake-v1 --step 3", "did you mean '--steps'?"),
-        ("train gymnasium:FrozenLake-v1 --env-kwarg slippery", "is not of the form name=value"),
-        ("train gymnasium:FrozenLake-v1 --env-kwarg a-b=1", "is not of the form name=value"),
-        ("train gymnasium:FrozenLake-v1 --env-kwarg is_slipery=1", "does not take these options"),
-        ("train gymnasium:FrozenLake-v1 --env-kwarg is_slippery=1 --env-kwarg is_slippery=0", "is given twice"),
-        ("train gymnasium:FrozenLake-v1 --max-episode-steps 0", "max_episode_steps is 0"),
-        ("train gymnasium:FrozenLake-v1 --max-episode-steps 9 --env-kwarg max_episode_steps=9", "is given twice"),
-        ("train gymnasium:FrozenLake-v1 --bins 3", "bins '3' are for 1 numbers, but the observation is Discrete"),
-        ("train gymnasium:MountainCar-v0 --bins 3", "bins '3' are for 1 numbers, but the observation is Box"),
-        ("train gymnasium:MountainCar-v0 --bins 3,x", "bins have 'x': give COUNT or LOW:HIGH:COUNT"),
-        ("train gymnasium:MountainCar-v0 --bins 3,1:2:3:4", "bins have '1:2:3:4'"),
-        ("train gymnasium:MountainCar-v0 --bins 3,0", "in 0 bins"),
-        ("train gymnasium:CartPole-v1 --bins 2,2,2,2", "number 1 of the observation has no range of its own"),
-        ("train gymnasium:FrozenLake-v1 --env-kwarg advisors=3", "advisors are 3"),
-        ("train gymnasium:FrozenLake-v1 --env-kwarg wrappers=[3]", "the wrapper 3 cannot be put on"),
-        ('train gymnasium:FrozenLake-v1 --env-kwarg wrappers=[["RecordVideo",{}]]', "unknown wrapper 'RecordVideo'"),
+        ("train FrozenLake-v1 --is-slippery false", "are given as --env-kwarg is_slippery=VALUE"),
+        ("train FrozenLake-v1 --step 3", "did you mean '--steps'?"),
+        ("train FrozenLake-v1 --env-kwarg slippery", "is not of the form name=value"),
+        ("train FrozenLake-v1 --env-kwarg a-b=1", "is not of the form name=value"),
+        ("train FrozenLake-v1 --env-kwarg is_slipery=1", "does not take these options"),
+        ("train FrozenLake-v1 --env-kwarg is_slippery=1 --env-kwarg is_slippery=0", "is given twice"),
+        ("train FrozenLake-v1 --max-episode-steps 0", "max_episode_steps is 0"),
+        ("train FrozenLake-v1 --max-episode-steps 9 --env-kwarg max_episode_steps=9", "is given twice"),
+        ("train FrozenLake-v1 --bins 3", "bins '3' are for 1 numbers, but the observation is Discrete"),
+        ("train MountainCar-v0 --bins 3", "bins '3' are for 1 numbers, but the observation is Box"),
+        ("train MountainCar-v0 --bins 3,x", "bins have 'x': give COUNT or LOW:HIGH:COUNT"),
+        ("train MountainCar-v0 --bins 3,1:2:3:4", "bins have '1:2:3:4'"),
+        ("train MountainCar-v0 --bins 3,0", "in 0 bins"),
+        ("train CartPole-v1 --bins 2,2,2,2", "number 1 of the observation has no range of its own"),
+        ("train FrozenLake-v1 --env-kwarg advisors=3", "advisors are 3"),
+        ("train FrozenLake-v1 --env-kwarg wrappers=[3]", "the wrapper 3 cannot be put on"),
+        ('train FrozenLake-v1 --env-kwarg wrappers=[["RecordVideo",{}]]', "unknown wrapper 'RecordVideo'"),
         (
-            'train gymnasium:FrozenLake-v1 --env-kwarg advisors=[{"name":"x","rewart":1}]',
+            'train FrozenLake-v1 --env-kwarg advisors=[{"name":"x","rewart":1}]',
             "unknown field of the advisor 'x'",
         ),
         (
-            'train gymnasium:FrozenLake-v1 --env-kwarg advisors=[{"name":"x","state":{"a":1}}]',
+            'train FrozenLake-v1 --env-kwarg advisors=[{"name":"x","state":{"a":1}}]',
             "the state of advisor 'x'",
         ),
     ],
@@ -126,7 +126,7 @@ pathlib.Path(__file__).with_name("ran").touch()
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 gymnasium.register("Planted-v0", lambda **options: FrozenLakeEnv(**options), max_episode_steps=20)
 """
-TASK = "gymnasium:planted_lake:Planted-v0"
+TASK = "planted_lake:Planted-v0"
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
         done = command(*reading)
         assert (done.returncode, len(done.stderr.splitlines()), ran.exists()) == (2, 1, False)
         assert f"'{TASK}' names a module to import, which no file may do: name it yourself, with --task" in done.stderr
-        done = command(*reading, "--task", "gymnasium:os:Planted-v0")
+        done = command(*reading, "--task", "os:Planted-v0")
         assert (done.returncode, ran.exists()) == (2, False)
         done = command(*reading, "--task", TASK)
         assert (done.returncode, ran.exists()) == (0, True), done.stderr

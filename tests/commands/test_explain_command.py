@@ -123,7 +123,7 @@ def test_runs_that_cannot_be_explained(capsys, tmp_path):
     import gymnasium
 
     gymnasium.register("Passing-v0", entry_point="gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv")
-    task = mad.make("gymnasium:Passing-v0")
+    task = mad.make("Passing-v0")
     mad.MultiAdvisor(task).learn(50, progress=False).save(tmp_path / "passing")
     own = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal", reward=lambda t: t.reward)], name="my lake")
     mad.MultiAdvisor(own).learn(50, progress=False).save(tmp_path / "own")
@@ -151,7 +151,7 @@ def test_a_trace_does_not_replace_the_run_it_is_of(capsys, trained, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["three-fruits", "gymnasium:CartPole-v1"])
+@pytest.mark.parametrize("name", ["three-fruits", "CartPole-v1"])
 def test_a_network_is_explained_from_its_trace(capsys, tmp_path, name):
     deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4)
     mad.MultiAdvisor(mad.make(name), learner=deep).learn(200, progress=False).save(tmp_path / "a")
@@ -163,9 +163,7 @@ def test_a_network_is_explained_from_its_trace(capsys, tmp_path, name):
 
 
 def test_a_gymnasium_run_is_explained_from_the_advice_kept(capsys, tmp_path):
-    agent = mad.MultiAdvisor(mad.make("gymnasium:multiadvisor/mo-ThreeFruits-v0"), gamma=0.8).learn(
-        3000, progress=False
-    )
+    agent = mad.MultiAdvisor(mad.make("multiadvisor/mo-ThreeFruits-v0"), gamma=0.8).learn(3000, progress=False)
     agent.save(tmp_path / "a")
     code, out, _ = run(capsys, "explain", tmp_path / "a", "--step", 0, "--json")
     result = json.loads(out)

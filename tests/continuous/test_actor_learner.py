@@ -341,7 +341,7 @@ def test_the_check_plays_with_real_numbers():
 @pytest.mark.slow
 def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
     out = str(tmp_path / "a")
-    line = ["train", "gymnasium:tests/Point-v0", "--advisors", "info:reward_*", "--gamma", "0.5", "--hidden", "32,32"]
+    line = ["train", "tests/Point-v0", "--advisors", "info:reward_*", "--gamma", "0.5", "--hidden", "32,32"]
     line += ["--batch-size", "64", "--learning-starts", "100", "--buffer-size", "4000", "--learning-rate", "0.003"]
     line += ["--updates-at-once", "4"]
     line += ["--eval-every", "150", "--eval-episodes", "2", "--json"]
@@ -371,11 +371,11 @@ def test_the_command_trains_resumes_evaluates_and_explains(capsys, tmp_path):
         (["explain", out, "--step", "1", "--against", "east"], "give numbers with commas"),
         ([*line, "--double"], "--double is for dqn, and this is learned by sac"),
         (
-            ["train", "gymnasium:CartPole-v1", "--learner", "dqn", "--tau", "0.1"],
+            ["train", "CartPole-v1", "--learner", "dqn", "--tau", "0.1"],
             "--tau is for sac",
         ),
-        (["train", "gymnasium:tests/Point-v0", "--bins", "9"], "these are continuous"),
-        (["train", "gymnasium:tests/Point-v0", "--learner", "linear"], "for a finite choice of actions"),
+        (["train", "tests/Point-v0", "--bins", "9"], "these are continuous"),
+        (["train", "tests/Point-v0", "--learner", "linear"], "for a finite choice of actions"),
     ):
         assert main(wrong) == 2, wrong
         error = capsys.readouterr().err
@@ -388,7 +388,7 @@ def test_a_grid_has_a_table_for_it(tmp_path):
     from multiadvisor.runs.sweep_grid import parse_grid
 
     grid = parse_grid(
-        'task = "gymnasium:tests/Point-v0"\nseeds = 2\n[options]\nadvisors = "info:reward_*"\n'
+        'task = "tests/Point-v0"\nseeds = 2\n[options]\nadvisors = "info:reward_*"\n'
         '[learner]\nname = "sac"\nhidden = [[8, 8], [16]]\ncritics = ["separate", "shared"]\n'
     )
     assert len(grid.runs()) == 8

@@ -43,7 +43,7 @@ def call(capsys, *arguments):
 @pytest.mark.slow
 def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
     out = str(tmp_path / "a")
-    line = ["train", "gymnasium:CartPole-v1", *SMALL, "--json"]
+    line = ["train", "CartPole-v1", *SMALL, "--json"]
     code, told, _ = call(capsys, *line, "--out", out)
     first = json.loads(told)
     assert code == 0
@@ -65,7 +65,7 @@ def test_a_run_is_told_as_json_saved_resumed_and_evaluated(capsys, tmp_path):
 def test_names_of_components_and_weights(capsys, tmp_path):
     out = str(tmp_path / "a")
     code, told, _ = call(
-        capsys, "train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--weights", "shaky=-0.5", "--out", out, "--json"
+        capsys, "train", "tests/Spoiled-v0", *SMALL, *NAMES, "--weights", "shaky=-0.5", "--out", out, "--json"
     )
     assert code == 0
     agent = mad.load(out)
@@ -76,17 +76,17 @@ def test_names_of_components_and_weights(capsys, tmp_path):
 
 
 def test_a_decomposition_that_the_documentation_names():
-    task = mad.make("gymnasium:mo-mountaincar-v0")
+    task = mad.make("mo-mountaincar-v0")
     assert task.names == ("time", "reverse", "forward")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gymnasium:Pendulum-v1", "--double"], "--double is for dqn, and this is learned by sac"),
-        (["gymnasium:tests/Spoiled-v0", *SMALL], "has 2 components without names: give --components with 2 names"),
-        (["gymnasium:tests/Spoiled-v0", *SMALL, "--components", "one"], "1 components were named"),
-        (["gymnasium:CartPole-v1", *SMALL, "--components", "one"], "is a number"),
+        (["Pendulum-v1", "--double"], "--double is for dqn, and this is learned by sac"),
+        (["tests/Spoiled-v0", *SMALL], "has 2 components without names: give --components with 2 names"),
+        (["tests/Spoiled-v0", *SMALL, "--components", "one"], "1 components were named"),
+        (["CartPole-v1", *SMALL, "--components", "one"], "is a number"),
         (["three-fruits", *SMALL, "--components", "one"], "is for Gymnasium environments"),
         (
             ["three-fruits", "--hidden", "8"],
@@ -103,7 +103,7 @@ def test_a_decomposition_that_the_documentation_names():
         ),
         (["two-goal", "--learner", "dqn", "--convolutions", "4"], "convolutions need images"),
         (["three-fruits", "--learner", "dqn", "--hiden", "8"], "did you mean '--hidden'"),
-        (["gymnasium:CartPole-v1", "--learner", "tabular"], "--learner dqn"),
+        (["CartPole-v1", "--learner", "tabular"], "--learner dqn"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
@@ -121,7 +121,7 @@ def test_what_cannot_be_used_is_one_line(capsys, arguments, message):
 )  # fmt: skip
 def test_an_environment_that_fails_under_way(capsys, monkeypatch, what, message, tmp_path):
     out = str(tmp_path / "a")
-    line = ["train", "gymnasium:tests/Spoiled-v0", *SMALL, *NAMES, "--out", out]
+    line = ["train", "tests/Spoiled-v0", *SMALL, *NAMES, "--out", out]
     assert call(capsys, *line)[0] == 0
     longer = [*line[: line.index("--steps")], "--steps", "1350", *line[line.index("--steps") + 2 :], "--resume"]
     begin = toy_envs.Spoiled.__init__

@@ -132,7 +132,7 @@ def own_counter():
 
 
 MAKERS = {
-    "world": (lambda: mad.make("three-fruits"), 2), "cart pole": (lambda: mad.make("gymnasium:CartPole-v1"), 2),
+    "world": (lambda: mad.make("three-fruits"), 2), "cart pole": (lambda: mad.make("CartPole-v1"), 2),
     "own environment": (own_counter, 1),
 }  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_two_agents_in_one_environment_of_ones_own():
 @pytest.mark.parametrize("fails_in", [150, 151])
 def test_a_step_that_failed_is_no_part_of_the_run(fails_in, tmp_path):
     """The first or the second of two episodes raises an exception: learning goes on as if it had not, saved or not."""
-    task = mad.make("gymnasium:tests/Flaky-v0")
+    task = mad.make("tests/Flaky-v0")
     whole = bytes_of(mad.MultiAdvisor(task, learner=QUICK).learn(300, progress=False))
     agent = mad.MultiAdvisor(task, learner=QUICK)
     Flaky.fails_in = fails_in
@@ -203,7 +203,7 @@ from multiadvisor.settings import Schedule
 deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2,
                         updates_at_once=4)
 run = training.begin(
-    mad.make("gymnasium:CartPole-v1"), mad.Settings(learner=deep), Schedule(900, 150, 2), Path({str(out)!r}), True
+    mad.make("CartPole-v1"), mad.Settings(learner=deep), Schedule(900, 150, 2), Path({str(out)!r}), True
 )
 run.run(lambda steps, evaluation: print(evaluation, flush=True))
 """
@@ -216,9 +216,7 @@ run.run(lambda steps, evaluation: print(evaluation, flush=True))
         process.communicate()
     assert process.returncode == 0
     deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4)
-    whole = training.begin(
-        mad.make("gymnasium:CartPole-v1"), Settings(learner=deep), Schedule(900, 150, 2), None, False
-    )
+    whole = training.begin(mad.make("CartPole-v1"), Settings(learner=deep), Schedule(900, 150, 2), None, False)
     whole.run()
     agent, record = load_with_record(out)
     assert bytes_of(agent) == bytes_of(whole.agent)
@@ -464,7 +462,7 @@ def test_after_an_overflow_the_agent_can_still_be_asked(convolutions):
 
 
 def test_wrong_questions():
-    agent = mad.MultiAdvisor(mad.make("gymnasium:CartPole-v1"), learner=SINGLE)
+    agent = mad.MultiAdvisor(mad.make("CartPole-v1"), learner=SINGLE)
     for wrong in (np.zeros(3), np.zeros((1, 4)), 0.5):
         with pytest.raises(BadInput, match="is expected"):
             agent.act(wrong)

@@ -181,7 +181,7 @@ def test_many_episodes_and_worlds_are_refused():
     seen = np.zeros(3)
     many = mad.Task.from_gymnasium(SyncVectorEnv([Counter] * 2), [mad.Advisor("steps")])
     assert "vector environment" in refused(agent_of(many), seen, 0, 1.0, seen, False)
-    cart = mad.make("gymnasium:CartPole-v1")
+    cart = mad.make("CartPole-v1")
     assert "envs is 2" in refused(agent_of(cart, n_envs=2), np.zeros(4), 0, 1.0, np.zeros(4), False)
     world = mad.make("two-goal")
     assert "compiled world" in refused(agent_of(world), world.initial_state(), 0, 1.0, world.initial_state(), False)
@@ -198,9 +198,7 @@ def test_a_checkpoint_of_an_observer_is_refused_where_nothing_can_be_observed():
 def test_cart_pole_in_the_loop_that_everybody_writes():
     """The pole's own environment, its own seeds: it is learned from, and the agent's environment was never touched."""
     env = gymnasium.make("CartPole-v1")
-    agent = mad.MultiAdvisor(
-        mad.make("gymnasium:CartPole-v1"), gamma=0.99, learner=dataclasses.replace(QUICK, buffer_size=2000)
-    )
+    agent = mad.MultiAdvisor(mad.make("CartPole-v1"), gamma=0.99, learner=dataclasses.replace(QUICK, buffer_size=2000))
     observation, _ = env.reset(seed=0)
     for _ in range(600):
         action = agent.act(observation, explore=True)

@@ -70,13 +70,13 @@ def test_advisors_are_found_and_named():
 
 
 def test_a_task_of_terms_is_made_again_from_a_checkpoint(tmp_path):
-    task = mad.make("gymnasium:tests/Corridor-v0", advisors="info:reward_*", remainder=True, weights={"time": 2.0})
+    task = mad.make("tests/Corridor-v0", advisors="info:reward_*", remainder=True, weights={"time": 2.0})
     agent = mad.MultiAdvisor(task).learn(50, progress=False)
     agent.save(tmp_path / "a")
     again = mad.load(tmp_path / "a")
     assert again.task.advisors == task.advisors
     assert again.task.identity == task.identity
-    other = mad.make("gymnasium:tests/Corridor-v0", advisors="info:reward_east", remainder=True)
+    other = mad.make("tests/Corridor-v0", advisors="info:reward_east", remainder=True)
     with pytest.raises(BadInput, match="other advisors"):
         mad.load(tmp_path / "a", other)
 
@@ -165,7 +165,7 @@ def test_dictionaries_and_tuples_are_seen_flat():
 )
 def test_what_info_does_not_have_is_refused_before_anything_is_learned(advisors, line):
     with pytest.raises(BadInput, match=line):
-        mad.make("gymnasium:tests/Corridor-v0", advisors=advisors)
+        mad.make("tests/Corridor-v0", advisors=advisors)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_vector_environment_that_forgets_a_term_is_told_in_one_line():
 
 # ---- the command line ------------------------------------------------------------------------------------------------
 def test_the_command_takes_advisors_and_rest(capsys, tmp_path):
-    line = ["train", "gymnasium:tests/Corridor-v0", "--advisors", "info:reward_*", "--remainder", "--steps", "50"]
+    line = ["train", "tests/Corridor-v0", "--advisors", "info:reward_*", "--remainder", "--steps", "50"]
     line += [
         "--eval-every",
         "50",
@@ -274,7 +274,7 @@ def test_the_command_takes_advisors_and_rest(capsys, tmp_path):
         (["--remainder"], "none are given"),
         (["--advisors", "info:reward_*", "--components", "a,b"], "give one of them"),
     ):
-        assert main(["train", "gymnasium:tests/Corridor-v0", *wrong]) == 2
+        assert main(["train", "tests/Corridor-v0", *wrong]) == 2
         said = capsys.readouterr().err
         assert told in said
         assert len(said.splitlines()) == 1

@@ -109,7 +109,7 @@ def test_an_agent_of_a_task_that_is_not_installed_gets_one_line(
     from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
     header, tensors = read_checkpoint(run)
-    for name in ("gymnasium:NoSuchEpisode-v7", "somebody's own"):
+    for name in ("NoSuchEpisode-v7", "somebody's own"):
         header["task"] |= {"name": name, "maker": name, "options": {}, "identity": {}}
         kept = {key: value for key, value in header.items() if key not in ("values", "format", "kind")}
         write_checkpoint(tmp_path / "foreign", kept, tensors)

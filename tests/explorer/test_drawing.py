@@ -65,7 +65,7 @@ def divers(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Two runs of one environment that draws with pygame, one of which never arrives."""
     folder = tmp_path_factory.mktemp("divers")
     for seed, steps in ((0, 20_000), (1, 10), (2, 10)):
-        task = mad.make("gymnasium:deep-sea-treasure-v0", max_episode_steps=60)
+        task = mad.make("deep-sea-treasure-v0", max_episode_steps=60)
         mad.MultiAdvisor(task, gamma=0.9, seed=seed).learn(steps, progress=False).save(folder / str(seed))
     return [str(folder / str(seed)) for seed in range(3)]
 
@@ -132,7 +132,7 @@ def test_who_draws_can_be_killed_and_ends_with_the_server(divers: list[str]) -> 
 def test_a_crash_costs_a_picture(divers: list[str], tmp_path: Path) -> None:
     (tmp_path / "falls.py").write_text(FALLS)
     run, own = str(tmp_path / "run"), str(tmp_path / "falls.py")
-    training = ["gymnasium:Falls-v0", "--import", own, "--steps", "50", "--eval-every", "50", "--out", run]
+    training = ["Falls-v0", "--import", own, "--steps", "50", "--eval-every", "50", "--out", run]
     subprocess.run([sys.executable, "-m", "multiadvisor", "train", *training], check=True, capture_output=True)
     with served(run, divers[0], "--import", own) as server:
         while not (seen := server.pictures(0, 0))["reason"]:  # slow ones come later

@@ -208,7 +208,7 @@ def test_an_agent_without_tables_has_its_board_and_its_advice(
     browser: Any, agents: dict[str, mad.MultiAdvisor]
 ) -> None:
     agent: Any = Decision(agents["empathic"])
-    lake = trained(mad.make("gymnasium:FrozenLake-v1"), 2_000, gamma=0.9)
+    lake = trained(mad.make("FrozenLake-v1"), 2_000, gamma=0.9)
     with site(browser, {"told": agent, "lake": lake}) as served, served.tab("step=4&cell=9") as page:
         trace, episode = served.explorer.library.recorded(entry(served, 0).id, 0)
         (seen,) = visit(page, ["step=4&cell=9"], READ)

@@ -25,12 +25,12 @@ SMALL = {
     "buffer_size": 1_000,
 }  # which learns nothing: any values do
 KINDS = {
-    "tables": ("gymnasium:CliffWalking-v1", {}, ""),
+    "tables": ("CliffWalking-v1", {}, ""),
     "compiled": ("two-goal", {}, ""),
     "linear": ("three-fruits", {"learner": "linear"}, ""),
-    "networks": ("gymnasium:CartPole-v1", {"learner": {"name": "dqn", **SMALL}}, CAVEAT),
+    "networks": ("CartPole-v1", {"learner": {"name": "dqn", **SMALL}}, CAVEAT),
     "networks of a compiled world": ("two-goal", {"learner": {"name": "dqn", **SMALL}}, CAVEAT),
-    "actor": ("gymnasium:Pendulum-v1", {"learner": {"name": "sac", **SMALL}}, CAVEAT),
+    "actor": ("Pendulum-v1", {"learner": {"name": "sac", **SMALL}}, CAVEAT),
 }
 
 

@@ -101,7 +101,7 @@ def bank():
     return dataclasses.replace(mad.Task.from_gymnasium(env, [mad.Advisor("left"), mad.Advisor("right")]), goals=goals)
 
 
-TREASURE = "gymnasium:deep-sea-treasure-v0"
+TREASURE = "deep-sea-treasure-v0"
 FRUITS = {"width": 3, "height": 3, "fruits": 2}
 # every kind of learner, and every aggregation that learns, in a compiled world and in an environment
 VICTIMS = {
@@ -110,16 +110,16 @@ VICTIMS = {
     "estimate": ("fruit-grid", FRUITS, {"planning": "estimate"}),
     "finite": ("resource-scheduling", {}, {"planning": "agnostic"}),
     "mapped": ("tile-chain", {}, {}),
-    "lake": ("gymnasium:FrozenLake-v1", {}, {}),
-    "cards": ("gymnasium:Blackjack-v1", {}, {"planning": "egocentric"}),
+    "lake": ("FrozenLake-v1", {}, {}),
+    "cards": ("Blackjack-v1", {}, {"planning": "egocentric"}),
     "bank": (bank, {}, {"planning": "agnostic"}),
     "deep world": ("three-fruits", {}, {"learner": QUICK}),
     "deep numbers": ("random-mdp", {"states": 4}, {"learner": {**QUICK, "split": "none"}}),
-    "deep cart pole": ("gymnasium:CartPole-v1", {}, {"learner": QUICK}),
+    "deep cart pole": ("CartPole-v1", {}, {"learner": QUICK}),
     "deep correction": ("three-fruits", {}, {"learner": QUICK, "aggregation": "correction"}),
-    "actor": ("gymnasium:Pendulum-v1", {}, {"learner": ACTOR}),
+    "actor": ("Pendulum-v1", {}, {"learner": ACTOR}),
     "actor shared": (
-        "gymnasium:Pendulum-v1",
+        "Pendulum-v1",
         {},
         {"learner": {**ACTOR, "critics": "shared", "n_envs": 1}},
     ),

@@ -72,7 +72,7 @@ def test_gymnasium_training_goes_on_bit_for_bit(tmp_path, cut):
 
 
 def test_a_registered_environment_is_made_again(tmp_path):
-    agent = mad.MultiAdvisor(mad.make("gymnasium:multiadvisor/mo-TwoGoal-v0")).learn(100, progress=False)
+    agent = mad.MultiAdvisor(mad.make("multiadvisor/mo-TwoGoal-v0")).learn(100, progress=False)
     agent.save(tmp_path / "a")
     assert mad.load(tmp_path / "a").steps == 100
 

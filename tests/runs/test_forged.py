@@ -196,9 +196,7 @@ def test_a_network_that_would_take_terabytes(tmp_path, name, value):
 )
 def test_an_actor_that_would_take_terabytes(tmp_path, name, value):
     actor = {"name": "sac", "hidden": (8,), "learning_starts": 32, "batch_size": 16, "buffer_size": 300}
-    mad.MultiAdvisor(mad.make("gymnasium:Pendulum-v1"), learner=mad.SAC(**actor)).learn(20, progress=False).save(
-        tmp_path / "a"
-    )
+    mad.MultiAdvisor(mad.make("Pendulum-v1"), learner=mad.SAC(**actor)).learn(20, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update({name: value}))
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
         mad.load(tmp_path / "a")
@@ -291,7 +289,7 @@ def changed_everywhere(data, value):
         (lambda: mad.make("two-goal"), {"learner": "linear"}),
         (lambda: mad.Task.from_gymnasium("MountainCar-v0", [mad.Advisor("t", state=mad.Bins([-1, -1], [1, 1], [2, 2]))],
                                          max_episode_steps=30, action_names=["a", "b", "c"]), {}),
-        (lambda: mad.make("gymnasium:FrozenLake-v1", advisors=[{"name": "goal", "group": "g"}], is_slippery=False), {}),
+        (lambda: mad.make("FrozenLake-v1", advisors=[{"name": "goal", "group": "g"}], is_slippery=False), {}),
         (lambda: mad.make("random-mdp", states=4), {"learner": QUICK}),
     ],
 )  # fmt: skip

@@ -100,19 +100,19 @@ def test_the_section_of_networks():
 
 def test_what_cannot_be_learned_is_refused_before_anything_starts():
     for text, words in [
-        ('task = ["two-goal", "gymnasium:CartPole-v1"]\n[settings]\nlearner = "tabular"', "discretise"),
-        ('task = "gymnasium:fishwood-v0"\n' + NETWORK, "without names"),
-        ('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = "ab"\n' + NETWORK, "give a list"),
-        ('task = "gymnasium:LunarLander-v3"\n[options]\ngravity = 5.0\n' + NETWORK, "cannot be made: AssertionError"),
-        ('task = "gymnasium:LunarLander-v3"\n[options]\nname = "CartPole-v1"\n' + NETWORK, "does not take these"),
-        ('task = "gymnasium:CartPole-v1"\n' + NETWORK + 'convolutions = [8]', "need images"),
+        ('task = ["two-goal", "CartPole-v1"]\n[settings]\nlearner = "tabular"', "discretise"),
+        ('task = "fishwood-v0"\n' + NETWORK, "without names"),
+        ('task = "fishwood-v0"\n[options]\ncomponents = "ab"\n' + NETWORK, "give a list"),
+        ('task = "LunarLander-v3"\n[options]\ngravity = 5.0\n' + NETWORK, "cannot be made: AssertionError"),
+        ('task = "LunarLander-v3"\n[options]\nname = "CartPole-v1"\n' + NETWORK, "does not take these"),
+        ('task = "CartPole-v1"\n' + NETWORK + 'convolutions = [8]', "need images"),
     ]:  # fmt: skip
         with pytest.raises(mad.BadInput, match=words):
             parse_grid(text).check_tasks()
 
 
 def test_components_of_a_reward_are_named_in_a_grid():
-    grid = parse_grid('task = "gymnasium:fishwood-v0"\n[options]\ncomponents = ["fish", "wood"]\n' + NETWORK)
+    grid = parse_grid('task = "fishwood-v0"\n[options]\ncomponents = ["fish", "wood"]\n' + NETWORK)
     grid.check_tasks()
     [run] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
     assert RunConfig.parse(run.job.config).make_task().names == ("fish", "wood")
@@ -154,13 +154,13 @@ def test_mazes_as_an_axis_have_short_names(tmp_path):
 
 
 def test_options_of_an_environment_are_those_of_the_command_line():
-    text = 'task = "gymnasium:MountainCar-v0"\n[options]\nbins = ["18,14", "9,7"]\nmax_episode_steps = 50'
+    text = 'task = "MountainCar-v0"\n[options]\nbins = ["18,14", "9,7"]\nmax_episode_steps = 50'
     grid = parse_grid(text)
     assert grid.check_tasks() == []
     tasks = [RunConfig.parse(run.job.config).make_task() for run in grid.runs()]
     assert [task.adapter.rows for task in tasks] == [252, 63]
     assert [task.options["max_episode_steps"] for task in tasks] == [50, 50]
-    [note] = parse_grid('task = "gymnasium:CliffWalking-v1"').check_tasks()
+    [note] = parse_grid('task = "CliffWalking-v1"').check_tasks()
     assert "no step limit of its own" in note
 
 

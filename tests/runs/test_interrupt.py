@@ -67,7 +67,7 @@ def test_who_insists_is_heard_at_once(monkeypatch):
 def test_what_is_torn_is_not_saved(tmp_path, monkeypatch):
     """Somebody insists between a step of the environment and what is learned from it."""
     monkeypatch.setattr(interrupt, "_PATIENCE", 0.0)
-    task = mad.make("gymnasium:FrozenLake-v1")
+    task = mad.make("FrozenLake-v1")
     run = training.begin(task, Settings(seed=1), Schedule(600, 200, 2), tmp_path / "a", False)
     step, env = task.adapter.env.step, task.adapter.env
 

@@ -136,9 +136,9 @@ NETWORK = [
     [
         ("two-goal", ["--eval-episodes", "3"]),
         ("fruit-grid", ["--eval-episodes", "2"]),
-        ("gymnasium:tests/Alike-v0", ["--eval-episodes", "2"]),
-        ("gymnasium:tests/Alike-v0", ["--eval-episodes", "2", *NETWORK]),
-        ("gymnasium:tests/Alike-v0", ["--eval-episodes", "0"]),
+        ("tests/Alike-v0", ["--eval-episodes", "2"]),
+        ("tests/Alike-v0", ["--eval-episodes", "2", *NETWORK]),
+        ("tests/Alike-v0", ["--eval-episodes", "0"]),
     ],
 )
 def test_tensorboard_has_every_figure_of_the_record_and_no_other(tmp_path, capsys, task, more):

@@ -153,7 +153,7 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_
     plugins.import_own(str(tmp_path / "faulty_drawing.py"))
 
     def painted(fault):
-        agent = mad.MultiAdvisor(mad.make("gymnasium:Faulty-v0", fault=fault))
+        agent = mad.MultiAdvisor(mad.make("Faulty-v0", fault=fault))
         painting = Painting(record(agent, episodes=1), 0, agent.task)
         painting.advance(painting.count)
         return painting

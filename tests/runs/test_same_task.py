@@ -40,19 +40,19 @@ def test_options_of_an_environment_are_kept(tmp_path, how, capsys):
     task = {
         "environment": lambda: mad.Task.from_gymnasium(gymnasium.make(LAKE, is_slippery=False)),
         "name": lambda: mad.Task.from_gymnasium(LAKE, is_slippery=False),
-        "make": lambda: mad.make(f"gymnasium:{LAKE}", is_slippery=False),
+        "make": lambda: mad.make(f"{LAKE}", is_slippery=False),
     }[how]()
     agent = saved(task, tmp_path / "a", 20_000, gamma=0.9, epsilon=0.5)
     assert agent.evaluate(20).score == 1.0
     assert mad.load(tmp_path / "a").evaluate(20).score == 1.0
     assert cli.main(["evaluate", str(tmp_path / "a"), "--episodes", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 1.0
-    assert mad.load(tmp_path / "a", mad.make(f"gymnasium:{LAKE}", is_slippery=False)).steps == 20_000
-    refused(tmp_path / "a", "is_slippery was False, and is not given", mad.make(f"gymnasium:{LAKE}"))
+    assert mad.load(tmp_path / "a", mad.make(f"{LAKE}", is_slippery=False)).steps == 20_000
+    refused(tmp_path / "a", "is_slippery was False, and is not given", mad.make(f"{LAKE}"))
 
 
 def test_what_is_the_same_may_be_said_in_other_words(tmp_path):
-    saved(mad.make(f"gymnasium:{LAKE}"), tmp_path / "a")
+    saved(mad.make(f"{LAKE}"), tmp_path / "a")
     limited = wrappers.TimeLimit(gymnasium.make(LAKE, max_episode_steps=-1, render_mode="rgb_array"), 100)
     for env in (gymnasium.make(LAKE, is_slippery=True, map_name="4x4"), limited):
         assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(env)).steps == 50
@@ -85,7 +85,7 @@ def test_wrappers_that_are_more_than_data_are_asked_for(tmp_path, wrap, reason):
     task = mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))
     saved(task, tmp_path / "a")
     refused(tmp_path / "a", f"cannot be recreated from data, as {reason}: give task=")
-    refused(tmp_path / "a", "other advisors, weights or options", mad.make(f"gymnasium:{LAKE}"))
+    refused(tmp_path / "a", "other advisors, weights or options", mad.make(f"{LAKE}"))
     assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))).steps == 50
 
 
@@ -172,11 +172,11 @@ def test_data_makes_the_same_task_again(advisors, limit, concave, weight):
 
 
 def test_a_trace_is_of_its_environment():
-    task = mad.make(f"gymnasium:{LAKE}", is_slippery=False)
+    task = mad.make(f"{LAKE}", is_slippery=False)
     trace = record(mad.MultiAdvisor(task).learn(50, progress=False))
-    replay(trace, mad.make(f"gymnasium:{LAKE}", is_slippery=False))
+    replay(trace, mad.make(f"{LAKE}", is_slippery=False))
     with pytest.raises(mad.BadInput, match="other advisors or options"):
-        replay(trace, mad.make(f"gymnasium:{LAKE}"))
+        replay(trace, mad.make(f"{LAKE}"))
 
 
 TRAIN = (
@@ -231,7 +231,7 @@ def test_an_edited_maze_is_another_task(maze, capsys):
 
 def test_a_maze_inside_an_environment_counts_as_well(maze):
     def task(**more):
-        return mad.make("gymnasium:multiadvisor/mo-PacBoy-v0", maze="maze.txt", **more)
+        return mad.make("multiadvisor/mo-PacBoy-v0", maze="maze.txt", **more)
 
     saved(task(), "a")
     assert mad.load("a", task()).steps == 50

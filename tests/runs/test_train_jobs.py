@@ -126,6 +126,7 @@ def test_long_ways_between_evaluations_give_signs_of_life(monkeypatch):
         ({"task": "pac-boi"}, "unknown task"),
         ({"task": 3}, "task of a run is 3"),
         ({"task": "gymnasium:os:path"}, "names a module"),
+        ({"task": "os:Path-v0"}, "names a module"),
         ({"settings": {"gama": 1}}, "unknown setting 'gama'"),
         ({"settings": {"gamma": 1.5}}, "gamma is 1.5"),
         ({"settings": {"gamma": "0.5"}}, "gamma is '0.5'"),
@@ -154,7 +155,7 @@ def test_planted_modules_are_never_imported(tmp_path, monkeypatch):
 
     (tmp_path / "planted_here.py").write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
     monkeypatch.syspath_prepend(tmp_path)
-    name = "gymnasium:planted_here:Thing-v0"
+    name = "planted_here:Thing-v0"
     with pytest.raises(mad.BadInput, match="module to import"):
         train_config(config(task=name), None, quiet)
     mad.MultiAdvisor(mad.make("bridge")).save(tmp_path / "agent")
@@ -163,8 +164,8 @@ def test_planted_modules_are_never_imported(tmp_path, monkeypatch):
     write_checkpoint(tmp_path / "agent", header, tensors)
     with pytest.raises(mad.BadInput, match="module to import"):
         mad.load(tmp_path / "agent")
-    with pytest.raises(mad.BadInput, match="and not of 'gymnasium:other:Thing-v0'"):
-        mad.load(tmp_path / "agent", "gymnasium:other:Thing-v0")
+    with pytest.raises(mad.BadInput, match="and not of 'other:Thing-v0'"):
+        mad.load(tmp_path / "agent", "other:Thing-v0")
     assert not (tmp_path / "ran").exists()
     with pytest.raises(mad.BadInput):
         mad.make(name)  # what a user types himself is another matter

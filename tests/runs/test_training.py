@@ -158,7 +158,7 @@ SMALL = mad.DQN(hidden=(8,), learning_starts=100, buffer_size=1000, batch_size=8
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("pac-boy", Settings()), ("gymnasium:FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(learner=SMALL))],
+    [("pac-boy", Settings()), ("FrozenLake-v1", Settings(seed=3)), ("two-goal", Settings(learner=SMALL))],
 )
 def test_killed_between_evaluations_it_goes_on_from_there(tmp_path, monkeypatch, name, settings):
     """Saves do not wait for an evaluation; and who goes on from one of them ends with the same bytes."""

@@ -150,7 +150,7 @@ def test_what_an_environment_raises_in_another_process_is_one_line(tmp_path, mon
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_snag.py").write_text(SNAG)
     plugins.import_own(str(tmp_path / "own_snag.py"))
-    far = Remote(mad.make("gymnasium:Snag-v0"))
+    far = Remote(mad.make("Snag-v0"))
     assert far.reset(1).tolist() == [0]
     far.send(1)
     seen, *rest = far.receive()
@@ -170,7 +170,7 @@ def test_a_task_that_cannot_be_made_there_is_named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_gone.py").write_text(SNAG.replace("Snag-v0", "Gone-v0"))
     plugins.import_own(str(tmp_path / "own_gone.py"))
-    task = mad.make("gymnasium:Gone-v0")
+    task = mad.make("Gone-v0")
     (tmp_path / "own_gone.py").unlink()
     far = Remote(task)
     with pytest.raises(BadInput, match=r"own_gone\.py.*there is no such file"):

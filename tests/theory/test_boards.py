@@ -189,7 +189,7 @@ def test_bad_input(maze):
         (lambda: theory.board_solution(maze, np.full(76, 99), 0.9), "it must be below"),
         (lambda: theory.enumerate_task(maze), "--boards"),
         (lambda: theory.enumerate_task(mad.make("pac-boy"), mad.make("pac-boy").initial_state()), "too many to list"),
-        (lambda: theory.enumerate_task(mad.make("gymnasium:FrozenLake-v1")), "FiniteMDP.from_arrays"),
+        (lambda: theory.enumerate_task(mad.make("FrozenLake-v1")), "FiniteMDP.from_arrays"),
     ):
         with pytest.raises(mad.BadInput, match=message) as caught:
             call()

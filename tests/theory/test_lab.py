@@ -102,7 +102,7 @@ def test_a_linear_run_has_no_advisors_values(capsys, tmp_path):
         ("two-goal --board 1", "is not a maze"),
         ("pac-boy --run nowhere", "add --board SEED"),
         ("pac-boy --no-ghosts --board 1 --run nowhere", "no run in 'nowhere'"),
-        ("gymnasium:FrozenLake-v1", "FiniteMDP.from_arrays"),
+        ("FrozenLake-v1", "FiniteMDP.from_arrays"),
     ],
 )
 def test_bad_input_is_one_line(capsys, arguments, message):

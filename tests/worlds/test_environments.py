@@ -353,8 +353,8 @@ def test_further_options_that_are_refused():
         WorldEnv("pacboy")
     with pytest.raises(mad.BadInput, match="no 'rules'"):
         WorldEnv(mad.make("pac-boy"), rules="hra")
-    with pytest.raises(mad.BadInput, match="'gymnasium:FrozenLake-v1' has no compiled world"):
-        WorldEnv("gymnasium:FrozenLake-v1")
+    with pytest.raises(mad.BadInput, match="'FrozenLake-v1' has no compiled world"):
+        WorldEnv("FrozenLake-v1")
     with pytest.raises(mad.BadInput, match="at least 1 episode"):
         WorldVectorEnv("pac-boy", num_envs=0)
 

@@ -105,9 +105,22 @@ def test_names_that_cannot_be(given, way_out):
 
 
 def test_the_command_takes_names(tmp_path, capsys):
-    run = ["train", "gymnasium:FrozenLake-v1", "--steps", "50", "--eval-every", "50", "--eval-episodes", "1"]
+    run = ["train", "FrozenLake-v1", "--steps", "50", "--eval-every", "50", "--eval-episodes", "1"]
     assert main([*run, "--action-names", "a,b,c,d", "--out", str(tmp_path / "run"), "--json"]) == 0
     assert mad.load(tmp_path / "run").task.actions == ("a", "b", "c", "d")
     assert main([*run, "--action-names", "a,b"]) == 2
     assert "name each" in capsys.readouterr().err
     assert main(["check", "pac-boy", "--action-names", "a"]) == 2
+
+
+def test_an_id_of_gymnasium_is_enough_and_the_prefix_resolves_a_clash(monkeypatch):
+    from multiadvisor.envs.registry import TASKS
+
+    env = gymnasium.make("FrozenLake-v1")
+    for task in (mad.make("FrozenLake-v1"), mad.make("gymnasium:FrozenLake-v1"), mad.MultiAdvisor("FrozenLake-v1").task,
+                 mad.make(env), mad.MultiAdvisor(env).task):  # fmt: skip
+        assert (task.name, task.maker) == ("FrozenLake-v1", "FrozenLake-v1")
+    assert mad.make(env, advisors=[mad.Advisor("goal")], weights={"goal": 2.0}).weights.tolist() == [2.0]
+    monkeypatch.setitem(TASKS, "FrozenLake-v1", TASKS["two-goal"])
+    assert mad.make("FrozenLake-v1").n == 2
+    assert mad.make("gymnasium:FrozenLake-v1").maker == "gymnasium:FrozenLake-v1"

@@ -18,7 +18,7 @@ def run(arguments: Sequence[str]) -> int:
         "knowing of the terms of the reward is said as well. With --run a trained agent plays: is it stuck?",
         "multiadvisor check pac-boy\n  multiadvisor check --run runs/a",
     )
-    parser.add_argument("task", metavar="TASK", nargs="?", help="a name from `multiadvisor tasks`, or gymnasium:ID")
+    parser.add_argument("task", metavar="TASK", nargs="?", help="a name from `multiadvisor tasks`, or of Gymnasium")
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run instead of TASK: is it stuck?")
     parser.add_argument("--steps", type=int, default=2000, metavar="INT", help="steps to play (default 2000)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")

@@ -130,7 +130,7 @@ def named_value(text: str) -> tuple[str, Any]:
 
 def add_environment_flags(parser: argparse.ArgumentParser) -> None:
     """What a Gymnasium environment takes."""
-    group = parser.add_argument_group("with gymnasium:ID")
+    group = parser.add_argument_group("with an environment of Gymnasium")
     group.add_argument("--env-kwarg", type=named_value, action="append", default=[], metavar="NAME=VALUE",
                        help="an option of the environment, such as is_slippery=false; may be repeated")  # fmt: skip
     group.add_argument("--max-episode-steps", type=int, metavar="INT",
@@ -148,6 +148,7 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     """The task that the flags describe."""
     from multiadvisor.envs.builtin import make
+    from multiadvisor.envs.registry import environment_id
 
     flags = {
         "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
@@ -156,7 +157,7 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
         "--action-names": None if given.action_names is None else given.action_names.split(","),
     }  # fmt: skip
     chosen = {name: value for name, value in flags.items() if value is not None}
-    if not given.task.startswith("gymnasium:"):
+    if environment_id(given.task) is None:
         for flag in [*chosen, *(["--env-kwarg"] if given.env_kwarg else [])]:
             raise BadInput(f"{flag} is for Gymnasium environments: {given.task} has its own flags")
     names = [name for name, _ in given.env_kwarg]
@@ -176,7 +177,7 @@ def say(note: str) -> None:
 def add_named_task(parser: argparse.ArgumentParser) -> None:
     """--task, for runs whose task names a module."""
     parser.add_argument("--task", dest="named", metavar="TASK", help="the name of the run's task, if it names a "
-                        "module to import, gymnasium:MODULE:ID: a file alone may not cause that import")  # fmt: skip
+                        "module, MODULE:ID: required before a checkpoint may import it")  # fmt: skip
 
 
 def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:
@@ -217,34 +218,40 @@ def option_help(build: Callable[..., Any]) -> dict[str, str]:
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """Parse, where the command takes a task with its own options as well."""
     namespace, rest = parser.parse_known_args(arguments)
-    namespace.task_options = {}
     words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
     namespace.said = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
+    namespace.task_options, known = {}, parser.flags()
     task = getattr(namespace, "task", None)
-    known = parser.flags()
-    if task is not None and not task.startswith("gymnasium:"):
-        from multiadvisor.envs.registry import TASKS
-
-        if task not in TASKS:
-            raise unknown("task", task, TASKS)
-        inner = Parser(f"... {task}", "", "")
-        hints, texts = typing.get_type_hints(TASKS[task]), option_help(TASKS[task])
-        for name, parameter in inspect.signature(TASKS[task]).parameters.items():
-            add_option(inner, name, hints[name], parameter.default, texts.get(name, ""))
+    inner = None if task is None else _task_parser(task)
+    if inner is not None:
         given, rest = inner.parse_known_args(rest)
         namespace.task_options = vars(given)
         known = sorted({*known, *inner.flags()})
-    if rest:
-        if rest[0].startswith("-"):
-            flag = rest[0].partition("=")[0]
-            if task is not None and task.startswith("gymnasium:") and not difflib.get_close_matches(flag, known):
-                name = flag.lstrip("-").replace("-", "_")
-                raise BadInput(
-                    f"unknown flag {flag!r}: options of an environment are given as --env-kwarg {name}=VALUE"
-                )
-            raise _unknown_flag(flag, known, parser.prog)
+    if not rest:
+        return namespace
+    if not rest[0].startswith("-"):
         raise BadInput(f"{rest[0]!r} is not expected here: see --help")
-    return namespace
+    flag = rest[0].partition("=")[0]
+    if task is not None and inner is None and not difflib.get_close_matches(flag, known) and not renamed(flag, known):
+        name = flag.lstrip("-").replace("-", "_")
+        raise BadInput(f"unknown flag {flag!r}: options of an environment are given as --env-kwarg {name}=VALUE")
+    raise _unknown_flag(flag, known, parser.prog)
+
+
+def _task_parser(task: str) -> Parser | None:
+    """The options of a task as flags; None for an environment of Gymnasium, which has --env-kwarg."""
+    from multiadvisor.envs.builtin import TASKS
+    from multiadvisor.envs.registry import environment_id
+
+    if environment_id(task) is not None:
+        return None
+    if task not in TASKS:
+        raise unknown("task", task, TASKS, ", or name an environment of Gymnasium")
+    parser = Parser(f"... {task}", "", "")
+    hints, texts = typing.get_type_hints(TASKS[task]), option_help(TASKS[task])
+    for name, parameter in inspect.signature(TASKS[task]).parameters.items():
+        add_option(parser, name, hints[name], parameter.default, texts.get(name, ""))
+    return parser
 
 
 def _unknown_flag(given: str, known: Sequence[str], command: str) -> BadInput:

@@ -29,7 +29,9 @@ def run(arguments: Sequence[str]) -> int:
         lines.append(f"{name}\n    {title}")
         for key, entry in options.items():
             lines.append(f"      --{key.replace('_', '-')}  {entry['help']} (default {entry['default']})")
-    lines.append("gymnasium:ID\n    Any registered Gymnasium or MO-Gymnasium environment with Discrete or Box actions,")
+    lines.append(
+        "CartPole-v1, ...\n    Any registered Gymnasium or MO-Gymnasium environment with Discrete or Box actions,"
+    )
     lines.append("    one advisor for each component of its reward.")
     lines.append("      --env-kwarg NAME=VALUE  an option of the environment; may be given again")
     lines.append("      --max-episode-steps  episodes are cut off after this many steps")

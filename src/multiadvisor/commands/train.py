@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
         "multiadvisor train pac-boy --planning empathic --gamma 0.9 --steps 1000000 --seed 0 --out runs/a --json",
     )
-    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or gymnasium:ID")
+    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or of Gymnasium")
     add_fields(parser, Settings)
     add_fields(parser, Schedule)
     for what in BY_ADVISOR:
@@ -191,7 +191,7 @@ class _Page:
     def open(self, given: Any, training: Training) -> None:
         """Show the run while it is trained."""
         training.save()  # so that there is something to look at
-        named = ["--task", given.task] if given.task.count(":") > 1 else []
+        named = ["--task", given.task] if ":" in given.task.removeprefix("gymnasium:") else []
         own = [word for name in IMPORTED for word in ("--import", name)]
         # Ctrl-C is for the training alone: who watches should see that it was interrupted
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import inspect
 import typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multiadvisor.envs import emulated_tasks  # noqa: F401 they register themselves
 from multiadvisor.envs.registration import register, register_environments
-from multiadvisor.envs.registry import BUILT_IN, FILES, TASKS, check_option, make_registered
+from multiadvisor.envs.registry import BUILT_IN, FILES, TASKS, check_option, environment_id, make_registered
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
+
+if TYPE_CHECKING:
+    import gymnasium
 
 register_environments()
 for _name in BUILT_IN:
     register(_name)
 
 
-def make(name: str, /, **options: Any) -> Task:
-    """A task by its name (`multiadvisor tasks` lists them), or `gymnasium:ID` for any registered environment.
+def make(name: str | gymnasium.Env, /, **options: Any) -> Task:
+    """A task by its name (`multiadvisor tasks` lists them), or from a Gymnasium environment or its id.
 
-    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, instead of its own.
+    Any task takes `weights`, `gammas` and `alphas`: numbers by advisor or group, instead of its own; an
+    environment takes what `Task.from_gymnasium` does. `gymnasium:ID` is an environment that has the name of a task.
 
-    >>> make("pac-boy", rules="hra").n
-    77
+    >>> make("pac-boy", rules="hra").n, make("FrozenLake-v1", is_slippery=False).n
+    (77, 1)
     """
     own = {what: numbers for what in BY_ADVISOR if (numbers := options.pop(what, None)) is not None}
     if own:
@@ -32,10 +36,12 @@ def make(name: str, /, **options: Any) -> Task:
         for what, numbers in own.items():
             task = task.with_numbers(what, numbers)
         return task
-    if name.startswith("gymnasium:"):
+    if not isinstance(name, str):
+        return Task.from_gymnasium(name, **options)
+    if (identifier := environment_id(name)) is not None:
         from multiadvisor.envs.gymnasium_tasks import make_gymnasium
 
-        return make_gymnasium(name, **options)
+        return make_gymnasium(identifier, **options)
     return make_registered(name, options)
 
 
@@ -45,12 +51,11 @@ def checked_options(task: str, given: dict[str, Any], modules: bool = False) -> 
     Nothing is imported or read because a file names it: modules only where a user has named them himself, of files the
     text.
     """
-    if task.startswith("gymnasium:"):
-        if ":" in task.removeprefix("gymnasium:") and not modules:
+    if (identifier := environment_id(task)) is not None:
+        if ":" in identifier and not modules:
             raise BadInput(
                 f"task {short(task)!r} names a module to import, which no file may do: name it yourself, with --task "
-                "or as "
-                "load(folder, name)"
+                "or as load(folder, name)"
             )
         from multiadvisor.envs.gymnasium_tasks import plain_options
 

@@ -1,6 +1,6 @@
 """Tasks from Gymnasium environments, by name or from one's own, and back: which environment it is, as plain data.
 
-What `make("gymnasium:ID", ...)` takes as options is all that a task of plain data consists of: arguments of the
+What `make("CartPole-v1", ...)` takes as options is all that a task of plain data consists of: arguments of the
 environment, its limit, wrappers, advisors and bins. So the options found here for an environment of one's own are what
 a checkpoint needs to make it again; where there is something else in it, the reason why it cannot be is kept instead.
 """
@@ -21,11 +21,11 @@ from multiadvisor.envs.adapter import CONTINUOUS, Adapter
 from multiadvisor.envs.bins import Bins
 from multiadvisor.envs.components import component_names, reward_components
 from multiadvisor.envs.info_terms import first_info, found_advisors, key_of, term
+from multiadvisor.envs.registry import PREFIX, TASKS
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import whole_number
 from multiadvisor.task import REMAINDER, Advisor, Task, check_advisors
 
-PREFIX = "gymnasium:"
 DEFAULT_LIMIT = 10_000
 """Steps after which episodes are cut off where the environment names no limit: its greedy player may be stuck for
 ever."""
@@ -375,8 +375,9 @@ def task_from_gymnasium(
     named = by_name or (None if spec is None else spec.id)
     if name is None and named is None:
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
+    called = f"{PREFIX if named in TASKS else ''}{named}"
     return Task(
-        name=name or f"{PREFIX}{named}", maker="" if by_hand else f"{PREFIX}{named}", by_hand=by_hand, note=note,
+        name=name or called, maker="" if by_hand else called, by_hand=by_hand, note=note,
         actions=_names(env, adapter),
         observation_names=observation_names(env),
         advisors=tuple(told), adapter=adapter, options=data,
@@ -403,12 +404,12 @@ def _component_advisors(env: Any, identifier: str, components: Any) -> list[Advi
     return [Advisor(part, reward=k) for k, part in enumerate(components)]
 
 
-def make_gymnasium(name: str, /, **options: Any) -> Task:
-    """`gymnasium:ID`: a registered environment, by default one advisor for each component of its reward.
+def make_gymnasium(identifier: str, /, **options: Any) -> Task:
+    """A registered environment, by default with one advisor for each component of its reward.
 
     `components` names them, `action_names` the actions, `bins` cuts real-valued observations, `max_episode_steps`
     limits episodes, `advisors` and `wrappers` are as a checkpoint keeps them; what else is given goes to the
     environment.
     """
     names = options.pop("action_names", None)
-    return with_action_names(task_from_gymnasium(name, None, None, None, options), names)
+    return with_action_names(task_from_gymnasium(identifier, None, None, None, options), names)

@@ -19,7 +19,7 @@ class PythonEnv:
     """N environments of a task; `seeds` are the seed of the run that each serves, and its place in that run.
 
     >>> import multiadvisor as mad
-    >>> task = mad.make("gymnasium:CliffWalking-v1")
+    >>> task = mad.make("CliffWalking-v1")
     >>> env = PythonEnv(task, [task.adapter.env], [(0, 0)])
     >>> env.reset(), env.step(np.array([0])).next_state
     ([36], [24])

@@ -68,6 +68,26 @@ FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
 
 
+PREFIX = "gymnasium:"
+
+
+def environment_id(name: str) -> str | None:
+    """The environment's id in Gymnasium, where a name is one and not a task's; the prefix is for one named like a task.
+
+    >>> environment_id("CartPole-v1"), environment_id("gymnasium:pac-boy"), environment_id("pac-boy")
+    ('CartPole-v1', 'pac-boy', None)
+    """
+    if name.startswith(PREFIX):
+        return name.removeprefix(PREFIX)
+    if name in TASKS:
+        return None
+    if re.search(r"-v\d+$|[/:]", name):
+        return name
+    from gymnasium import registry
+
+    return name if name in registry or any(spec.name == name for spec in registry.values()) else None
+
+
 def register_task(
     name: str, *, environment: str | None = None, defaults: dict[str, Any] | None = None
 ) -> Callable[[Maker], Maker]:

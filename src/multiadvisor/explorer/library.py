@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
+from multiadvisor.envs.registry import PREFIX
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.bundle import episode_pack, run_pack, sends_table
 from multiadvisor.explorer.curves import Record, curves, eval_every, is_evaluation, label, sweep_records
@@ -51,7 +52,8 @@ class Entry:
         with self.lock:
             if self.loaded is None:
                 assert self.folder is not None
-                mine = self.named in (self.task.get("name"), self.task.get("maker"))  # of several runs not all may be
+                called = (self.task.get("name"), self.task.get("maker"))  # of several runs not all may be
+                mine = self.named in called or str(self.named).removeprefix(PREFIX) in called
                 self.loaded = load_with_record(self.folder, self.named if mine else None)[0]
             return self.loaded
 

@@ -123,7 +123,7 @@ def task_of(environment: str) -> Task:
         return Task.from_gymnasium(environment_of(environment), list(TERMS[environment]))
     if environment in NESTED:
         return Task.from_gymnasium(environment_of(environment), NESTED[environment], remainder=True)
-    return make(f"gymnasium:{environment}", advisors="info:reward_*")
+    return make(f"{environment}", advisors="info:reward_*")
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
