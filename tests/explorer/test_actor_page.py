@@ -54,7 +54,7 @@ def actor(seed: int) -> mad.MultiAdvisor:
 def winches(browser: Any) -> Iterator[Site]:
     with site(browser, {"winch": actor(1), "other": actor(2)}, episodes=2) as one:
         for name in one.explorer.library.entries:
-            one.explorer.more.insight(name)
+            one.explorer.insights.of(name)
         yield one
         assert one.complaints == []
 
@@ -90,7 +90,7 @@ def test_an_action_is_shown_number_by_number_beside_its_values(winches: Site) ->
         expect(page.get_by_role("img", name="Observation in step 3: height")).to_be_visible()  # it cannot draw itself
         page.locator("#moments").scroll_into_view_if_needed()
         expect(page.locator("#drives thead")).to_contain_text("share of the push")
-        share = winches.explorer.more.insight(entry(winches, 0).id)["advisors"]["lift"]["influence"]["push"]
+        share = winches.explorer.insights.of(entry(winches, 0).id)["advisors"]["lift"]["influence"]["push"]
         expect(page.locator("#drives tbody tr", has_text="lift")).to_contain_text(f"{round(100 * share)}%")
         for place in ("#moments .hint", "#drives .hint >> nth=0"):
             expect(page.locator(place)).to_contain_text(CAVEAT[1:])

@@ -38,7 +38,7 @@ def served(browser: Any) -> Iterator[Site]:
     novice = mad.MultiAdvisor(drawn.line(), gamma=0.9)
     with site(browser, {"walker": drawn.walker(), "stuck": stuck, "novice": novice}, episodes=2) as one:
         for name in one.explorer.library.entries:
-            one.explorer.more.insight(name)  # compiled, so that no tab has to wait for it
+            one.explorer.insights.of(name)  # compiled, so that no tab has to wait for it
             one.explorer.library.recorded(name, 0)
         yield one
 
@@ -130,7 +130,7 @@ def test_an_advisor_has_one_colour_in_bars_and_lines(calm: Site) -> None:
 
 
 def test_one_click_leads_to_a_decisive_moment_and_to_where_it_is_stuck(calm: Site) -> None:
-    found = calm.explorer.more.insight(entry(calm, 0).id)
+    found = calm.explorer.insights.of(entry(calm, 0).id)
     with calm.tab() as page:
         moments = page.locator("#moments li")
         page.locator("#moments").scroll_into_view_if_needed()
@@ -168,7 +168,7 @@ def test_agents_in_one_table_sorted_and_as_csv(calm: Site) -> None:
         with page.expect_download() as waiting:
             page.get_by_role("button", name="Table as CSV").click()
         table = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
-    insight = calm.explorer.more.insight(entry(calm, 0).id)
+    insight = calm.explorer.insights.of(entry(calm, 0).id)
     assert [row["run"] for row in table] == ["walker", "stuck", "novice"]
     for name, one in insight["advisors"].items():
         assert float(table[0][f"return/{name}"]) == pytest.approx(one["return"])

@@ -20,10 +20,10 @@ import multiadvisor as mad
 from multiadvisor import explorer
 from multiadvisor.cli import main
 from multiadvisor.commands.explore import VIEWS
-from multiadvisor.explorer.answers import what_if
 from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.opening import has_display
+from multiadvisor.explorer.playing import what_if
 from multiadvisor.explorer.server import listen
 from multiadvisor.runs.trace import record
 from patience import PATIENCE

@@ -87,9 +87,9 @@ def test_two_runs_of_one_environment_are_drawn_at_the_same_time(divers: list[str
             for path in (
                 "runs/{}/episodes/0",
                 "runs/{}/episodes/1",
-                "more/insight/{}",
-                *(f"more/pictures/{{}}/{episode}/{first}" for episode in range(5) for first in (0, 12)),
-                "more/live/{}/0",
+                "insight/{}",
+                *(f"pictures/{{}}/{episode}/{first}" for episode in range(5) for first in (0, 12)),
+                "live/{}/0",
                 "runs/{}",
             )
         ]
@@ -140,5 +140,5 @@ def test_a_crash_costs_a_picture(divers: list[str], tmp_path: Path) -> None:
         assert (seen["shown"], seen["count"]) == (3, 9)
         assert "the process that draws it was killed by SIGSEGV" in seen["reason"]
         assert server.pictures(1, 0)["reason"] == ""
-        insight = json.loads(server.ask(f"more/insight/{server.runs[0]}"))
+        insight = json.loads(server.ask(f"insight/{server.runs[0]}"))
         assert insight["moments"]

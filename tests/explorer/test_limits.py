@@ -15,7 +15,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer import answers, gallery
+from multiadvisor.explorer import gallery, playing, server
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, serving
 from patience import PATIENCE
@@ -101,7 +101,7 @@ def test_one_exhibit_is_solved_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_one_what_if_is_played_at_a_time(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     def patch(enter: Callable[[], None]) -> None:
-        monkeypatch.setattr(answers, "what_if", lambda *_, **__: enter())
+        monkeypatch.setattr(server, "what_if", lambda *_, **__: enter())
 
     asked = {"do": "what-if", "run": run_id(explorer), "episode": 0, "step": 0, "actions": [0]}
     works = [lambda: explorer._do(asked, lambda share: None)] * 3
@@ -139,7 +139,7 @@ def test_a_page_asks_only_so_much_at_once(explorer: Explorer, port: int, monkeyp
     from websockets.sync.client import connect
 
     go_on = threading.Event()
-    monkeypatch.setattr(answers, "what_if", lambda *_, **__: {"waited": go_on.wait(PATIENCE)})
+    monkeypatch.setattr(server, "what_if", lambda *_, **__: {"waited": go_on.wait(PATIENCE)})
     asked = {"do": "what-if", "run": run_id(explorer), "episode": 0, "step": 0, "actions": [0]}
     host = f"127.0.0.1:{port}"
     protocols: Any = ["multiadvisor", explorer.keys.token]
@@ -158,10 +158,10 @@ def test_a_page_asks_only_so_much_at_once(explorer: Explorer, port: int, monkeyp
 def test_weights_of_a_networks_own_advisors_are_those_of_its_task() -> None:
     task = mad.make("pac-boy").with_weights(ghosts=2.0)
     groups: Any = SimpleNamespace(task=task, advisors=(mad.Advisor("ghosts"), mad.Advisor("fruits")))
-    assert answers.own_weights(groups, [3.0, 0.5]) == [6.0, 6.0, *[0.5] * 75]
+    assert playing.own_weights(groups, [3.0, 0.5]) == [6.0, 6.0, *[0.5] * 75]
     one: Any = SimpleNamespace(task=task, advisors=(mad.Advisor("reward"),))
-    assert answers.own_weights(one, [2.0]) == [4.0, 4.0, *[2.0] * 75]
+    assert playing.own_weights(one, [2.0]) == [4.0, 4.0, *[2.0] * 75]
     same: Any = SimpleNamespace(task=task, advisors=(*task.advisors, mad.Advisor("correction")))
-    assert answers.own_weights(same, [7.0] * 78) == [7.0] * 77
-    assert answers.own_weights(groups, [1.0] * 5) == [1.0] * 5  # refused by whoever uses them
-    assert answers.own_weights(groups, None) is None
+    assert playing.own_weights(same, [7.0] * 78) == [7.0] * 77
+    assert playing.own_weights(groups, [1.0] * 5) == [1.0] * 5  # refused by whoever uses them
+    assert playing.own_weights(groups, None) is None

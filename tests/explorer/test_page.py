@@ -12,7 +12,8 @@ from playwright.sync_api import expect
 import multiadvisor as mad
 from explorer.conftest import trained
 from explorer.pages import DELAY, Site, entry, site, still, until
-from multiadvisor.explorer.answers import attractor_layer, what_if
+from multiadvisor.explorer.attractor_layers import attractor_layer
+from multiadvisor.explorer.playing import what_if
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,9 @@ import multiadvisor as mad
 from explorer.pages import Site, entry, site, until
 from multiadvisor.analysis.episode_report import report_on
 from multiadvisor.analysis.episodes import play_each
+from multiadvisor.explorer.albums import Albums
+from multiadvisor.explorer.insights import Insights
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.more import More
 from multiadvisor.explorer.onefile import html
 from multiadvisor.runs.trace import explain_step
 
@@ -74,7 +75,7 @@ def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
         library.add_agent(agent, name, [{"steps": 40, "score": agent.evaluate(2).score, **weighted}])
     with site(browser, {}, library=library) as one:
         for name in library.entries:
-            one.explorer.more.insight(name)
+            one.explorer.insights.of(name)
         yield one
 
 
@@ -82,12 +83,12 @@ def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
 def test_a_steady_cost_is_stuck_by_the_one_detector_in_report_and_episode(agents: dict[str, mad.MultiAdvisor]) -> None:
     library = Library(episodes=2)
     run = library.add_agent(agents["plain"], "plain")
-    more = More(library)
+    insights = Insights(library, Albums(library))
     (reported, _) = report_on(play_each(agents["plain"], [0, 1], agents["plain"].settings.seed)).stuck
     assert (reported.kind, reported.since, reported.steps) == ("stands still", 0, 40)
-    (shown,) = more.answer(f"stuck/{run.id}/0")["stuck"]  # type: ignore[index]
+    (shown,) = insights.stuck(run.id, 0)["stuck"]
     assert shown["sentence"] == str(reported)
-    assert [one["sentence"] for one in more.insight(run.id)["stuck"]] == [str(reported)] * 2
+    assert [one["sentence"] for one in insights.of(run.id)["stuck"]] == [str(reported)] * 2
     assert shown["sentence"] in html(library, [run.id], 0)
 
 
@@ -128,7 +129,7 @@ def test_the_episode_shows_where_the_library_finds_it_stuck(calm: Site) -> None:
     with calm.tab("step=3") as page:
         mark = page.get_by_role("button", name="Stuck in steps 0 to the end")
         expect(mark).to_be_visible()
-        assert mark.get_attribute("title") == calm.explorer.more.stuck(entry(calm, 0).id, 0)["stuck"][0]["sentence"]
+        assert mark.get_attribute("title") == calm.explorer.insights.stuck(entry(calm, 0).id, 0)["stuck"][0]["sentence"]
         mark.click()
         until(page, "explorer.store.state.step", 0)
         calm.go(page, "view=compare")
@@ -173,7 +174,7 @@ def test_of_many_terms_the_largest_are_shown(calm: Site) -> None:
         sizes = [abs(float(text)) for text in texts]
         assert sizes == sorted(sizes, reverse=True)
         calm.go(page, "view=agents")
-        driving = calm.explorer.more.insight(run.id)["advisors"]
+        driving = calm.explorer.insights.of(run.id)["advisors"]
         most = max(driving, key=lambda name: driving[name]["influence"]["changed"])
         expect(page.locator("#agents th.term").filter(has_text="term").first).to_have_text(most)
 

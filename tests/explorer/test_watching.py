@@ -36,17 +36,17 @@ def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -
         try:
             server = Server(training, until("#ticket="))
             deadline = time.monotonic() + PATIENCE
-            while not json.loads(server.ask(f"more/live/{server.runs[0]}/0"))["lines"]:
+            while not json.loads(server.ask(f"live/{server.runs[0]}/0"))["lines"]:
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
             os.killpg(training.pid, signal.SIGINT)
             assert "go on with --resume" in until("interrupted after")
             until("the page stays until Ctrl-C")
-            assert json.loads(server.ask("more/live"))["runs"][0]["training"] is False
+            assert json.loads(server.ask("live"))["runs"][0]["training"] is False
             os.killpg(training.pid, signal.SIGINT)
             assert training.wait(PATIENCE) == 130
             with pytest.raises(OSError, match="refused"):
-                server.ask("more/live")
+                server.ask("live")
         finally:
             training.kill()
             os.close(mine)

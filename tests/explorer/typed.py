@@ -29,6 +29,6 @@ class Server:
             return error.read()
 
     def pictures(self, run: int, episode: int, first: int = 0) -> dict[str, Any]:
-        body = self.ask(f"more/pictures/{self.runs[run]}/{episode}/{first}")
+        body = self.ask(f"pictures/{self.runs[run]}/{episode}/{first}")
         found: dict[str, Any] = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
         return found

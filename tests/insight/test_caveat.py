@@ -10,10 +10,11 @@ from multiadvisor.analysis.episode_report import report_on
 from multiadvisor.analysis.episodes import play
 from multiadvisor.analysis.moments import moments
 from multiadvisor.cli import main
+from multiadvisor.explorer.albums import Albums
 from multiadvisor.explorer.bundle import describe
 from multiadvisor.explorer.following import RunWatcher
+from multiadvisor.explorer.insights import Insights
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.more import More
 from multiadvisor.runs.trace import explain_step, record
 from multiadvisor.settings import CAVEAT
 from multiadvisor.viz import plots
@@ -72,7 +73,8 @@ def test_every_place_says_it_of_networks_and_none_of_tables(name, tmp_path, caps
     fields = {
         "explain": agent.explain(state_of(agent)).as_dict(),
         "explain command": json.loads(out("explain", folder, "--step", 0, "--json")),
-        "report": read["report"], "page": describe(agent, "a"), "page's report": More(library).insight(entry.id),
+        "report": read["report"], "page": describe(agent, "a"),
+        "page's report": Insights(library, Albums(library)).of(entry.id),
         "page while it trains": followed.as_dict(0)["influence"][0], "csv": rows[0],
         **{f"moment {k}": one for k, one in enumerate(read["moments"])},
         **{f"own moment {k}": one.as_dict() for k, one in enumerate(moments(play(agent, 1), 1))},

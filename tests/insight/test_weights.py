@@ -8,9 +8,10 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.cli import main
+from multiadvisor.explorer.albums import Albums
 from multiadvisor.explorer.curves import Record, curves
+from multiadvisor.explorer.insights import Insights
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.more import More
 from multiadvisor.runs.grid_sweep import final
 from multiadvisor.runs.training import _is_evaluation
 
@@ -58,7 +59,7 @@ def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weigh
     assert drawn[1]["own"] == 3.0
     assert "own" not in drawn[0]
     assert [run["label"] for run in library.listing()["runs"]] == [one["label"] for one in drawn]
-    seen = [More(library).insight(name) for name in library.entries]
+    seen = [Insights(library, Albums(library)).of(name) for name in library.entries]
     assert [(one["score"], one["own"]) for one in seen] == [(1.0, None), (1.0, 3.0)]
 
 

@@ -12,8 +12,8 @@ import multiadvisor as mad
 from explorer import drawn
 from multiadvisor.core import plugins
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.albums import Albums
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.more import More
 from multiadvisor.runs import artists
 from multiadvisor.runs.pictures import Painting, encode, pixels, with_pictures
 from multiadvisor.runs.trace import read_trace, record
@@ -249,15 +249,15 @@ def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
     drawn.drawn.clear()
     first = int(trace.length[0]) + 1
     shown = [trace.pictures[first + step] for step in range(int(trace.length[1]) + 1)]
-    assert as_the_page_reads(More(library), run.id, 1) == shown
+    assert as_the_page_reads(Albums(library), run.id, 1) == shown
     assert not drawn.drawn
 
 
 def test_whoever_comes_later_gets_every_picture_too(agent, monkeypatch):
-    monkeypatch.setattr("multiadvisor.explorer.more._AT_ONCE", 2)
+    monkeypatch.setattr("multiadvisor.explorer.albums._AT_ONCE", 2)
     library = Library(episodes=1)
     run = library.add_agent(agent, "walker")
-    packed = More(library)
+    packed = Albums(library)
     first = as_the_page_reads(packed, run.id, 0)
     trace, episode = library.recorded(run.id, 0)
     assert len(first) == trace.length[episode] + 1 > 2

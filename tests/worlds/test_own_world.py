@@ -21,7 +21,7 @@ from multiadvisor.envs.slots import slot_of
 from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv
 from multiadvisor.envs.worlds.board import parse_maze
 from multiadvisor.explorer import export
-from multiadvisor.explorer.answers import attractor_layer
+from multiadvisor.explorer.attractor_layers import attractor_layer
 from multiadvisor.explorer.bundle import describe, episode_pack, run_pack, sends_table
 from multiadvisor.runs.trace import record
 from multiadvisor.task import Outcome

@@ -1,7 +1,8 @@
 """From an agent and its episodes to what the page is sent: a JSON header and binary arrays, each number once.
 
 The tables go over as float64, so that the page's sums are the library's. A step is the state x on a grid, and
-elsewhere the rows of the table that the advisors look at; the page computes all the rest.
+elsewhere the rows of the table that the advisors look at. The page computes what other weights would do; sentences are
+the library's, one for each step.
 """
 
 from __future__ import annotations
@@ -13,20 +14,14 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
-from multiadvisor.analysis.theory.attractors import leaves
 from multiadvisor.analysis.theory.boards import has_tables
-from multiadvisor.analysis.theory.enumeration import enumerate_task
-from multiadvisor.core.aggregations import GPI
-from multiadvisor.core.aggregator import learned_beside, plannings_of
+from multiadvisor.core.aggregator import plannings_of
 from multiadvisor.core.board_layout import Grid
-from multiadvisor.envs.worlds.board import DIRECTIONS
-from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
-from multiadvisor.explain.sentences import term
 from multiadvisor.explorer.curves import label
-from multiadvisor.learners.registry import own_settings
-from multiadvisor.runs.trace import Trace, explain_step
+from multiadvisor.explorer.reasons import Reasons
+from multiadvisor.runs.trace import Trace
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _LONGEST_OBSERVATION = 24  # numbers that the page draws over time
@@ -71,10 +66,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "entropy": _ENTROPY,
         "pointing": task.goals is not None,
         # a network may have others than the task, which is paid
-        "advisors": [
-            {"name": one.name, "group": one.group, "weight": float(one.weight), "said": term(one.name, decider.choices)}
-            for one in advisors
-        ],
+        "advisors": [{"name": one.name, "group": one.group, "weight": float(one.weight)} for one in advisors],
         "aggregation": agent.settings.aggregation,
         "aggregator": {
             "parts": [
@@ -137,72 +129,19 @@ def episode_pack(trace: Trace, episode: int, agent: Any) -> bytes:
         arrays |= _on_grid(grid, trace.states(episode))
     if trace.advice is not None or "cells" not in arrays:
         arrays |= _advice(trace, span, _advisors(agent))
-    if not decider_of(agent).aggregator.plain:
-        arrays["preferences"] = _preferences(trace, episode, agent)
     if trace.taken is not None:
         arrays["numbers"] = np.asarray(trace.action[span], float)
     if trace.gain is not None:
         arrays["earned"] = trace.gain[span]
-    if trace.x is not None and agent.task.actions == tuple(DIRECTIONS):
-        arrays["walls"] = _walls(agent, trace.states(episode))
     if (observed := _observed(trace, episode)) is not None:
         arrays["observed"] = observed
-    kind: Any = float if trace.advice is None else trace.advice.dtype
+    reasons, more = Reasons(agent, trace, episode).all()
+    arrays |= more
     header = {
         "seed": trace.header["seed"], "steps": span.stop - span.start, "terminated": bool(trace.terminated[episode]),
-        "precision": float(np.finfo(kind).eps), "reasons": _reasons(trace, episode, agent),
+        "reasons": reasons,
     }  # fmt: skip
     return pack(header, arrays)
-
-
-def _reasons(trace: Trace, episode: int, agent: Any) -> list[str] | None:
-    """The library's sentence on every step, where the page cannot know it: what plans are worth is not sent, and which
-    numbers an action consists of is said in the library's way."""
-    if not _by_plans(agent) and trace.taken is None:
-        return None
-    return [explain_step(agent, trace, episode, step).sentence for step in range(int(trace.length[episode]))]
-
-
-def _by_plans(agent: Any) -> bool:
-    return GPI in learned_beside(agent.settings.aggregation)
-
-
-def _preferences(trace: Trace, episode: int, agent: Any) -> np.ndarray:
-    """What the aggregator made of the advice in every step [T, A]: the page may not know how to."""
-    decider = decider_of(agent)
-    weights = np.array([advisor.weight for advisor in decider.advisors_asked], float)
-    place = {advisor.name: j for j, advisor in enumerate(decider.advisors_asked)}
-    found = np.zeros((int(trace.length[episode]), len(agent.task.actions)))
-    for step, preferences in enumerate(found):
-        seen = trace.step(episode, step)
-        if _by_plans(agent):  # which are not told by the advice
-            if seen.state is None:
-                raise BadInput(
-                    f"the trace of task {agent.task.name!r} keeps what advisors said, and not what their plans are "
-                    "worth: explain single observations with agent.explain"
-                )
-            preferences[:] = agent.preferences(seen.state)
-            continue
-        names, advice = (seen.names, seen.advice) if seen.advice is not None else agent.advice(seen.state)
-        spoken = np.array([place[name] for name in names or ()], np.int64)
-        heard = weights[spoken] if seen.weights is None else seen.weights
-        preferences[:] = decider.aggregator.prefer(np.asarray(advice, float), heard, spoken)
-    return found
-
-
-def _walls(agent: Any, states: np.ndarray) -> np.ndarray:
-    """[T + 1, A] 1 for the actions that go into the wall, as the library's sentence says."""
-    world, own = agent.task.world, own_settings(agent.settings)
-    none = np.zeros((len(states), len(DIRECTIONS)), np.uint8)
-    if not (own.per_advisor or own.summed):
-        return none
-    if (maze := maze_of(agent.task)) is not None:
-        fruits = states[:, 1 + len(maze.ghost_start) :].sum(axis=1, keepdims=True)
-        stays = maze.neighbour[states[:, 0]] == states[:, :1]
-        return (stays & (fruits > 0)).astype(np.uint8)
-    if world.listing is not None:
-        return np.logical_not(leaves(enumerate_task(agent.task))[states[:, 0]]).astype(np.uint8)
-    return none
 
 
 def _observed(trace: Trace, episode: int) -> np.ndarray | None:

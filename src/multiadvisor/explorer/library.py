@@ -20,7 +20,7 @@ from multiadvisor.settings import whole_number
 from multiadvisor.storage.checkpoint import read_header
 
 _MOST_EPISODES = 100_000
-_LONGEST = 2000  # steps of an episode: more than anybody would watch
+LONGEST = 2000  # steps of an episode: more than anybody would watch
 
 
 @dataclass
@@ -169,7 +169,7 @@ class Library:
                 draws = next(iter(self.entries.values())).settings["seed"]
                 number = self.seed + episode - len(entry.traces)
                 entry.episodes[episode] = (
-                    record(agent, 1, number, advice=not sends_table(agent), draws=draws, longest=_LONGEST), 0
+                    record(agent, 1, number, advice=not sends_table(agent), draws=draws, longest=LONGEST), 0
                 )  # fmt: skip
             return entry.episodes[episode]
 

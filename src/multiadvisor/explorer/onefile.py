@@ -12,10 +12,11 @@ from pathlib import Path
 from multiadvisor.core.aggregator import learned_beside
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.answers import exact_layer
+from multiadvisor.explorer.albums import Albums
+from multiadvisor.explorer.attractor_layers import attractor_layer
 from multiadvisor.explorer.bundle import run_pack
+from multiadvisor.explorer.insights import Insights
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.more import More
 from multiadvisor.explorer.tips import TIPS
 
 STATIC = Path(__file__).parent / "static"
@@ -78,8 +79,8 @@ def _inside(library: Library, names: list[str], episode: int) -> dict[str, objec
         raise BadInput("no run was named to export")
     listing = library.listing()
     known = {one["id"]: one for one in listing["runs"]}
-    runs, packs, layers, beside = [], {}, {}, More(library)
-    more: dict[str, object] = {}
+    runs, packs, layers, albums = [], {}, {}, Albums(library)
+    insights, beside = Insights(library, albums), {}
     for number, name in enumerate(names):
         entry = library.entry(name)
         titles = known[name]["episodes"]
@@ -91,19 +92,19 @@ def _inside(library: Library, names: list[str], episode: int) -> dict[str, objec
         packs[f"runs/{number}/episodes/0"] = _text(library.episode(name, episode))
         layers[str(number)] = _layers(library, name, episode)
         if entry.agent.task.board is None:
-            packs[f"more/pictures/{number}/0/0"] = _text(beside.pictures(name, episode, 0, until=1 << 30))
-        more[f"insight/{number}"] = _insight(library, beside, name, episode)
-        more[f"stuck/{number}/0"] = beside.stuck(name, episode)
+            packs[f"pictures/{number}/0/0"] = _text(albums.pictures(name, episode, 0, until=1 << 30))
+        beside[f"insight/{number}"] = _insight(library, insights, name, episode)
+        beside[f"stuck/{number}/0"] = insights.stuck(name, episode)
     shown = library.curves(names)  # what else is open is nobody's business either
     found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs, "tips": TIPS}
-    return {**found, "layers": layers, "more": more}
+    return {**found, "layers": layers, "beside": beside}
 
 
-def _insight(library: Library, beside: More, name: str, episode: int) -> dict[str, object]:
+def _insight(library: Library, insights: Insights, name: str, episode: int) -> dict[str, object]:
     """What the episode in the file tells."""
     try:
         entry = library.entry(name)
-        found = beside.look_at(entry, entry.agent, [episode])
+        found = insights.look_at(entry, entry.agent, [episode])
     except BadInput as error:
         return {"error": str(error)}
     return found | {key: [{**one, "episode": 0} for one in found[key]] for key in ("episodes", "moments", "stuck")}
@@ -121,7 +122,7 @@ def _layers(library: Library, name: str, episode: int) -> dict[str, object]:
     for step, x in enumerate(trace.states(number)):
         board = x[1 + len(maze.ghost_start) :].tobytes()
         if board != last:
-            found[str(step)] = exact_layer(agent, x)
+            found[str(step)] = attractor_layer(agent, x, learned=False)
             last = board
     return found
 

@@ -12,7 +12,7 @@ import socket
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,15 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer import answers, gallery, onefile
+from multiadvisor.explorer import gallery, onefile
+from multiadvisor.explorer.albums import Albums
+from multiadvisor.explorer.attractor_layers import attractor_layer
+from multiadvisor.explorer.following import RunWatchers
 from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guard, Keys
+from multiadvisor.explorer.insights import Insights
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.more import More
+from multiadvisor.explorer.playing import own_weights, reweighted, what_if
+from multiadvisor.explorer.reasons import Reasons
 from multiadvisor.explorer.tips import TIPS
 
 HOST = "127.0.0.1"
@@ -43,12 +48,16 @@ _LEAST_PACKED = 1000  # bytes: less is sent as it is
 _MOST_AT_ONCE = 8  # questions of one page that wait for their answers
 
 
+_Work = Callable[[dict[str, str]], "bytes | str | dict[str, Any]"]
+
+
 class Explorer:
     """A library of runs behind the guards."""
 
     def __init__(self, library: Library, *, guards: frozenset[str] = GUARDS) -> None:
         self.library, self.keys, self.guards = library, Keys(), guards
-        self.more = More(library)
+        self.albums, self.watchers = Albums(library), RunWatchers(library)
+        self.insights = Insights(library, self.albums)
         self.reached: deque[str] = deque(maxlen=1000)
         """The paths that reached a handler, the last ones."""
         self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
@@ -78,13 +87,7 @@ class Explorer:
             Route("/", self._page),
             Route("/static/{name}", self._file),
             Route("/api/enter", self._enter, methods=["POST"]),
-            Route("/api/runs", self._runs),
-            Route("/api/curves", self._curves),
-            Route("/api/runs/{id}", self._run),
-            Route("/api/runs/{id}/episodes/{episode}", self._episode),
-            Route("/api/gallery/{id}", self._exhibit),
-            Route("/api/export", self._export),
-            Route("/api/more/{path:path}", self._more),
+            *(Route(f"/api/{path}", self._asked(work)) for path, work in self._works().items()),
             WebSocketRoute("/api/socket", self._socket),
         ]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
@@ -136,36 +139,34 @@ class Explorer:
         except BadInput as error:
             return _problem(str(error), 400)
 
-    async def _runs(self, request: Request) -> Response:
-        return await self._answer(request, lambda: {**self.library.listing(), **gallery.listing(), "tips": TIPS})
+    def _asked(self, work: _Work) -> Callable[[Request], Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            return await self._answer(request, lambda: work({**request.query_params, **request.path_params}))
 
-    async def _curves(self, request: Request) -> Response:
-        return await self._answer(request, lambda: {"curves": self.library.curves()})
+        return handle
 
-    async def _run(self, request: Request) -> Response:
-        return await self._answer(request, lambda: self.library.run(request.path_params["id"]))
-
-    async def _episode(self, request: Request) -> Response:
-        number = _whole(request.path_params["episode"])
-        return await self._answer(request, lambda: self.library.episode(request.path_params["id"], number))
-
-    async def _more(self, request: Request) -> Response:
-        return await self._answer(request, lambda: self.more.answer(request.path_params["path"]))
-
-    async def _exhibit(self, request: Request) -> Response:
-        given = request.query_params
-        return await self._answer(
-            request,
-            lambda: gallery.exhibit(
-                request.path_params["id"], given.get("planning", ""), _real(given.get("gamma")),
-                _real(given.get("noise", "0")),
+    def _works(self) -> dict[str, _Work]:
+        """What answers a request, by its path; each takes what was given in path and query."""
+        library, albums, insights, watchers = self.library, self.albums, self.insights, self.watchers
+        return {
+            "runs": lambda given: {**library.listing(), **gallery.listing(), "tips": TIPS},
+            "curves": lambda given: {"curves": library.curves()},
+            "runs/{id}": lambda given: library.run(given["id"]),
+            "runs/{id}/episodes/{episode}": lambda given: library.episode(given["id"], _whole(given["episode"])),
+            "pictures/{id}/{episode}/{first}": lambda given: albums.pictures(
+                given["id"], _whole(given["episode"]), _whole(given["first"])
             ),
-        )  # fmt: skip
-
-    async def _export(self, request: Request) -> Response:
-        given = request.query_params
-        names, episode = [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("episode", "0"))
-        return await self._answer(request, lambda: onefile.html(self.library, names, episode))
+            "stuck/{id}/{episode}": lambda given: insights.stuck(given["id"], _whole(given["episode"])),
+            "insight/{id}": lambda given: insights.of(given["id"]),
+            "live": lambda given: watchers.all(),
+            "live/{id}/{since}": lambda given: watchers.one(given["id"], _whole(given["since"])),
+            "gallery/{id}": lambda given: gallery.exhibit(
+                given["id"], given.get("planning", ""), _real(given.get("gamma")), _real(given.get("noise", "0"))
+            ),
+            "export": lambda given: onefile.html(
+                library, [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("episode", "0"))
+            ),
+        }
 
     # ---- the socket ----------------------------------------------------------------------------------------------
     async def _socket(self, socket: WebSocket) -> None:
@@ -216,30 +217,34 @@ class Explorer:
             with _once(self._training, "another training is going on: wait for its end"):
                 return {"id": self._retrain(entry.agent, entry.name, weights, tell)}
         trace, episode = self.library.recorded(entry.id, _whole(asked.get("episode")))
-        step = _whole(asked.get("step"))
+        step, last = _whole(asked.get("step")), int(trace.length[episode])
+        if not 0 <= step <= last:
+            raise BadInput(f"the episode has {last} steps, and so no step {step}")
+        if asked.get("do") == "explain":
+            against = asked.get("against")
+            reasons = Reasons(entry.agent, trace, episode)
+            return reasons.one(step, weights, None if against is None else _whole(against))
         if trace.x is None:
             raise BadInput("this task is a Python environment: it cannot be put back into an earlier state")
         states = trace.states(episode)
-        if not 0 <= step < len(states):
-            raise BadInput(f"the episode has {len(states) - 1} steps, and so no step {step}")
         if asked.get("do") == "attractors":
-            return answers.attractor_layer(entry.agent, states[step], weights)
+            return attractor_layer(entry.agent, states[step], weights)
         if asked.get("do") == "what-if":
             actions = asked.get("actions")
             if not isinstance(actions, list):
                 raise BadInput("no action was named to try")
             with self._playing:
                 tried = tuple(_whole(action) for action in actions)
-                return answers.what_if(entry.agent, states[step], step, tried, weights, tell=tell)
+                return what_if(entry.agent, states[step], step, tried, weights, tell=tell)
         raise BadInput("the explorer cannot do that")
 
     def _retrain(
         self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]
     ) -> str:
         """The same agent from the start, under other weights."""
-        task = answers.reweighted(agent.task, answers.own_weights(agent, weights))
+        task = reweighted(agent.task, own_weights(agent, weights))
         if not task.weights.any():
-            raise BadInput("all weights are 0, so that nobody has a say: raise one of them to train again")
+            raise BadInput("all weights are 0, so no advisor has a say: raise one of them to train again")
         own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
         again = MultiAdvisor(task, **own)
         total = max(agent.steps, 1)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from multiadvisor.agent import Evaluation, MultiAdvisor
 
 __all__ = [
-    "FORMAT", "Trace", "TracedStep", "_sealed", "check_place", "explain_step", "read_trace", "record",
-    "record_evaluation", "replay", "write_trace",
+    "FORMAT", "Trace", "TracedStep", "_sealed", "check_place", "explain_numbers_of", "explain_step", "read_trace",
+    "record", "record_evaluation", "replay", "write_trace",
 ]  # fmt: skip
 
 
@@ -108,13 +108,13 @@ def explain_step(
     if seen.names is None or seen.advice is None:
         return explain(agent, seen.state, int(seen.action), against)
     if trace.taken is not None:
-        return _explain_numbers(agent, trace, seen, against)
+        return explain_numbers_of(agent, trace, seen, against)
     here = None if seen.state is None else surroundings(agent, seen.state)
     here = here or NOTHING_KNOWN._replace(stuck=stuck_at(trace, episode, step))
     return explain_advised(agent, seen.names, seen.advice, int(seen.action), against, here, seen.state, seen.weights)
 
 
-def _explain_numbers(agent: MultiAdvisor, trace: Trace, seen: TracedStep, against: Any) -> Explanation:
+def explain_numbers_of(agent: MultiAdvisor, trace: Trace, seen: TracedStep, against: Any) -> Explanation:
     """Why a continuous action was taken, from what the critics said of it and of the centre of the box."""
     if against is not None:
         raise BadInput(

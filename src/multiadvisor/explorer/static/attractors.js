@@ -1,10 +1,12 @@
 // The attractor layer: the theory lab is asked about the board as it lies in this step.
 
 import { plural } from "./dom.js";
+import { Asker } from "./source.js";
 
 export class Attractors {
   constructor(source, redraw) {
-    Object.assign(this, { source, redraw, known: new Map(), wish: null, busy: false });
+    this.source = source;
+    this.asker = new Asker(source, redraw);
   }
 
   // What is known of this step, or null while the answer is awaited.
@@ -13,43 +15,16 @@ export class Attractors {
     if (!this.source.live) return this.source.layer(id, step);
     const mask = episode.arrays.items.subarray(step * episode.bytes, (step + 1) * episode.bytes).join(".");
     const others = kind === "learned" ? episode.cells(step).subarray(1).join(".") : "";
-    const key = `${id} ${number} ${mask} ${others} ${kind} ${changed ? weights.join(" ") : ""}`;
-    if (!this.known.has(key)) {
-      this.wish = {
-        key,
-        question: { do: "attractors", run: id, episode: number, step, weights: changed ? Array.from(weights) : null },
-      };
-      this.ask();
-      return this.last && this.last.key.startsWith(`${id} `) ? { ...this.last.answer, late: true } : null;
-    }
-    const answer = this.known.get(key);
-    this.last = { key, answer };
-    return answer;
+    const own = changed ? Array.from(weights) : null;
+    const key = `${id} ${number} ${mask} ${others} ${kind} ${own ? own.join(" ") : ""}`;
+    const answer = this.asker.ask(key, { do: "attractors", run: id, episode: number, step, weights: own });
+    if (answer) this.last = { id, answer };
+    return answer ?? (this.last?.id === id ? { ...this.last.answer, late: true } : null);
   }
 
   forget() {
-    for (const [key, answer] of this.known) if (answer.error) this.known.delete(key);
+    this.asker.forget();
     this.last = null;
-  }
-
-  // One question at a time, the latest wish first.
-  async ask() {
-    if (this.busy) return;
-    this.busy = true;
-    while (this.wish) {
-      const { key, question } = this.wish;
-      this.wish = null;
-      let answer;
-      try {
-        answer = await this.source.ask(question);
-      } catch (error) {
-        answer = { error: error.message };
-      }
-      if (this.known.size > 500) this.known.clear();
-      this.known.set(key, answer);
-      this.redraw();
-    }
-    this.busy = false;
   }
 }
 

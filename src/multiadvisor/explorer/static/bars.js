@@ -5,6 +5,7 @@ import { el, gapText, setText, signed, widthOf } from "./dom.js";
 import { huesOf } from "./hues.js";
 import { axisText } from "./lines.js";
 import { bestActions, hearPart, normalisedShare } from "./maths.js";
+import { countRows, tableOf } from "./tables.js";
 
 // Digits behind the point, fewer for large values, so that they fit into their column.
 const digitsOf = (value) => (Math.abs(value) < 100 ? 3 : Math.abs(value) < 1000 ? 2 : 1);
@@ -64,9 +65,10 @@ function valuesOf(frame, shown) {
 
 // What a part is called in the bar of one action: under a maximum, whose wish it is.
 function labelOf(frame, { label, voice }, action) {
-  const { run, lead, advice, advisors } = frame;
-  if (!lead || run.aggregator.parts[voice]?.name !== "max") return label;
-  const members = lead.members.filter((i) => run.aggregator.of[advisors[i]] === voice);
+  const { run, parts, advice, advisors } = frame;
+  if (run.aggregator.parts[voice]?.name !== "max") return label;
+  const part = parts.find(({ number }) => number === voice);
+  const members = part ? part.at.filter((_, k) => part.weights[k] !== 0) : [];
   if (!members.length) return label;
   return run.names[advisors[members.reduce((p, q) => (advice[q][action] > advice[p][action] ? q : p))]];
 }
@@ -93,7 +95,7 @@ function fitting(texts, room) {
 export class Bars {
   constructor() {
     this.body = el("div", { class: "bars" });
-    this.all = el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Every advisor's values" });
+    this.all = el("div");
     this.open = el("details", { class: "more" }, el("summary", {}, "Every advisor"), this.all);
     this.numbers = new ActionNumbers();
     this.root = el("div", {}, this.numbers.root, this.body, this.open);
@@ -250,31 +252,16 @@ export class Bars {
   renderAll({ run, episode, advisors, advice, rows }, most) {
     const { push } = episode.arrays;
     if (!this.table) {
-      const head = el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, "advisor"),
-        run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
-        push ? el("th", { scope: "col" }, "share of the push") : null,
-      );
+      const head = ["advisor", ...run.actions.map(actionText), ...(push ? ["share of the push"] : [])];
       this.lines = el("tbody");
-      this.table = el("table", { class: "numbers" }, el("thead", {}, head), this.lines);
+      this.table = tableOf("Every advisor's values", head, this.lines);
       this.all.replaceChildren(this.table);
     }
     const size = advice.map((own) => Math.max(...own.map(Math.abs)));
     const largest = Math.max(...size, 1e-300);
     const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]);
-    while (this.lines.children.length < order.length)
-      this.lines.append(
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }),
-          run.actions.map(() => el("td", { class: "share" })),
-          push ? el("td") : null,
-        ),
-      );
-    while (this.lines.children.length > order.length) this.lines.lastChild.remove();
+    const cells = () => run.actions.map(() => el("td", { class: "share" }));
+    countRows(this.lines, order.length, () => el("tr", {}, el("th", { scope: "row" }), cells(), push ? el("td") : null));
     order.forEach((i, k) => {
       const line = this.lines.children[k];
       if (line.hidden !== k >= most) line.hidden = k >= most;

@@ -1,6 +1,6 @@
 // The board as a part of the page: the canvas, an ARIA grid behind it for keyboards and screen readers, the pointer.
 
-import { el, fitCanvas, precise, setText, signed } from "./dom.js";
+import { el, fitCanvas, precise, sameParts, setText, signed } from "./dom.js";
 import { drawMoving, drawStill } from "./board.js";
 import { bestActions } from "./maths.js";
 
@@ -148,7 +148,7 @@ export class BoardView {
     const parts = ["run", "episode", "step", "landscape", "heights", "heat", "arrows", "ways", "palette"];
     const key = [size, window.devicePixelRatio, ...parts.map((name) => what[name])];
     key.push(JSON.stringify([what.attractors || [], what.led || []]));
-    if (!this.still || key.some((part, k) => part !== this.still.key[k])) {
+    if (!sameParts(this.still?.key, key)) {
       this.still = { key, drawn: false, scale: drawStill(context, size, what) };
       return this.still.scale;
     }

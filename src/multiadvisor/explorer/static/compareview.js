@@ -7,6 +7,7 @@ import { Bars, actionPhrase } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
+import { fillRows, tableOf } from "./tables.js";
 
 function sameDone(one, two, step) {
   if (!one.run.continuous) return one.action[step] === two.action[step];
@@ -54,6 +55,7 @@ class Side {
       };
     }
     const { frame, landscape, tops } = this.memo;
+    const reason = episode.reasons[now];
     this.box.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
     if (run.grid) {
@@ -69,15 +71,15 @@ class Side {
           heat: state.heat,
           arrows: state.arrows,
           attractors: [],
-          led: ledItems(frame),
+          led: ledItems(frame, reason),
           palette,
         },
         { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) },
       );
     }
     this.bars.render(frame, playing);
-    setText(this.sentence, reasonText(frame));
-    return frame;
+    setText(this.sentence, reasonText(frame, reason));
+    return this.sentence.textContent;
   }
 }
 
@@ -91,7 +93,6 @@ export class CompareView {
     this.names = [0, 1].map((k) => el("span", { class: `line-${k + 1}` }));
     this.numbers = el("tbody");
     const head = el("tr", {}, el("td"), ...this.names.map((name) => el("th", { scope: "col", title: "The run" }, name)));
-    this.table = el("table", { class: "numbers pair" }, el("thead", {}, head), this.numbers);
     this.choice = el(
       "div",
       { class: "toolbar" },
@@ -103,7 +104,7 @@ export class CompareView {
       { class: "stack" },
       el("section", { class: "card wide" }, this.player.place(), this.timeline.root, this.summary),
       el("div", { class: "columns even" }, ...this.sides.map((side) => side.root)),
-      el("section", { class: "card wide" }, el("h2", {}, "In numbers"), el("div", { class: "scroll" }, this.table)),
+      el("section", { class: "card wide" }, el("h2", {}, "In numbers"), tableOf("Both runs", head, this.numbers, "pair")),
     );
     this.empty = el("section", { class: "card wide" }, el("h2", {}, "Compare"), el("p", { class: "empty" }));
     this.root = el("div", {}, this.choice, el("div", { class: "stack" }, this.empty, this.body));
@@ -142,7 +143,7 @@ export class CompareView {
     const longest = Math.max(one.episode.steps, two.episode.steps);
     this.player.render(longest);
     const step = Math.min(state.step, longest);
-    const frames = this.sides.map((side, k) => side.render(pair[k], step, state, palette, this.player));
+    const told = this.sides.map((side, k) => side.render(pair[k], step, state, palette, this.player));
     this.timeline.render(series, step, palette, widthOf(this.timeline.plot, 240), fork);
     const alike = one.run.label === two.run.label;
     const scores = pair.map(({ run, episode }, k) => {
@@ -159,17 +160,13 @@ export class CompareView {
     const how = pair.some(({ run }) => run.yardstick) ? " Scores are by the task's own weights." : "";
     setText(this.summary, `${text} ${scores.join("; ")}.${how}`);
     this.renderNumbers(pair, series, step);
-    return `Step ${step}. First: ${reasonText(frames[0])} Second: ${reasonText(frames[1])}`;
+    return `Step ${step}. First: ${told[0]} Second: ${told[1]}`;
   }
 
   // What there is to say of both in numbers, side by side.
   renderNumbers(pair, series, step) {
     pair.forEach(({ run }, k) => setText(this.names[k], `${k + 1} ${run.name}`));
-    const lines = numbersOfPair(series, step);
-    while (this.numbers.children.length < lines.length)
-      this.numbers.append(el("tr", {}, el("th", { scope: "row" }), el("td"), el("td")));
-    while (this.numbers.children.length > lines.length) this.numbers.lastChild.remove();
-    lines.forEach((line, k) => line.forEach((text, c) => setText(this.numbers.children[k].children[c], text)));
+    fillRows(this.numbers, numbersOfPair(series, step));
   }
 }
 

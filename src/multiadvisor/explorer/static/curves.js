@@ -4,6 +4,7 @@
 import { el, option, setText, widthOf } from "./dom.js";
 import { curveStyle } from "./hues.js";
 import { drawLines } from "./lines.js";
+import { countRows, heads, tableOf } from "./tables.js";
 
 const nameOf = (measure) => measure[0].toUpperCase() + measure.slice(1);
 const MOST_CURVES = 12;
@@ -30,13 +31,8 @@ class Chart {
     this.body = el("div", { class: "chart" }, this.canvas);
     this.more = el("p", { class: "hint", hidden: true });
     this.rows = el("tbody");
-    const head = ["setting", "runs", "last evaluation", "95% interval", "own score"];
-    this.head = el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)));
-    this.numbers = el(
-      "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": `Settings of ${task}` },
-      el("table", { class: "numbers settings" }, el("thead", {}, this.head), this.rows),
-    );
+    this.head = el("tr", {}, heads(["setting", "runs", "last evaluation", "95% interval", "own score"]));
+    this.numbers = tableOf(`Settings of ${task}`, this.head, this.rows, "settings");
     this.root = el("section", { class: "stack", "aria-label": task }, this.title, this.body, this.numbers, this.more);
   }
 
@@ -54,9 +50,8 @@ class Chart {
     this.canvas.setAttribute("aria-label", `${nameOf(measure)} of ${this.task} by steps. ${told}`);
     const weighted = measure === "score" && shown.some((curve) => curve.own !== undefined);
     this.head.lastChild.hidden = !weighted;
-    while (this.rows.children.length < shown.length)
-      this.rows.append(el("tr", {}, el("th", { scope: "row" }, swatch(), el("span")), ...[1, 2, 3, 4].map(() => el("td"))));
-    while (this.rows.children.length > shown.length) this.rows.lastChild.remove();
+    const name = () => el("th", { scope: "row" }, swatch(), el("span"));
+    countRows(this.rows, shown.length, () => el("tr", {}, name(), ...[1, 2, 3, 4].map(() => el("td"))));
     shown.forEach((curve, k) => {
       const [name, runs, end, range, own] = this.rows.children[k].children;
       own.hidden = !weighted;

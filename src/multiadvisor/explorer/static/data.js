@@ -53,6 +53,11 @@ export class Run {
     });
   }
 
+  // An advisor by its place; behind the last one stands an actor's entropy.
+  nameOf(j) {
+    return this.names[j] ?? "entropy (no advisor)";
+  }
+
   // The row of advisor j where the player stands on `cell` and the others where they are.
   rowOf(j, cells, cell) {
     let local = 0;
@@ -79,8 +84,7 @@ export class Episode {
   constructor(run, buffer, start = 0) {
     const { header, arrays } = unpack(buffer, start);
     Object.assign(this, { run, steps: header.steps, terminated: header.terminated, seed: header.seed, arrays });
-    this.precision = header.precision;
-    this.reasons = header.reasons || null; // the library's own sentences, where the page does not know enough
+    this.reasons = header.reasons; // the library's own, of every step
     this.action = arrays.action;
     this.explored = arrays.explored;
     this.table = run.table || arrays.table || new Float64Array(0);
@@ -145,9 +149,13 @@ export class Episode {
     return ((this.arrays.items[step * this.bytes + (k >> 3)] >> (k & 7)) & 1) === 1;
   }
 
-  // Whether the action would leave everything as it is.
-  intoWall(step, action) {
-    return Boolean(this.arrays.walls) && this.arrays.walls[step * this.run.A + action] === 1;
+  // What each active advisor contributes to the action of a step, as the library says; of a sum it is not sent.
+  differences(step) {
+    if (!this.firsts) {
+      this.firsts = [0];
+      for (let at = 0; at < this.steps; at += 1) this.firsts.push(this.firsts[at] + this.speaking(at).advisors.length);
+    }
+    return this.arrays.difference.subarray(this.firsts[step], this.firsts[step + 1]);
   }
 
   // Where the episode is in this step: a cell, or the number of a state; -1 where nobody knows.

@@ -68,6 +68,16 @@ export function precise(value) {
   return Number.isFinite(value) ? value.toFixed(7).replace("-", MINUS) : "";
 }
 
+// The beginning of a sentence.
+export function sentenceCase(text) {
+  return text ? text[0].toUpperCase() + text.slice(1) : "";
+}
+
+// Whether two lists have the same parts: what was made from them need not be made again.
+export function sameParts(one, other) {
+  return Boolean(one) && one.length === other.length && one.every((part, k) => part === other[k]);
+}
+
 export function plural(count, word) {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }

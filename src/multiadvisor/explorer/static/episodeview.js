@@ -1,14 +1,14 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, scoreText, setText, settle, signed, widthOf } from "./dom.js";
+import { el, option, sameParts, scoreText, setText, settle, signed, widthOf } from "./dom.js";
 import { heights } from "./data.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionText } from "./bars.js";
 import { BoardView } from "./boardview.js";
-import { Reason, reasonText } from "./reason.js";
+import { Reason, Reasons, reasonText } from "./reason.js";
 import { Inspector } from "./inspector.js";
 import { Timeline, seriesOf } from "./timeline.js";
-import { Weights, weightsChanged, weightsNow } from "./weights.js";
+import { Weights, weightsNow } from "./weights.js";
 import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
 import { Beside } from "./beside.js";
@@ -16,9 +16,8 @@ import { Beside } from "./beside.js";
 const AROUND = 290; // pixels above and below the board that are not its own
 const LEADING = -2; // the map of whoever has the strongest wish in this step
 
-function leadText(run, { lead, advisors }) {
-  const wish = (i, action, value) =>
-    `${run.names[advisors[i]]}, ${signed(value, 3)} for ${actionText(run.actions[action])}`;
+function leadText(run, { lead }) {
+  const wish = (j, action, value) => `${run.names[j]}, ${signed(value, 3)} for ${actionText(run.actions[action])}`;
   const next = lead.next < 0 ? "" : ` Dashed, the next: ${wish(lead.next, lead.nextAction, lead.nextValue)}.`;
   return `Framed, the strongest wish: ${wish(lead.at, lead.action, lead.value)}.${next} `;
 }
@@ -42,6 +41,7 @@ export class EpisodeView {
     this.bars = new Bars();
     this.bars.open.addEventListener("toggle", () => store.set({ all: this.bars.open.open }));
     this.reason = new Reason(store);
+    this.reasons = new Reasons(source, redraw);
     this.reason.open.addEventListener("toggle", redraw);
     this.inspector = new Inspector(store);
     this.timeline = new Timeline(store);
@@ -111,24 +111,22 @@ export class EpisodeView {
 
   // The landscape and the series are kept until something they depend on changes.
   remember(name, key, make) {
-    const known = this.memo[name];
-    if (known && known.key.length === key.length && known.key.every((part, k) => part === key[k])) return known.value;
-    const value = make();
-    this.memo[name] = { key, value };
-    return value;
+    if (!sameParts(this.memo[name]?.key, key)) this.memo[name] = { key, value: make() };
+    return this.memo[name].value;
   }
 
   render({ run, episode, id, number, version }, state, palette) {
     const weights = this.remember("weights", [run, state.weights, state.muted, state.solo], () =>
       weightsNow(run, state),
     );
-    const changed = weightsChanged(run, state);
     const step = Math.min(state.step, episode.steps);
     const frame = this.remember("frame", [run, episode, step, weights], () => frameOf(run, episode, step, weights));
+    const { changed } = frame;
+    const reason = this.reasons.of(frame, state.against, id, number);
     const series = this.remember("series", [episode, weights], () => seriesOf(episode, weights));
     this.player.render(episode.steps);
     if (this.bars.open.open !== state.all) this.bars.open.open = state.all;
-    this.renderBoard({ run, episode, id, number, step, weights, changed, frame }, state, palette);
+    this.renderBoard({ run, episode, id, number, step, weights, frame, reason }, state, palette);
     this.bars.render(frame, this.player.playing);
     if (this.settled !== episode) {
       const { bars, reason, inspector } = this;
@@ -136,7 +134,7 @@ export class EpisodeView {
     }
     this.settled = episode;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
-    this.reason.render(frame, state.against);
+    this.reason.render(frame, reason, state.against);
     this.weights.render(run, state, this.source.live, episode);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
     this.beside.render({ run, episode, id, number, version }, step, palette, this.boardCard.firstChild);
@@ -153,7 +151,7 @@ export class EpisodeView {
     const by = run.yardstick ? ` By the task's own weights ${measured}.` : "";
     const end = episode.terminated ? "terminated" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${episode.steps} steps, ${end}.${by}`);
-    return `Step ${step}. ${reasonText(frame, state.against)}`;
+    return `Step ${step}. ${reasonText(frame, reason)}`;
   }
 
   cellShown(run, episode, step, state) {
@@ -162,7 +160,7 @@ export class EpisodeView {
     return state.cell >= 0 && state.cell < run.grid.cells.length ? state.cell : episode.cells(step)[0];
   }
 
-  renderBoard({ run, episode, id, number, step, weights, changed, frame }, state, palette) {
+  renderBoard({ run, episode, id, number, step, weights, frame, reason }, state, palette) {
     this.box.hidden = run.grid === null;
     this.layers.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
@@ -189,8 +187,7 @@ export class EpisodeView {
       );
     }
     this.map.disabled = !run.table;
-    const leader = frame.lead ? frame.advisors[frame.lead.at] : null;
-    const wanted = state.map === LEADING ? (leader ?? -1) : state.map;
+    const wanted = state.map === LEADING ? (reason?.lead?.at ?? -1) : state.map;
     const only = run.table && wanted >= 0 && wanted < run.n ? wanted : null;
     this.heatBox.checked = state.heat;
     this.arrowsBox.checked = state.arrows;
@@ -200,7 +197,7 @@ export class EpisodeView {
       episode.landscape(step, weights, only),
     );
     const tops = this.remember("heights", [landscape], () => heights(landscape, run.A));
-    const answer = this.attractors.look(state.attractors, { id, number, episode, step, weights, changed });
+    const answer = this.attractors.look(state.attractors, { id, number, episode, step, weights, changed: frame.changed });
     const rings = answer && answer.late ? [] : ringsOf(state.attractors, answer);
     const width = widthOf(this.box, 160);
     this.board.render(
@@ -214,7 +211,7 @@ export class EpisodeView {
         heat: state.heat,
         arrows: state.arrows,
         attractors: rings,
-        led: ledItems(frame),
+        led: ledItems(frame, reason),
         ways: this.whatIf.ways,
         cell: this.hovered,
         pinned: state.cell,
@@ -222,7 +219,7 @@ export class EpisodeView {
       },
       { width, height: Math.max(220, Math.min(width, window.innerHeight - AROUND)) },
     );
-    const led = frame.lead && step < episode.steps ? leadText(run, frame) : "";
+    const led = reason?.lead ? leadText(run, reason) : "";
     const mapText = only === null ? "" : `Only ${run.names[only]} is shown: its own values, without its weight. `;
     const found = answer && answer.late ? "" : attractorText(state.attractors, answer, episode, step);
     setText(this.layerText, led + mapText + found);

@@ -2,7 +2,7 @@
 
 import { el, tips } from "./dom.js";
 import { Insights } from "./insight.js";
-import { Agents } from "./table.js";
+import { Agents } from "./agents.js";
 import { Live, Watch } from "./live.js";
 
 export class Extras {

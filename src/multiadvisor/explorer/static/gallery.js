@@ -195,7 +195,7 @@ export class Gallery {
       .join(" ");
     this.verdict.dataset.gamma = String(header.gamma);
     this.verdict.dataset.exhibit = header.id;
-    return `Step ${step}. ${step === 0 ? this.verdict.textContent : reasonText(frame)}`;
+    return `Step ${step}. ${step === 0 ? this.verdict.textContent : reasonText(frame, episode.reasons[step])}`;
   }
 }
 

@@ -21,7 +21,7 @@ export class Insights {
 
   async load(id, key) {
     try {
-      const found = await this.source.more(`insight/${id}`);
+      const found = await this.source.json(`insight/${id}`);
       this.known.set(key, found.problem ? { problem: found.problem } : { found });
     } catch (error) {
       this.known.set(key, { problem: error.message });

@@ -3,6 +3,7 @@
 import { el, precise, setText } from "./dom.js";
 import { bestActions } from "./maths.js";
 import { actionText } from "./bars.js";
+import { heads, tableOf } from "./tables.js";
 
 const TOP_FIVE = 5;
 
@@ -20,12 +21,14 @@ export class Inspector {
       "Pin",
     );
     this.body = el("tbody");
-    this.table = el("table", { class: "numbers exact" }, el("thead", {}, el("tr")), this.body);
+    this.head = el("tr");
+    const box = tableOf("Values of the cell", this.head, this.body, "exact");
+    this.table = box.firstChild;
     this.root = el(
       "div",
       { class: "inspector" },
       el("div", { class: "line" }, this.title, this.pin),
-      el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Values of the cell" }, this.table),
+      box,
     );
     this.run = null;
   }
@@ -34,18 +37,9 @@ export class Inspector {
     const { run, episode, step, weights } = frame;
     if (run !== this.run) {
       this.run = run;
-      this.table.tHead.rows[0].replaceChildren(
-        el("th", { scope: "col" }, "value of"),
-        ...run.actions.map((name) => el("th", { scope: "col" }, actionText(name))),
-      );
-      this.lines = Array.from({ length: TOP_FIVE + 1 }, () =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }),
-          run.actions.map(() => el("td")),
-        ),
-      );
+      this.head.replaceChildren(...heads(["value of", ...run.actions.map(actionText)]));
+      const cells = () => run.actions.map(() => el("td"));
+      this.lines = Array.from({ length: TOP_FIVE + 1 }, () => el("tr", {}, el("th", { scope: "row" }), cells()));
       this.body.replaceChildren(...this.lines);
       this.lines[0].className = "sum";
     }
@@ -67,7 +61,8 @@ export class Inspector {
       .map((_, i) => i)
       .sort((p, q) => size[q] - size[p])
       .slice(0, TOP_FIVE);
-    this.fill(this.lines[0], advisors.length ? run.plain ? "all, Q\u03a3" : `all, by ${run.aggregation}` : "nobody speaks", advisors.length ? total : null, best);
+    const all = run.plain ? "all, Q\u03a3" : `all, by ${run.aggregation}`;
+    this.fill(this.lines[0], advisors.length ? all : "no active advisors", advisors.length ? total : null, best);
     for (let k = 0; k < TOP_FIVE; k += 1) {
       const i = order[k];
       this.lines[k + 1].hidden = i === undefined;

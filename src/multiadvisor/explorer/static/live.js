@@ -20,7 +20,7 @@ export class Watch {
   async step() {
     let wait = EVERY;
     try {
-      const { runs, followed } = await this.source.more("live");
+      const { runs, followed } = await this.source.json("live");
       if (!followed) return; // agents without folders: nobody else trains them
       let redraw = this.problem !== "";
       this.problem = "";
@@ -67,7 +67,7 @@ export class Watch {
   // New lines of a run's log; whether there were any.
   async read(id) {
     const known = this.logs[id] ?? { lines: [], head: null, influence: [] };
-    const seen = await this.source.more(`live/${id}/${known.lines.length}`);
+    const seen = await this.source.json(`live/${id}/${known.lines.length}`);
     const begun = seen.count < known.lines.length || (known.head && seen.head && known.head.steps !== seen.head.steps);
     if (begun) {
       this.logs[id] = { lines: [], head: null, influence: [] };

@@ -37,7 +37,7 @@ export class Loader {
       this.episodes.set(key, { run, episode: found, version });
       this.old.delete(key);
       // where it is stuck comes when the library has looked; if nobody answers, whatever is asked next says so
-      const seen = this.source.more(`stuck/${entry.id}/${number}`);
+      const seen = this.source.json(`stuck/${entry.id}/${number}`);
       seen.then(({ stuck }) => Object.assign(found, { stuck }) && this.redraw()).catch(() => {});
     } catch (error) {
       this.runs.delete(entry.id);

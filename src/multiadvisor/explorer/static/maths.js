@@ -1,4 +1,4 @@
-// The library's formulas, on plain arrays: nothing here knows of the page.
+// What other weights would make of the advice: the library's aggregations, on plain arrays. Reasons are the library's own.
 
 const TIE = 1e-12; // relative, as in the theory lab: closer than this is rounding
 
@@ -130,65 +130,6 @@ export function preferencesOf(table, A, parts, rows) {
   return out;
 }
 
-// What the lead of one action over another loses if an advisor is silent, for everyone who speaks [m].
-export function contributionsOf(table, A, parts, rows, action, other) {
-  const found = new Float64Array(rows.length);
-  for (const part of parts) {
-    const gap = (values) => values[action] - values[other];
-    const now = gap(hearPart(table, A, part, rows));
-    if (part.name === "normalised") {
-      const own = part.at.map((i, k) => Float64Array.from({ length: A }, (_, a) => Math.max(part.weights[k] * table[rows[i] * A + a], 0)));
-      const all = Float64Array.from({ length: A }, (_, a) => own.reduce((sum, wish) => sum + wish[a], 0));
-      part.at.forEach((i, k) => {
-        const others = all.map((sum, a) => Math.max(sum - own[k][a], 0));
-        found[i] = now - (gap(others) / (largest(others) || 1));
-      });
-      continue;
-    }
-    part.at.forEach((i, k) => {
-      if (part.additive) found[i] = gap(hearPart(table, A, part, rows, [k]));
-      else {
-        const weights = part.weights.map((weight, j) => (j === k ? 0 : weight));
-        found[i] = now - gap(hearPart(table, A, { ...part, weights }, rows));
-      }
-    });
-  }
-  return found;
-}
-
-// How far apart two preferences may be by rounding alone.
-export function roundingOf(table, A, parts, rows, precision) {
-  const size = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  let total = 0;
-  for (const part of parts) {
-    const each = part.at.map((_, k) => k);
-    if (part.additive)
-      total += (each.length + 1) * each.reduce((sum, k) => sum + size(hearPart(table, A, part, rows, [k])), 0);
-    else if (part.name === "max")
-      total += 2 * each.reduce((most, k) => Math.max(most, size(hearPart(table, A, part, rows, [k]))), 0);
-    else total += 8 * (each.length + 1) * size(hearPart(table, A, part, rows));
-  }
-  return precision * total;
-}
-
-// The strongest wish where a maximum decides, and the strongest of those who would rather have another action, as
-// places among the advisors that speak; null where nothing of the kind is said.
-export function leadOf(parts, advice, tolerance) {
-  const members = parts
-    .filter((part) => part.name === "max")
-    .flatMap((part) => part.at.filter((_, k) => part.weights[k] !== 0))
-    .sort((p, q) => p - q);
-  const strongest = (some) => some.reduce((p, q) => (p < 0 || largest(advice[q]) > largest(advice[p]) ? q : p), -1);
-  const at = strongest(members);
-  if (at < 0) return null;
-  const value = largest(advice[at]);
-  const action = advice[at].indexOf(value);
-  const next = strongest(members.filter((i) => advice[i][action] < largest(advice[i]) - tolerance));
-  if (next < 0) return { members, at, action, value, next, nextAction: -1, nextValue: NaN };
-  const nextValue = largest(advice[next]);
-  return { members, at, action, value, next, nextAction: advice[next].indexOf(nextValue), nextValue };
-}
-
 // ---- actions ---------------------------------------------------------------------------------------------------------
 // The best actions, all of those that are equal up to rounding.
 export function bestActions(values, from = 0, count = values.length) {
@@ -229,37 +170,4 @@ export function disagreementOf(advice, total) {
   let sum = 0;
   for (const own of advice) sum += largest(own);
   return Math.max(0, sum - largest(total));
-}
-
-// Contributions by advisor, the largest first.
-export function ranked(advisors, contributions) {
-  return advisors
-    .map((advisor, i) => ({ advisor, value: contributions[i] }))
-    .sort((p, q) => q.value - p.value || p.advisor - q.advisor);
-}
-
-// The fewest advisors that decide (MSX). Plus: whose differences together outweigh everything against the action. Minus:
-// the fewest against it that would win if the weakest of those were missing. Sorting suffices; no subset is searched.
-export function shortestReason(sorted) {
-  const against = sorted.filter((one) => one.value < 0).reverse();
-  const loss = -against.reduce((sum, one) => sum + one.value, 0);
-  const plus = [];
-  let gain = 0;
-  for (const one of sorted) {
-    if (one.value <= 0 || gain > loss) break;
-    plus.push(one);
-    gain += one.value;
-  }
-  const decided = gain > loss;
-  const minus = [];
-  if (decided && plus.length) {
-    const threshold = gain - plus[plus.length - 1].value;
-    let weight = 0;
-    for (const one of against) {
-      if (weight > threshold) break;
-      minus.push(one);
-      weight -= one.value;
-    }
-  }
-  return { plus, minus, gain, loss, decided };
 }

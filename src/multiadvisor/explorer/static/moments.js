@@ -1,6 +1,7 @@
 // The steps in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
 
-import { el, fitCanvas, plural, scoreText, setText, signed } from "./dom.js";
+import { el, fitCanvas, plural, scoreText, sentenceCase, setText, signed } from "./dom.js";
+import { heads, tableOf } from "./tables.js";
 import { actionText } from "./bars.js";
 import { drawMoving, drawStill } from "./board.js";
 import { changesText, isPushed, whenSeen } from "./insight.js";
@@ -31,6 +32,11 @@ function boardThumb(canvas, { run, episode }, step, palette) {
   };
   drawStill(context, size, what);
   drawMoving(context, size, what);
+}
+
+function goTo(store, episode, step) {
+  store.set({ episode, step });
+  window.scrollTo({ top: 0 });
 }
 
 export class Moments {
@@ -77,22 +83,14 @@ export class Moments {
       {},
       el(
         "button",
-        { type: "button", class: "moment", title: "Go to this step", onclick: () => this.go(one) },
+        { type: "button", class: "moment", title: "Go to this step", onclick: () => goTo(this.store, one.episode, one.step) },
         el("span", { class: "thumb" }, view),
         el("strong", {}, `Episode ${one.episode + 1}, step ${one.step}: ${actionText(one.action)}`),
-        el("span", { class: "reason" }, `${sentenceStart(one.reason)}.`),
+        el("span", { class: "reason" }, `${sentenceCase(one.reason)}.`),
       ),
     );
   }
 
-  go({ episode, step }) {
-    this.store.set({ episode, step });
-    window.scrollTo({ top: 0 });
-  }
-}
-
-function sentenceStart(text) {
-  return text ? text[0].toUpperCase() + text.slice(1) : "";
 }
 
 // Each advisor's return, influence and calibration in the episodes on the page, and the episodes that are stuck.
@@ -101,19 +99,8 @@ export class Drives {
     this.store = store;
     this.body = el("tbody");
     this.rest = el("tbody", { hidden: true });
-    const head = ["advisor", "return", "", "expected", "followed", "bias"];
-    this.head = el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)));
-    this.table = el(
-      "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Advisors" },
-      el(
-        "table",
-        { class: "numbers" },
-        el("thead", {}, this.head),
-        this.body,
-        this.rest,
-      ),
-    );
+    this.head = el("tr", {}, heads(["advisor", "return", "", "expected", "followed", "bias"]));
+    this.table = tableOf("Advisors", this.head, [this.body, this.rest]);
     this.more = el("button", { type: "button", class: "quiet", title: "Show all advisors, or few", onclick: () => this.fold() });
     this.hint = el("p", { class: "hint" });
     this.stuck = el("ul", { class: "stuck" });
@@ -151,9 +138,7 @@ export class Drives {
     const rows = Object.entries(found.advisors)
       .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.margin ?? 0) - (p.influence.margin ?? 0))
       .map(([name, one]) => driverRow(name, one));
-    const groups = Object.entries(found.groups).map(([name, one]) =>
-      driverRow(`${name} (all)`, one, "sum"),
-    );
+    const groups = Object.entries(found.groups).map(([name, one]) => driverRow(`${name} (all)`, one, "sum"));
     this.body.replaceChildren(...groups, ...rows.slice(0, DRIVERS));
     this.rest.replaceChildren(...rows.slice(DRIVERS));
     this.rest.hidden = true;
@@ -171,14 +156,11 @@ export class Drives {
               type: "button",
               class: "mark",
               title: "Go to the step since which it is stuck",
-              onclick: () => {
-                this.store.set({ episode: one.episode, step: one.since });
-                window.scrollTo({ top: 0 });
-              },
+              onclick: () => goTo(this.store, one.episode, one.since),
             },
             `\u25a6 Episode ${one.episode + 1}, step ${one.since}`,
           ),
-          el("p", {}, `${sentenceStart(one.sentence)}.`),
+          el("p", {}, `${sentenceCase(one.sentence)}.`),
         ),
       ),
     );
@@ -186,16 +168,8 @@ export class Drives {
 }
 
 function driverRow(name, { influence, calibration, return: paid }, kind = "") {
-  const figure = (value, text = scoreText) => (value === null || value === undefined ? "" : text(value) || "0");
-  const bias = (value) => signed(value);
-  return el(
-    "tr",
-    { class: kind },
-    el("th", { scope: "row" }, name),
-    el("td", {}, figure(paid)),
-    el("td", {}, changesText(influence)),
-    el("td", {}, figure(calibration?.predicted, bias)),
-    el("td", {}, figure(calibration?.followed, bias)),
-    el("td", {}, figure(calibration?.bias, bias)),
-  );
+  const figure = (value, text = signed) => (value === null || value === undefined ? "" : text(value) || "0");
+  const { predicted, followed, bias } = calibration ?? {};
+  const cells = [figure(paid, scoreText), changesText(influence), figure(predicted), figure(followed), figure(bias)];
+  return el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map((text) => el("td", {}, text)));
 }

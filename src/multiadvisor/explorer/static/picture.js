@@ -1,6 +1,6 @@
 // What an environment looks like: its own picture of every step, its own text, or else its observation over time.
 
-import { el, fitCanvas, plural, setText, widthOf } from "./dom.js";
+import { el, fitCanvas, plural, sameParts, setText, widthOf } from "./dom.js";
 import { unpack } from "./data.js";
 import { axisText } from "./lines.js";
 
@@ -31,7 +31,7 @@ export class Album {
   async load(album, path) {
     while (!album.done && !album.left) {
       try {
-        const buffer = await this.source.pack(`more/pictures/${path}/${album.of.length}`);
+        const buffer = await this.source.pack(`pictures/${path}/${album.of.length}`);
         const { header, arrays } = unpack(buffer);
         const base = album.blobs.length;
         let start = 0;
@@ -187,7 +187,7 @@ export class Observed {
         : Array.from({ length: size }, (_, k) => (size === 1 ? single : `${single}[${k}]`));
     const width = widthOf(this.plot, 220);
     const key = [width, palette, step, episode];
-    if (this.drawn && key.every((part, k) => part === this.drawn[k])) return;
+    if (sameParts(this.drawn, key)) return;
     this.drawn = key;
     const context = fitCanvas(this.canvas, width, size * STRIP + 4);
     context.clearRect(0, 0, width, size * STRIP + 4);

@@ -1,19 +1,17 @@
-// The shortest explanation: the fewest advisors that decide one action over another, and the table of all differences.
+// Why this action: the library's sentence, the fewest advisors that decide, and the table of all differences. Sentences
+// of the recorded steps come with the episode; under other weights, or against another action, the library is asked.
 
-import { el, gapText, option, setText, signed } from "./dom.js";
-import { contributions } from "./frame.js";
-import { bestActions, ranked, shortestReason } from "./maths.js";
-import { actionPhrase, actionText, actionWord } from "./bars.js";
-import { librarySentence } from "./sentence.js";
+import { el, gapText, option, sentenceCase, setText, signed } from "./dom.js";
+import { actionText, actionWord } from "./bars.js";
+import { Asker } from "./source.js";
+import { fillRows, tableOf } from "./tables.js";
 
-// Whether an action was picked to compare the chosen one with.
-function isPicked(total, action, against) {
-  return against >= 0 && against < total.length && against !== action;
-}
+const ONLY_RECORDED =
+  "This file has the sentences of the episode as it was played: `multiadvisor explore` says what other weights and actions mean.";
 
 // The action that the chosen one is compared with: the next best, unless another was picked.
-export function rival(total, action, against) {
-  if (isPicked(total, action, against)) return against;
+function rival({ total, action }, against) {
+  if (against >= 0 && against < total.length && against !== action) return against;
   let other = -1;
   total.forEach((value, a) => {
     if (a !== action && (other < 0 || value > total[other])) other = a;
@@ -21,35 +19,50 @@ export function rival(total, action, against) {
   return other;
 }
 
-// One plain sentence: who decided, against whom. Where the episode went another way than these weights would, it says so.
-export function reasonText(frame, against = -1) {
-  const { run, episode, step, total, action } = frame;
-  if (step >= episode.steps) return "The episode is over.";
-  if (frame.explored) return `${sentenceCase(actionPhrase(run.actions[action]))} to explore, at random.`;
-  const best = bestActions(total);
-  const changed = run.weights.some((weight, j) => weight !== frame.weights[j]);
-  if (changed && !best.includes(action)) {
-    const did = sentenceCase(actionPhrase(run.actions[action], ["went", "chose"]));
-    const now = best.map((a) => actionWord(run.actions[a])).join(" or ");
-    return `${did}; by these values and weights ${now} is best.`;
+// The library's reasons: { sentence, other, plus, minus, lead, differences }; null at the end of the episode.
+export class Reasons {
+  constructor(source, redraw) {
+    this.source = source;
+    this.asker = new Asker(source, redraw);
   }
-  const asked = isPicked(total, action, against);
-  if (episode.reasons && !asked && !(changed && run.continuous)) return `${sentenceCase(episode.reasons[step])}.`;
-  return `${sentenceCase(librarySentence(frame, action, rival(total, action, against), asked))}.`;
+
+  of(frame, against, id, number) {
+    const { episode, step, action, changed, weights, over } = frame;
+    if (over) return null;
+    const recorded = episode.reasons[step];
+    const picked = against >= 0 && against < frame.run.A && against !== action;
+    if (!changed && (!picked || against === recorded.other)) return recorded;
+    const none = { sentence: "", other: rival(frame, against), plus: [], minus: [], lead: null, differences: null };
+    if (!this.source.live) return { ...none, error: ONLY_RECORDED };
+    const own = changed ? Array.from(weights) : null;
+    const asked = { do: "explain", run: id, episode: number, step, weights: own, against: picked ? against : null };
+    return { ...none, ...this.asker.ask(JSON.stringify(asked), asked) };
+  }
 }
 
-function sentenceCase(text) {
-  return text[0].toUpperCase() + text.slice(1);
+// The sentence; in its place, while it is awaited or where there is none, what the two actions come to.
+export function reasonText(frame, reason) {
+  if (frame.over) return "The episode is over.";
+  if (reason.sentence) return `${sentenceCase(reason.sentence)}.`;
+  const { run, total, action, changed } = frame;
+  const worth = [action, reason.other].filter((a) => a >= 0).map((a) => `${actionWord(run.actions[a])} ${signed(total[a], 3)}`);
+  const text = `${changed ? "With these weights: " : ""}${worth.join(", ")}.`;
+  return reason.error ? `${text} ${reason.error}` : text;
 }
 
-// The strongest wish, and the next that wants something else.
-function leading({ run, advisors, lead, step, episode }) {
-  if (!lead || step >= episode.steps) return { plus: [], minus: [] };
-  const chip = (i, action, value) => ({ advisor: advisors[i], action: actionText(run.actions[action]), value });
-  return {
-    plus: [chip(lead.at, lead.action, lead.value)],
-    minus: lead.next < 0 ? [] : [chip(lead.next, lead.nextAction, lead.nextValue)],
-  };
+// What everyone contributes to the action over the other, [[advisor, value]]: of a sum the difference of the weighted
+// values; else as the library says. An actor's entropy stands behind the advisors.
+function contributions(frame, reason) {
+  const { run, episode, step, advisors, advice, action } = frame;
+  const { other } = reason;
+  if (other < 0) return [];
+  if (!run.plain) {
+    const values = reason.differences ?? (reason === episode.reasons[step] ? episode.differences(step) : []);
+    return advisors.slice(0, values.length).map((j, i) => [j, values[i]]);
+  }
+  const own = advisors.map((j, i) => [j, advice[i][action] - advice[i][other]]);
+  const { entropy } = episode.arrays;
+  return entropy ? [...own, [run.n, entropy[2 * step] - entropy[2 * step + 1]]] : own;
 }
 
 export class Reason {
@@ -60,31 +73,16 @@ export class Reason {
     this.field = el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick);
     this.chips = el("div", { class: "chips" });
     this.body = el("tbody");
-    const head = el("tr", {}, ...["advisor", "difference", "decides"].map((name) => el("th", { scope: "col" }, name)));
-    this.table = el("table", { class: "numbers" }, el("thead", {}, head), this.body);
-    const region = el(
-      "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "All differences" },
-      this.table,
-    );
-    this.open = el("details", { class: "more" }, el("summary", {}, "All differences"), region);
-    this.root = el(
-      "div",
-      { class: "reason" },
-      this.sentence,
-      this.caveat,
-      this.field,
-      this.chips,
-      this.open,
-    );
+    const table = tableOf("All differences", ["advisor", "difference", "decides"], this.body);
+    this.open = el("details", { class: "more" }, el("summary", {}, "All differences"), table);
+    this.root = el("div", { class: "reason" }, this.sentence, this.caveat, this.field, this.chips, this.open);
     this.run = null;
   }
 
-  render(frame, against) {
-    const { run, total, advisors, action } = frame;
+  render(frame, reason, against) {
+    const { run } = frame;
     if (run !== this.run) {
       this.run = run;
-      this.open.hidden = !run.known;
       this.caveat.hidden = !run.caveat;
       setText(this.caveat, run.caveat ? `${sentenceCase(run.caveat)}.` : "");
       this.field.hidden = run.continuous;
@@ -95,31 +93,32 @@ export class Reason {
       );
     }
     this.pick.value = String(against < run.A ? against : -1);
-    setText(this.sentence, reasonText(frame, against));
-    const other = action >= 0 && advisors.length ? rival(total, action, against) : -1;
-    const needed = other >= 0 && (run.plain || this.open.open);
-    const sorted = needed ? ranked(advisors, contributions(frame, action, other)) : [];
-    const reason = run.plain ? shortestReason(sorted) : leading(frame);
-    const chips = [...reason.plus.slice(0, 8), ...reason.minus.slice(0, 4)];
+    setText(this.sentence, reasonText(frame, reason));
+    const found = reason ? contributions(frame, reason) : [];
+    this.renderChips(run, reason, new Map(found));
+    if (!this.open.open) return;
+    const decides = new Set(reason ? [...reason.plus, ...reason.minus] : []);
+    found.sort(([, p], [, q]) => Math.abs(q) - Math.abs(p));
+    fillRows(
+      this.body,
+      found.map(([j, value]) => [run.nameOf(j), signed(value, 4), decides.has(j) ? (value > 0 ? "for" : "against") : ""]),
+    );
+  }
+
+  // The fewest that decide, or the strongest wish and the next that wants something else.
+  renderChips(run, reason, value) {
+    const chip = (j, negative = value.get(j) < 0) => [`${run.nameOf(j)} ${gapText(value.get(j))}`, negative];
+    let chips = [];
+    if (reason?.lead) {
+      const { at, action, value: most, next, nextAction, nextValue } = reason.lead;
+      const wish = (j, a, q) => `${run.nameOf(j)} ${signed(q, 3)} ${actionText(run.actions[a])}`;
+      chips = [[wish(at, action, most), most < 0], ...(next < 0 ? [] : [[wish(next, nextAction, nextValue), true]])];
+    } else if (reason) chips = [...reason.plus.slice(0, 8).map((j) => chip(j)), ...reason.minus.slice(0, 4).map((j) => chip(j, true))];
     while (this.chips.children.length < chips.length) this.chips.append(el("span", { class: "chip" }));
     while (this.chips.children.length > chips.length) this.chips.lastChild.remove();
-    chips.forEach((one, k) => {
-      const chip = this.chips.children[k];
-      chip.classList.toggle("negative", k >= reason.plus.length || one.value < 0);
-      const worth = one.action ? `${signed(one.value, 3)} ${one.action}` : gapText(one.value);
-      setText(chip, `${run.names[one.advisor]} ${worth}`);
-    });
-    if (!this.open.open) return;
-    const decides = new Set([...reason.plus, ...reason.minus].map((one) => one.advisor));
-    while (this.body.children.length < sorted.length)
-      this.body.append(el("tr", {}, el("th", { scope: "row" }), el("td"), el("td")));
-    while (this.body.children.length > sorted.length) this.body.lastChild.remove();
-    sorted.sort((p, q) => Math.abs(q.value) - Math.abs(p.value));
-    sorted.forEach((one, k) => {
-      const line = this.body.children[k];
-      setText(line.children[0], run.names[one.advisor]);
-      setText(line.children[1], signed(one.value, 4));
-      setText(line.children[2], decides.has(one.advisor) ? (one.value > 0 ? "for" : "against") : "");
+    chips.forEach(([text, negative], k) => {
+      this.chips.children[k].classList.toggle("negative", negative);
+      setText(this.chips.children[k], text);
     });
   }
 }

@@ -1,8 +1,9 @@
 // What each term paid: step by step, so far, and in each episode.
 
-import { el, option, scoreText, setText, signed, widthOf } from "./dom.js";
+import { el, option, sameParts, scoreText, setText, signed, widthOf } from "./dom.js";
 import { MOST_TERMS, stylesOf, termsOf } from "./hues.js";
 import { Legend, drawLines } from "./lines.js";
+import { heads, tableOf } from "./tables.js";
 
 // Those that paid most and, as one, all others; each with the number of its colour.
 function largestOf(episode, most) {
@@ -54,11 +55,7 @@ export class Rewards {
     this.plot = el("div", { class: "plot" }, this.canvas);
     this.body = el("tbody");
     this.head = el("tr");
-    this.table = el(
-      "div",
-      { class: "scroll", tabIndex: 0, role: "region", "aria-label": "What each term paid" },
-      el("table", { class: "numbers" }, el("thead", {}, this.head), this.body),
-    );
+    this.table = tableOf("What each term paid", this.head, this.body);
     this.hint = el("p", { class: "hint" });
     this.root = el(
       "section",
@@ -96,7 +93,7 @@ export class Rewards {
     );
     const width = widthOf(this.plot, 220);
     const key = [width, palette, step, own, [...this.legend.off].join(), episode];
-    if (!this.drawn || key.some((part, k) => part !== this.drawn[k])) {
+    if (!sameParts(this.drawn, key)) {
       this.drawn = key;
       const xs = Array.from({ length: episode.steps + 1 }, (_, t) => t);
       const lines = values.flatMap((ys, k) =>
@@ -128,7 +125,7 @@ export class Rewards {
 
   renderTable(terms, returns, known, number) {
     const key = [this.series, known, number];
-    if (this.told && key.every((part, k) => part === this.told[k])) return;
+    if (sameParts(this.told, key)) return;
     this.told = key;
     const names = this.episode.run.paid.map(({ name }) => name);
     const rows = known ? known.episodes.map((one) => ({ episode: one.episode, steps: one.length, score: one.score, paid: one.advisors })) : [];
@@ -139,8 +136,7 @@ export class Rewards {
       rows.push({ episode: number, steps: episode.steps, score, own: returns.map((sums) => sums[episode.steps]) });
       rows.sort((p, q) => p.episode - q.episode);
     }
-    const head = ["episode", "steps", "score", ...terms.map((term) => term.name)];
-    this.head.replaceChildren(...head.map((text) => el("th", { scope: "col" }, text)));
+    this.head.replaceChildren(...heads(["episode", "steps", "score", ...terms.map((term) => term.name)]));
     this.body.replaceChildren(
       ...rows.map((one) => {
         const go = el(

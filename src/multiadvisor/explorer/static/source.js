@@ -1,5 +1,6 @@
 // Where the data comes from: the local server, or, in an exported file, the page itself.
 
+import { sentenceCase } from "./dom.js";
 import { fragmentNow, ticketOf } from "./state.js";
 
 const KEY = "multiadvisor-explorer";
@@ -31,8 +32,8 @@ class EmbeddedSource {
     return this.data.curves;
   }
 
-  async more(path) {
-    const found = this.data.more[path];
+  async json(path) {
+    const found = this.data.beside[path];
     if (!found) throw new Error("This is not in the file.");
     if (found.error) throw new Error(sentence(found.error));
     return found;
@@ -73,20 +74,19 @@ class ServerSource {
   }
 
   async listing() {
-    return (await this.fetch("runs")).json();
+    return this.json("runs");
   }
 
   async curves() {
-    return (await (await this.fetch("curves")).json()).curves;
+    return (await this.json("curves")).curves;
   }
 
   async pack(path) {
     return (await this.fetch(path)).arrayBuffer();
   }
 
-  // What stands beside the episodes, as JSON.
-  async more(path) {
-    return (await this.fetch(`more/${path}`)).json();
+  async json(path) {
+    return (await this.fetch(path)).json();
   }
 
   async text(path) {
@@ -128,6 +128,44 @@ class ServerSource {
   }
 }
 
+// Questions to the library of which only the latest matters: one at a time, and the answers are kept.
+export class Asker {
+  constructor(source, redraw) {
+    Object.assign(this, { source, redraw, known: new Map(), wish: null, busy: false });
+  }
+
+  // The answer, { error } where it failed, or null while it is awaited.
+  ask(key, question) {
+    if (this.known.has(key)) return this.known.get(key);
+    this.wish = { key, question };
+    this.work();
+    return null;
+  }
+
+  async work() {
+    if (this.busy) return;
+    this.busy = true;
+    while (this.wish) {
+      const { key, question } = this.wish;
+      this.wish = null;
+      let answer;
+      try {
+        answer = await this.source.ask(question);
+      } catch (error) {
+        answer = { error: error.message };
+      }
+      if (this.known.size > 500) this.known.clear();
+      this.known.set(key, answer);
+      this.redraw();
+    }
+    this.busy = false;
+  }
+
+  forget() {
+    for (const [key, answer] of this.known) if (answer.error) this.known.delete(key);
+  }
+}
+
 const SILENT = "The explorer does not answer: is it still running in the terminal?";
 const CLOSED = "This page needs the address that the terminal shows: open the newest one.";
 
@@ -140,7 +178,7 @@ async function problemOf(response) {
 }
 
 function sentence(text) {
-  return text ? text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".") : "Something went wrong.";
+  return text ? sentenceCase(text) + (/[.?!]$/.test(text) ? "" : ".") : "Something went wrong.";
 }
 
 // A ticket in the fragment is exchanged for the token, once, and leaves the address before anything else happens; what

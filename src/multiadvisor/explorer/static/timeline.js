@@ -1,6 +1,6 @@
 // The episode at a glance: score, what is left, penalties, disagreement or margin; where it is stuck, where it was closest.
 
-import { el, fitCanvas, scoreText, setText, signed } from "./dom.js";
+import { el, fitCanvas, sameParts, scoreText, setText, signed } from "./dom.js";
 import { disagreementOf, marginOf } from "./maths.js";
 
 // All series of an episode under these weights; its score is what it earned, or what that is by the task's own weights.
@@ -98,11 +98,7 @@ export class Timeline {
     this.slider.setAttribute("aria-valuetext", `step ${step} of ${longest}`);
     const height = 4 * LANE + 8;
     const key = [width, palette, divergence, ...all, ...all.map(({ episode }) => episode.stuck)];
-    if (
-      !this.picture ||
-      key.some((part, k) => part !== this.picture.key[k]) ||
-      key.length !== this.picture.key.length
-    ) {
+    if (!sameParts(this.picture?.key, key)) {
       const still = document.createElement("canvas");
       drawLanes(fitCanvas(still, width, height), all, longest, palette, width, divergence);
       this.picture = { key, still };

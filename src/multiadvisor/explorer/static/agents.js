@@ -1,8 +1,9 @@
 // Several agents in one table: runs by row, and by column what each term was paid, how it drives, and whether it is right.
 
-import { el, plural, scoreText, setText, signed } from "./dom.js";
+import { el, plural, sameParts, scoreText, setText, signed } from "./dom.js";
 import { csvCell, download } from "./exporting.js";
 import { isPushed } from "./insight.js";
+import { tableOf } from "./tables.js";
 
 const WIDE = 8; // terms with columns of their own
 const PLAIN = [
@@ -53,21 +54,20 @@ class TaskTable {
     this.head = el("tr");
     this.groups = el("tr");
     this.body = el("tbody");
+    const box = tableOf(`Agents of ${task}`, this.head, this.body);
+    box.classList.add("wide-table");
+    this.head.before(this.groups);
     this.root = el(
       "div",
       { class: "stack" },
       el("h3", { title: "The runs of this task" }, task),
-      el(
-        "div",
-        { class: "scroll wide-table", tabIndex: 0, role: "region", "aria-label": `Agents of ${task}` },
-        el("table", { class: "numbers" }, el("thead", {}, this.groups, this.head), this.body),
-      ),
+      box,
     );
   }
 
   render(rows) {
     const key = [this.order, ...rows.flatMap(({ answer, run }) => [answer, run])];
-    if (this.drawn && key.length === this.drawn.length && key.every((part, k) => part === this.drawn[k])) return;
+    if (sameParts(this.drawn, key)) return;
     this.drawn = key;
     const columns = this.columns(rows);
     this.fillHead(columns);
