@@ -41,7 +41,8 @@ def _all_but_each(shares: np.ndarray) -> np.ndarray:
     zero = np.zeros((1, shares.shape[1]))
     before = np.concatenate([zero, np.cumsum(shares, axis=0)[:-1]])[: len(shares)]
     after = np.concatenate([np.cumsum(shares[::-1], axis=0)[::-1][1:], zero])[: len(shares)]
-    return before + after
+    others: np.ndarray = before + after
+    return others
 
 
 def _second_to_each(advice: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -128,7 +129,8 @@ def rounding(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator) ->
 
 def best(preferences: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
     """[..., A] bool: the greedy actions, all of those that are equal up to the tolerance."""
-    return preferences >= preferences.max(axis=-1, keepdims=True) - tolerance
+    found: np.ndarray = preferences >= preferences.max(axis=-1, keepdims=True) - tolerance
+    return found
 
 
 def influence(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator | None = None) -> np.ndarray:

@@ -99,10 +99,12 @@ def _leaving(agent: MultiAdvisor, states: np.ndarray) -> np.ndarray | None:
     world, own = agent.task.world, own_settings(agent.settings)
     if agent.task.actions != tuple(DIRECTIONS) or not (own.per_advisor or own.summed):
         return None
+    moves: np.ndarray
     if (maze := maze_of(agent.task)) is not None:
         fruits = states[:, 1 + len(maze.ghost_start) :].any(axis=1, keepdims=True)
-        moves: np.ndarray = (maze.neighbour[states[:, 0]] != states[:, :1]) | ~fruits
+        moves = (maze.neighbour[states[:, 0]] != states[:, :1]) | ~fruits
         return moves
     if world is not None and world.listing is not None:
-        return leaves(enumerate_task(agent.task))[states[:, 0]]
+        moves = leaves(enumerate_task(agent.task))[states[:, 0]]
+        return moves
     return None
