@@ -225,7 +225,7 @@ def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser: A
     with site(browser, {}, library=library) as one, one.tab("view=learning") as page:
         card = page.locator("#training")
         expect(card).to_contain_text("Interrupted: ")
-        expect(card).to_contain_text("200 of 600 steps (33%). Go on with --resume.")
+        expect(card).to_contain_text("200 of 600 steps (33%). Continue with --resume.")
         expect(card).to_contain_text("Score after 200 steps")
         expect(card).to_contain_text("greedy episodes of an evaluation, without exploration")
         expect(page.get_by_role("columnheader", name="last evaluation")).to_be_visible()
