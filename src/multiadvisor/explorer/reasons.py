@@ -13,6 +13,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.attractors import leaves
 from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
@@ -20,7 +21,6 @@ from multiadvisor.explain.explanation import NOTHING_KNOWN, Explanation, explain
 from multiadvisor.explain.sentences import explored_sentence
 from multiadvisor.learners.registry import own_settings
 from multiadvisor.runs.trace import explain_numbers_of
-from multiadvisor.runs.trace_file import Trace
 
 
 class Reasons:
