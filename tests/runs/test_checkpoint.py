@@ -1,6 +1,5 @@
 """Checkpoints: bit-identical resumption, and faults that really happen."""
 
-import json
 import os
 import random
 import signal
@@ -12,6 +11,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+from forging import reseal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -138,17 +138,6 @@ def test_any_bytes_in_the_place_of_the_header(saved, tmp_path, content):
         mad.load(folder)
 
 
-def resealed(folder, change):
-    """The header with a change and the checksum made right again: what a clumsy hand with tools would do."""
-    from multiadvisor.storage import checkpoint
-
-    header = json.loads((folder / "agent.json").read_text())
-    header.pop("sha256")
-    change(header)
-    header["sha256"] = checkpoint._digest(checkpoint._canonical(header))
-    (folder / "agent.json").write_bytes(checkpoint._canonical(header))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -183,7 +172,7 @@ def resealed(folder, change):
 )
 def test_contradictions_are_refused(saved, tmp_path, change, message):
     folder = copy(saved, tmp_path / "changed")
-    resealed(folder, change)
+    reseal(folder, change_header=change)
     with pytest.raises(mad.BadInput, match=message):
         mad.load(folder)
 
@@ -260,13 +249,7 @@ while True:
 @pytest.mark.slow
 def test_as_many_evaluations_as_a_schedule_allows_are_read_again(tmp_path):
     evaluations = [
-        {
-            "steps": 20_000 * k,
-            "score": k / 7,
-            "length": k / 3,
-            "terminated": k / 11,
-            "metrics": {"touches": k / 13},
-        }
+        {"steps": 20_000 * k, "score": k / 7, "length": k / 3, "terminated": k / 11, "metrics": {"touches": k / 13}}
         for k in range(1, MOST_EVALUATIONS + 1)
     ]
     agent = mad.MultiAdvisor(mad.make("two-goal"))

@@ -1,7 +1,6 @@
 """run_jobs: every job once, whatever happens to workers, driver, disk and clock."""
 
 import errno
-import json
 import os
 import random
 import signal
@@ -226,36 +225,6 @@ def test_a_second_driver_is_told_who_holds_the_folder(tmp_path):
     assert driver_of(folder) is None
     wait_for(lambda: not alive(worker))  # long before it would have something to say: nobody is left behind
     assert len(run_jobs(folder, rehearsals(1), workers=0)) == 1
-
-
-@pytest.mark.slow
-def test_driver_and_workers_killed_at_random_moments(tmp_path, executions):
-    """The short form of `make chaos`: the driver 4 times, workers at 8 other moments."""
-    folder, generator = tmp_path / "a", random.Random(0)
-    finished: dict[Path, tuple[int, bytes]] = {}
-    for kill in range(5):
-        seen = len(executed(executions))
-        process = drive(folder)
-        for _ in range(2):
-            time.sleep(0.3 + generator.random() * 0.3)
-            if workers := children(process.pid):
-                os.kill(generator.choice(workers), signal.SIGKILL)
-        if kill < 4:
-            time.sleep(generator.random() * 0.3)
-            process.kill()
-        _, error = process.communicate(timeout=PATIENCE)
-        assert kill < 4 or process.returncode == 0, error
-        done = {path: (path.stat().st_ino, path.read_bytes()) for path in (folder / "results").glob("*.json")}
-        again = {path for path, was in finished.items() if done.get(path) != was}
-        assert not again, "a finished result was touched"
-        numbers = {json.loads(content)["result"]["number"] for _, content in finished.values()}
-        assert not numbers & set(executed(executions)[seen:]), "a finished job was executed again"
-        finished = done
-    whole = run_jobs(tmp_path / "whole", rehearsals(48, seconds=0.05, steps=4), workers=2)
-    assert {path.name: content for path, (_, content) in finished.items()} == {
-        path.name: path.read_bytes() for path in map(whole.path, whole.jobs)
-    }
-    assert len(finished) == 48
 
 
 def test_ctrl_c_while_the_disk_is_slow_leaves_nothing_running(tmp_path, monkeypatch):

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import gymnasium
 import numpy as np
 import pytest
-from safetensors.numpy import load, save
+from forging import reseal
 
 import multiadvisor as mad
 from multiadvisor.core.compiling import compiled
@@ -17,22 +18,6 @@ from multiadvisor.storage import checkpoint
 QUICK = mad.DQN(
     hidden=(8,), learning_starts=32, batch_size=16, buffer_size=300, train_freq=2, updates_at_once=4, n_envs=2
 )
-
-
-def reseal(folder, change=lambda tensors: None, change_header=lambda header: None):
-    """Change arrays and the header, and make all checksums right again."""
-    header = json.loads((folder / "agent.json").read_text())
-    header.pop("sha256")
-    path = folder / header["values"]["file"]
-    tensors = load(path.read_bytes())
-    change(tensors)
-    change_header(header)
-    path.unlink()
-    content = save(tensors)
-    header["values"] = {"file": "values-x.safetensors", "sha256": checkpoint._digest(content)}
-    (folder / "values-x.safetensors").write_bytes(content)
-    header["sha256"] = checkpoint._digest(checkpoint._canonical(header))
-    (folder / "agent.json").write_bytes(checkpoint._canonical(header))
 
 
 def put(name, place, value):
@@ -54,48 +39,6 @@ def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
                                                  "below 15")  # fmt: skip
 
 
-def no_fruit(tensors):
-    tensors["x"][1:] = 0
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        no_fruit,
-        put("x", 0, -1),
-        put("x", 1, 2),
-        put("clock", 0, -1),
-        put("clock", 0, 1 << 63 - 1),
-        put("clock", 1, 10**6),
-        put("clock", 2, 50),  # the episode's limit
-        put("clock", 3, 2),
-        put("table", (0, 0), np.nan),
-        put("tally", 0, np.inf),
-        put("counts", (0, 0), -1.0),
-        lambda tensors: tensors.update(x=tensors["x"][:-1]),
-        lambda tensors: tensors.update(clock=tensors["clock"].astype(np.float64)),
-        lambda tensors: tensors.pop("tally"),
-    ],
-)
-def test_a_run_in_a_maze(tmp_path, change):
-    mad.MultiAdvisor(mad.make("three-fruits"), planning="estimate").learn(30, progress=False).save(tmp_path / "a")
-    reseal(tmp_path / "a", lambda tensors: None)
-    assert mad.load(tmp_path / "a").steps == 30
-    reseal(tmp_path / "a", change)
-    with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
-        mad.load(tmp_path / "a")
-
-
-@pytest.mark.parametrize("value", [-1, 27, 10**9])
-def test_a_run_in_a_finite_world(tmp_path, value):
-    mad.MultiAdvisor(mad.make("resource-scheduling")).learn(30, progress=False).save(tmp_path / "a")
-    reseal(tmp_path / "a", put("clock", 3, 0))
-    assert mad.load(tmp_path / "a").steps == 30
-    reseal(tmp_path / "a", put("x", 0, value))
-    with pytest.raises(mad.BadInput, match="it must be below 27"):
-        mad.load(tmp_path / "a")
-
-
 def cards():
     return mad.Task.from_gymnasium(gymnasium.make("Blackjack-v1"), name="cards")
 
@@ -113,93 +56,99 @@ def line(place, entry, value):
     return counted(lambda lines: lines[place].__setitem__(entry, value))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        put("trail", 3, 2),
-        put("trail", 3, -1),
-        put("seeded_at", 0, 1),
-        put("seeded_at", 0, -5),
+def less(name):
+    return lambda tensors: tensors.update({name: tensors[name][:-1]})
+
+
+def other_type(name):
+    return lambda tensors: tensors.update({name: tensors[name].astype(np.float64)})
+
+
+ACTOR = mad.SAC(hidden=(8,), learning_starts=32, batch_size=16, buffer_size=300)
+VICTIMS = {  # task, settings, steps
+    "maze": (lambda: mad.make("three-fruits"), {"planning": "estimate"}, 30),
+    "finite": (lambda: mad.make("resource-scheduling"), {}, 30),
+    "cards": (cards, {}, 200),
+    "network": (lambda: mad.make("three-fruits"), {"learner": QUICK}, 90),
+    "actor": (lambda: mad.make("Pendulum-v1"), {"learner": ACTOR}, 20),
+}
+ARRAYS = {
+    "maze": [
+        lambda tensors: tensors["x"].__setitem__(slice(1, None), 0), put("x", 0, -1), put("x", 1, 2),
+        put("clock", 0, -1), put("clock", 0, 1 << 63 - 1), put("clock", 1, 10**6),
+        put("clock", 2, 50),  # the episode's limit
+        put("clock", 3, 2), put("table", (0, 0), np.nan), put("tally", 0, np.inf), put("counts", (0, 0), -1.0),
+        less("x"), other_type("clock"), lambda tensors: tensors.pop("tally"),
+    ],
+    "finite": [put("x", 0, -1), put("x", 0, 27), put("x", 0, 10**9)],
+    "cards": [
+        put("trail", 3, 2), put("trail", 3, -1), put("seeded_at", 0, 1), put("seeded_at", 0, -5),
         put("clock", 4, 99),  # the action
         put("clock", 5, 99),  # the active advisors
         put("clock", 6, 3),  # the planning
         put("clock", 9, 1),  # the key
         put("tally", 2, 0.7),  # the step size
-        line(3, 2, 10**9),
-        line(3, 2, -1),
-        line(3, 0, 5),
-        line(3, 0, -1),
-        line(3, 1, [1]),
-        line(3, 1, {"bytes": "zz"}),
-        counted(lambda lines: lines.append(lines[-1])),
-        counted(lambda lines: lines.pop()),
-        lambda tensors: tensors.update(table=tensors["table"][:-1]),
+        line(3, 2, 10**9), line(3, 2, -1), line(3, 0, 5), line(3, 0, -1), line(3, 1, [1]), line(3, 1, {"bytes": "zz"}),
+        counted(lambda lines: lines.append(lines[-1])), counted(lambda lines: lines.pop()), less("table"),
         lambda tensors: tensors.update(counted=np.frombuffer(b"[" * 100_000, np.uint8)),
     ],
-)
-def test_a_run_in_a_python_environment(tmp_path, change):
-    mad.MultiAdvisor(cards()).learn(200, progress=False).save(tmp_path / "a")
-    reseal(tmp_path / "a", change)
-    with pytest.raises(mad.BadInput, match="restore it from a copy"):
-        mad.load(tmp_path / "a", cards())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "change",
-    [
-        put("episodes x", (0, 0), 10**9),
-        put("episodes episode_step", (0, 1), 50),
-        put("episodes episode_step", (0, 0), 1),
-        put("replay replay_clock", (0, 0), 299),
-        put("replay replay_clock", (0, 1), 1),
-        put("replay replay_clock", (0, 2), 10**9),
+    "network": [
+        put("episodes x", (0, 0), 10**9), put("episodes episode_step", (0, 1), 50),
+        put("episodes episode_step", (0, 0), 1), put("replay replay_clock", (0, 0), 299),
+        put("replay replay_clock", (0, 1), 1), put("replay replay_clock", (0, 2), 10**9),
         put("replay kind", slice(None), 3),  # nothing to draw from
         put("replay kind", slice(None), 1),  # no end in sight
-        put("replay action", (0, 0), 4),
-        put("replay reward", (0, 0, 0), np.nan),
-        put("updates", 0, -(10**9)),
-        put("updates", 0, 0),
-        put("network 000", (0, 0, 0, 0), np.inf),
-        lambda tensors: tensors.update({"replay kind": tensors["replay kind"][:1]}),
-        lambda tensors: tensors.update({"replay replay_clock": tensors["replay replay_clock"].astype(float)}),
+        put("replay action", (0, 0), 4), put("replay reward", (0, 0, 0), np.nan), put("updates", 0, -(10**9)),
+        put("updates", 0, 0), put("network 000", (0, 0, 0, 0), np.inf), less("replay kind"),
+        other_type("replay replay_clock"),
     ],
-)
-def test_a_network(tmp_path, change):
-    mad.MultiAdvisor(mad.make("three-fruits"), learner=QUICK).learn(90, progress=False).save(tmp_path / "a")
-    reseal(tmp_path / "a", change)
-    with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
-        mad.load(tmp_path / "a")
+}  # fmt: skip
+GREEDY = [  # what would take terabytes
+    *(("network", {name: value}) for name, value in (
+        ("hidden", [1 << 40]), ("n_envs", 100_000), ("buffer_size", 1 << 50), ("updates_at_once", 1 << 30))),
+    *(("actor", {name: value}) for name, value in (
+        ("hidden", [10**6, 10**6]), ("hidden", [1] * 20_000), ("n_envs", 100_000), ("buffer_size", 1 << 50),
+        ("batch_size", 1 << 40))),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("hidden", [1 << 40]), ("n_envs", 100_000), ("buffer_size", 1 << 50), ("updates_at_once", 1 << 30)],
-)
-def test_a_network_that_would_take_terabytes(tmp_path, name, value):
-    mad.MultiAdvisor(mad.make("three-fruits"), learner=QUICK).save(tmp_path / "a")
-    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update({name: value}))
-    with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
-        mad.load(tmp_path / "a")
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """Of each kind of learner a checkpoint that is loaded."""
+    places = {}
+
+    def of(kind):
+        if kind not in places:
+            task, settings, steps = VICTIMS[kind]
+            places[kind] = tmp_path_factory.mktemp("sound") / kind
+            mad.MultiAdvisor(task(), **settings).learn(steps, progress=False).save(places[kind])
+            reseal(places[kind], put("clock", 3, 0) if kind == "finite" else lambda tensors: None)
+            assert loaded(places[kind], kind).steps == steps
+        return places[kind]
+
+    return of
+
+
+def loaded(folder, kind):
+    return mad.load(folder, cards() if kind == "cards" else None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("hidden", [10**6, 10**6]),
-        ("hidden", [1] * 20_000),
-        ("n_envs", 100_000),
-        ("buffer_size", 1 << 50),
-        ("batch_size", 1 << 40),
-    ],
-)
-def test_an_actor_that_would_take_terabytes(tmp_path, name, value):
-    actor = {"name": "sac", "hidden": (8,), "learning_starts": 32, "batch_size": 16, "buffer_size": 300}
-    mad.MultiAdvisor(mad.make("Pendulum-v1"), learner=mad.SAC(**actor)).learn(20, progress=False).save(tmp_path / "a")
-    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update({name: value}))
+@pytest.mark.parametrize(("kind", "change"), [(kind, change) for kind, many in ARRAYS.items() for change in many])
+def test_arrays_that_no_run_has_are_refused(sound, tmp_path, kind, change):
+    shutil.copytree(sound(kind), tmp_path / "a")
+    reseal(tmp_path / "a", change)
+    with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
+        loaded(tmp_path / "a", kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "greedy"), GREEDY)
+def test_networks_that_would_take_terabytes_are_refused(sound, tmp_path, kind, greedy):
+    shutil.copytree(sound(kind), tmp_path / "a")
+    reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update(greedy))
     with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
-        mad.load(tmp_path / "a")
+        loaded(tmp_path / "a", kind)
 
 
 def test_a_trail_that_its_environment_did_not_play(tmp_path):
