@@ -179,22 +179,10 @@ def test_a_trace_is_of_its_environment():
         replay(trace, mad.make(f"{LAKE}"))
 
 
-TRAIN = tuple(
-    [
-        "train",
-        "pac-boy",
-        "--maze",
-        "maze.txt",
-        "--steps",
-        "400",
-        "--eval-every",
-        "200",
-        "--eval-episodes",
-        "3",
-        "--out",
-        "run",
-    ]
-)
+TRAIN = (
+    "train", "pac-boy", "--maze", "maze.txt", "--steps", "400", "--eval-every", "200", "--eval-episodes", "3", "--out",
+    "run",
+)  # fmt: skip
 
 
 # ---- mazes -----------------------------------------------------------------------------------------------------------
