@@ -40,7 +40,7 @@ def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
             os.killpg(training.pid, signal.SIGINT)
-            assert "go on with --resume" in until("interrupted after")
+            assert "continue with --resume" in until("interrupted after")
             until("the page stays until Ctrl-C")
             assert json.loads(server.ask("live"))["runs"][0]["training"] is False
             os.killpg(training.pid, signal.SIGINT)

@@ -26,7 +26,7 @@ def test_a_report_as_text_and_as_json(runs, capsys):
     assert "stuck in 3 of 3 episodes" in text
     assert "at (2, 2); held by fruit" in text
     assert "each advisor expects that its own best actions follow" in text
-    assert "most was at stake in" in text
+    assert "the most decisive steps:" in text
     assert main([*run, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert {"run", "score", "advisors", "report", "moments"} <= set(result)

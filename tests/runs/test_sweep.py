@@ -149,14 +149,17 @@ def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
-        assert "go on with --resume" in error.splitlines()[-1]
+        assert "continue with --resume" in error.splitlines()[-1]
         assert "Traceback" not in error
     finally:
         process.kill()
         process.wait()
     code, out, _ = command(capsys, "status", folder)
     assert code == 0
-    assert out.splitlines()[:2] == ["2 runs: 0 done, 0 running, 2 waiting, 0 failed", "no driver: go on with --resume"]
+    assert out.splitlines()[:2] == [
+        "2 runs: 0 done, 0 running, 2 waiting, 0 failed",
+        "no driver: continue with --resume",
+    ]
 
 
 @pytest.mark.slow

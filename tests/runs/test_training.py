@@ -96,7 +96,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "go on with --resume" in error.splitlines()[-1]
+    assert "continue with --resume" in error.splitlines()[-1]
     assert "Traceback" not in error
     assert mad.load(out).steps > 0
 

@@ -1,4 +1,4 @@
-"""Decisive moments: of many episodes, the few steps in which most was at stake, and who was at odds.
+"""Decisive moments: of many episodes, the few most decisive steps, and who was at odds.
 
 At stake is the difference between the best and the worst action in the aggregator's eyes; at odds are advisors who lose
 by the action taken what another one would have given them.

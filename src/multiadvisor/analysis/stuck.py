@@ -273,7 +273,7 @@ def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, fl
             f"{settings.gamma:g}), or let the strongest wish decide (aggregation max)"
         )
     if "agnostic" in plans:
-        return "who expects actions at random fears too much: plan empathically, or lower gamma"
+        return "agnostic advisors are over-cautious here: plan empathically, or lower gamma"
     if leaves:
         more = "a larger gamma for " + ", ".join(list(leaves)[:2])
         return f"the way out is worth less than what is feared or paid on it: learn longer, or {more}"

@@ -27,7 +27,7 @@ KINDS = {
     "continuous": ("continuous", "the learner of continuous actions beside SBX's and Stable-Baselines3's SAC"),
     "act": ("act", "how long act, advice and explain take, with up to 7,700 active advisors"),
     "explain": ("explain", "how long explanations take, with up to 10,000 advisors"),
-    "watch": ("watch", "what it costs a training that a page follows it"),
+    "watch": ("watch", "overhead of live monitoring"),
     "stuck": (
         "stuck",
         "how often the detector of stuck episodes is right, by agents of known worlds (--rounds of each)",
@@ -55,8 +55,7 @@ def run(arguments: Sequence[str]) -> int:
         "multiadvisor benchmark kernel --json",
     )
     parser.add_argument("what", choices=tuple(KINDS), metavar="WHAT", help=", ".join(KINDS))
-    parser.add_argument("--rounds", type=int, default=9, metavar="INT", help="alternating rounds (default 9)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.flag("--rounds", int, "alternating rounds", 9)
     given = parse(parser, arguments)
     if given.rounds < 1:
         raise BadInput(f"rounds is {given.rounds}: give at least 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, say, show, task_from_flags
+from multiadvisor.commands.parsing import TASK, Parser, add_environment_flags, parse, say, show, task_from_flags
 from multiadvisor.errors import BadInput
 
 
@@ -18,17 +18,16 @@ def run(arguments: Sequence[str]) -> int:
         "knowing of the terms of the reward is said as well. With --run a trained agent plays: is it stuck?",
         "multiadvisor check pac-boy\n  multiadvisor check --run runs/a",
     )
-    parser.add_argument("task", metavar="TASK", nargs="?", help="a name from `multiadvisor tasks`, or of Gymnasium")
-    parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run instead of TASK: is it stuck?")
-    parser.add_argument("--steps", type=int, default=2000, metavar="INT", help="steps to play (default 2000)")
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
+    parser.add_argument("task", metavar="TASK", nargs="?", help=TASK)
+    parser.flag("--run", Path, "a saved run instead of TASK: is it stuck?", metavar="FOLDER")
+    parser.flag("--steps", int, "steps to play", 2000)
+    parser.flag("--seed", int, "first seed", 0)
     parser.add_argument(
         "--aggregation",
         default="sum",
         metavar="STR",
         help="the aggregation to learn with (default sum): does it suit the rewards?",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_environment_flags(parser)
     given = parse(parser, arguments)
     from multiadvisor.analysis.checks.task_check import check_task

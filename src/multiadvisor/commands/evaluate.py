@@ -30,23 +30,25 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor evaluate runs/a runs/b --report --csv agents.csv",
     )
     parser.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
-    parser.add_argument("--episodes", type=int, default=10, metavar="INT", help="episodes to play (default 10)")
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the episodes (default 0)")
-    parser.add_argument("--workers", type=int, metavar="INT", help="processes that play episodes side by side, for "
-                                                                   "tasks "
-                        "like ms-pacman with a bank of general value functions; the episodes are the same (default 1)"
-                        )  # fmt: skip
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="record the episodes, step by step, in this file")
-    parser.add_argument("--frames", action="store_true", help="with --trace: a picture of every step, 10 MB at most")
-    parser.add_argument("--video", type=Path, metavar="FILE", help="an episode as .mp4 or .gif, or with --moments the "
-                        "scenes around them (needs multiadvisor[video])")  # fmt: skip
-    parser.add_argument(
-        "--report", action="store_true", help="each advisor's influence and calibration, and where it is stuck"
+    parser.flag("--episodes", int, "episodes to play", 10)
+    parser.flag("--seed", int, "seed of the episodes", 0)
+    parser.flag(
+        "--workers",
+        int,
+        "processes that play episodes side by side, for tasks like ms-pacman with a bank of general "
+        "value functions; the episodes are the same (default 1)",
     )
-    parser.add_argument("--moments", type=int, metavar="INT", help="this many steps in which most was at stake")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="with --report: a row for each run in this file")
+    parser.flag("--trace", Path, "record the episodes, step by step, in this file")
+    parser.flag("--frames", bool, "with --trace: a picture of every step, 10 MB at most")
+    parser.flag(
+        "--video",
+        Path,
+        "an episode as .mp4 or .gif, or with --moments the scenes around them (needs multiadvisor[video])",
+    )
+    parser.flag("--report", bool, "each advisor's influence and calibration, and where it is stuck")
+    parser.flag("--moments", int, "the N most decisive steps")
+    parser.flag("--csv", Path, "with --report: a row for each run in this file")
     add_named_task(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     _check(given)
     seen = [_evaluated(given, folder) for folder in given.run]
@@ -136,7 +138,7 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
 
         picked = moments(looked, given.moments)
         result["moments"] = [one.as_dict() for one in picked]
-        text += ["most was at stake in", *(f"  {one}" for one in picked), *filter(None, [agent.settings.caveat])]
+        text += ["the most decisive steps:", *(f"  {one}" for one in picked), *filter(None, [agent.settings.caveat])]
     if given.trace is not None:
         result["trace"] = str(given.trace)
         text.append(f"trace in {given.trace}")

@@ -27,15 +27,12 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
     parser.add_argument("--step", type=int, required=True, metavar="INT", help="which step of the episode, from 0")
-    parser.add_argument("--seed", type=int, metavar="INT", help="seed of the episodes (default 0)")
-    parser.add_argument(
-        "--episode", type=int, default=0, metavar="INT", help="which episode of that seed, from 0 (default 0)"
-    )
-    parser.add_argument("--against", metavar="ACTION", help="the action to compare with (default: the next best)")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="take the episode from a trace of this run")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="save a figure of it here, as .png and .svg")
+    parser.flag("--seed", int, "seed of the episodes (default 0)")
+    parser.flag("--episode", int, "which episode of that seed, from 0", 0)
+    parser.flag("--against", str, "the action to compare with (default: the next best)", metavar="ACTION")
+    parser.flag("--trace", Path, "take the episode from a trace of this run")
+    parser.flag("--out", Path, "save a figure of it here, as .png and .svg")
     add_named_task(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     for name in ("step", "episode"):
         if getattr(given, name) < 0:

@@ -24,20 +24,15 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN", help="folders of saved runs, or folders that contain many"
     )
-    parser.add_argument(
-        "--port", type=int, default=8765, metavar="INT", help="port, or the next free one (default 8765)"
-    )
-    parser.add_argument("--no-browser", action="store_true", help="print the address only")
-    parser.add_argument("--episodes", type=int, default=5, metavar="INT", help="episodes to choose from (default 5)")
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="seed of the first episode (default 0)")
+    parser.flag("--port", int, "port, or the next free one", 8765)
+    parser.flag("--no-browser", bool, "print the address only")
+    parser.flag("--episodes", int, "episodes to choose from", 5)
+    parser.flag("--seed", int, "seed of the first episode", 0)
     parser.add_argument("--trace", type=Path, action="append", default=[], metavar="FILE",
                         help="episodes recorded by `evaluate --trace`; may be repeated")  # fmt: skip
     parser.add_argument("--view", choices=VIEWS, metavar="NAME", help=f"the view to open with: {', '.join(VIEWS)}")
-    parser.add_argument(
-        "--export", type=Path, metavar="FILE", help="write the first episode as one HTML file, and exit"
-    )
+    parser.flag("--export", Path, "write the first episode as one HTML file, and exit")
     add_named_task(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     if not 0 <= given.port <= 65535:
         raise BadInput(f"port is {given.port}: choose it between 0 and 65535")

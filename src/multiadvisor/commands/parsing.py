@@ -12,11 +12,15 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from multiadvisor.core.aggregator import COMMAS
 from multiadvisor.errors import BadInput, renamed, unknown
 from multiadvisor.learners.registry import AUTO, LEARNERS, LearnerKind, LearnerSettings
+
+TASK = "a name from `multiadvisor tasks`, or of an environment of Gymnasium, such as CartPole-v1"
+METAVARS = {int: "INT", float: "FLOAT", str: "STR", Path: "FILE"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +39,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, and exit code 2."""
         raise BadInput(message)
+
+    def flag(self, name: str, kind: Any, text: str, default: Any = None, metavar: str = "") -> None:
+        """A flag with a value of this kind, or a switch if that is bool; its help names the default."""
+        if kind is bool:
+            self.add_argument(name, action="store_true", help=text)
+            return
+        shown = "" if default is None else f" (default {default})"
+        self.add_argument(name, type=kind, default=default, metavar=metavar or METAVARS[kind], help=text + shown)
 
     def flags(self) -> list[str]:
         """Every long flag, for suggestions."""
@@ -128,21 +140,27 @@ def named_value(text: str) -> tuple[str, Any]:
         return name, value
 
 
+ENVIRONMENT_FLAGS: dict[str, tuple[Any, str, str]] = {
+    "max_episode_steps": (int, "INT", "episodes are truncated after this many steps; -1: never"),
+    "bins": (str, "BINS,...", "bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT"),
+    "components": (COMMAS.split, "NAME,...", "names for the components of a vector reward"),
+    "advisors": (str, "info:KEY,...", "an advisor for each such reward term in info, as in 'info:reward_*'"),
+    "remainder": (bool, "", "and an advisor for the rest of the reward"),
+    "action_names": (COMMAS.split, "NAME,...", "names for the actions, in order"),
+}
+"""What a task from an environment of Gymnasium takes: the flag's kind, its metavar and its help."""
+
+
 def add_environment_flags(parser: argparse.ArgumentParser) -> None:
-    """What a Gymnasium environment takes."""
+    """What an environment of Gymnasium takes."""
     group = parser.add_argument_group("with an environment of Gymnasium")
     group.add_argument("--env-kwarg", type=named_value, action="append", default=[], metavar="NAME=VALUE",
                        help="an option of the environment, such as is_slippery=false; may be repeated")  # fmt: skip
-    group.add_argument("--max-episode-steps", type=int, metavar="INT",
-                       help="episodes are truncated after this many steps; -1: never")  # fmt: skip
-    group.add_argument("--bins", metavar="BINS,...",
-                       help="bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")  # fmt: skip
-    group.add_argument("--components", metavar="NAME,...", help="names for the components of a vector reward")
-    group.add_argument("--advisors", metavar="info:KEY,...",
-                       help="an advisor for each such reward term in info, as in 'info:reward_*'")  # fmt: skip
-    group.add_argument("--remainder", action="store_true", default=None,
-                       help="and one for the rest of the reward")  # fmt: skip
-    group.add_argument("--action-names", metavar="NAME,...", help="names for the actions, in order")
+    for name, (kind, metavar, text) in ENVIRONMENT_FLAGS.items():
+        how: dict[str, Any] = {"type": kind, "metavar": metavar}
+        if kind is bool:
+            how = {"action": "store_true", "default": None}
+        group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
@@ -150,18 +168,11 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     from multiadvisor.envs.builtin import make
     from multiadvisor.envs.registry import environment_id
 
-    flags = {
-        "--max-episode-steps": given.max_episode_steps, "--bins": given.bins,
-        "--components": None if given.components is None else given.components.split(","),
-        "--advisors": given.advisors, "--remainder": given.remainder,
-        "--action-names": None if given.action_names is None else given.action_names.split(","),
-    }  # fmt: skip
-    chosen = {name: value for name, value in flags.items() if value is not None}
+    own = {name: value for name in ENVIRONMENT_FLAGS if (value := getattr(given, name)) is not None}
     if environment_id(given.task) is None:
-        for flag in [*chosen, *(["--env-kwarg"] if given.env_kwarg else [])]:
-            raise BadInput(f"{flag} is for Gymnasium environments: {given.task} has its own flags")
+        for name in [*own, *(["env_kwarg"] if given.env_kwarg else [])]:
+            raise BadInput(f"--{name.replace('_', '-')} is for Gymnasium environments: {given.task} has its own flags")
     names = [name for name, _ in given.env_kwarg]
-    own = {flag.lstrip("-").replace("-", "_"): value for flag, value in chosen.items()}
     for name in names:
         if names.count(name) > 1 or name in own:
             raise BadInput(f"option {name!r} is given twice: leave one out")
@@ -216,7 +227,9 @@ def option_help(build: Callable[..., Any]) -> dict[str, str]:
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse, where the command takes a task with its own options as well."""
+    """Parse, where the command takes a task with its own options as well; every command has --json."""
+    if "--json" not in parser.flags():
+        parser.flag("--json", bool, "print one JSON object")
     namespace, rest = parser.parse_known_args(arguments)
     words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
     namespace.said = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}

@@ -28,21 +28,16 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor solve pac-boy --noise 0.1",
     )
     parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
-    parser.add_argument("--planning", metavar="STR", help="whose fixed point to compute (default egocentric)")
-    parser.add_argument(
-        "--aggregation", metavar="STR", help="how advice is combined: max, p_norm:5, fruits=max, ... (sum)"
-    )
-    parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.9)")
-    parser.add_argument("--full-states", action="store_true", help="let every advisor see the whole state")
-    parser.add_argument("--sweep-gamma", action="store_true", help="which action wins in the first state, by gamma")
-    parser.add_argument(
-        "--board", type=int, metavar="SEED", help="the board of the episode with this seed, and its episodes"
-    )
-    parser.add_argument("--boards", type=int, metavar="INT", help="this many random boards: how often are they traps?")
-    parser.add_argument("--noise", type=float, metavar="FLOAT", help="which setting to use with this noise on rewards")
-    parser.add_argument("--run", type=Path, metavar="RUN", help="with --board: the learned values of this saved run")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="save the figure here, as .png and .svg")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.flag("--planning", str, "whose fixed point to compute (default egocentric)")
+    parser.flag("--aggregation", str, "how advice is combined: max, p_norm:5, fruits=max, ... (sum)")
+    parser.flag("--gamma", float, "discount factor (default 0.9)")
+    parser.flag("--full-states", bool, "let every advisor see the whole state")
+    parser.flag("--sweep-gamma", bool, "which action wins in the first state, by gamma")
+    parser.flag("--board", int, "the board of the episode with this seed, and its episodes", metavar="SEED")
+    parser.flag("--boards", int, "this many random boards: how often are they traps?")
+    parser.flag("--noise", float, "which setting to use with this noise on rewards")
+    parser.flag("--run", Path, "with --board: the learned values of this saved run", metavar="RUN")
+    parser.flag("--out", Path, "save the figure here, as .png and .svg")
     given = parse(parser, arguments)
     if given.out is not None:
         require("plots")  # first of all: without it, or where the figure cannot go, nothing should start

@@ -36,19 +36,16 @@ def run(arguments: Sequence[str]) -> int:
         "multiadvisor sweep grid.toml --workers 8 --out sweeps/first",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the grid")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="output folder (default sweeps/NAME of the file)")
-    parser.add_argument("--workers", type=int, metavar="INT", help="processes (default: one per core)")
+    parser.flag("--out", Path, "output folder (default sweeps/NAME of the file)", metavar="FOLDER")
+    parser.flag("--workers", int, "processes (default: one per core)")
     parser.add_argument("--engine", default="local", metavar="STR", help="local (default) or ray")
-    parser.add_argument("--address", metavar="STR", help="ray: the cluster's address (default RAY_ADDRESS, else local)")
-    parser.add_argument("--resume", action="store_true", help="continue the sweep in the folder, or extend it")
-    parser.add_argument(
-        "--lease", type=float, metavar="SECONDS", help="seconds of silence after which a run is hung (default 600)"
-    )
-    parser.add_argument("--search", metavar="STR", help="optuna: look for the best values in the grid's ranges")
-    parser.add_argument("--trials", type=int, metavar="INT", help="of a search (default 32)")
-    parser.add_argument("--search-seed", type=int, metavar="INT", help="of a search (default 0)")
-    parser.add_argument("--tensorboard", action="store_true", help="also write TensorBoard files of every run")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.flag("--address", str, "ray: the cluster's address (default RAY_ADDRESS, else local)")
+    parser.flag("--resume", bool, "continue the sweep in the folder, or extend it")
+    parser.flag("--lease", float, "seconds of silence after which a run is hung (default 600)", metavar="SECONDS")
+    parser.flag("--search", str, "optuna: look for the best values in the grid's ranges")
+    parser.flag("--trials", int, "of a search (default 32)")
+    parser.flag("--search-seed", int, "of a search (default 0)")
+    parser.flag("--tensorboard", bool, "also write TensorBoard files of every run")
     given = parse(parser, arguments)
     from multiadvisor.runs.driver import describe_failures
     from multiadvisor.runs.engines.engine import Crew, engine_class
@@ -81,7 +78,9 @@ def run(arguments: Sequence[str]) -> int:
             return _search(given, folder, grid, text, crew)
         results = run_sweep(folder, grid, text, crew, resume=given.resume)
     except KeyboardInterrupt:
-        print(f"multiadvisor sweep: interrupted; finished runs are in {folder}, go on with --resume", file=sys.stderr)
+        print(
+            f"multiadvisor sweep: interrupted; finished runs are in {folder}, continue with --resume", file=sys.stderr
+        )
         return 130
     done = finished(folder)
     rows = summary(done)
@@ -143,14 +142,13 @@ def _parse_look(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _status(arguments: Sequence[str]) -> int:
     parser = Parser("sweep status", "How far a sweep is, while it runs or afterwards.", "multiadvisor sweep status s")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
     from multiadvisor.runs.grid_sweep import status
 
     found = status(given.folder)
     states = ", ".join(f"{found[state]} {state}" for state in ("done", "running", "waiting", "failed"))
     lines = [f"{found['runs']} runs: {states}"]
-    lines.append(f"driven by {found['driver']}" if found["driver"] else "no driver: go on with --resume")
+    lines.append(f"driven by {found['driver']}" if found["driver"] else "no driver: continue with --resume")
     if found["driver"] is None and found["done"] == found["runs"]:
         lines[-1] = "complete"
     if found["done"]:
@@ -178,8 +176,8 @@ def _results(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--format", default="table", choices=FORMATS, metavar="STR", help="table (default), json, csv or parquet"
     )
-    parser.add_argument("--json", action="store_true", help="the same as --format json")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="output file; required for parquet")
+    parser.flag("--json", bool, "the same as --format json")
+    parser.flag("--out", Path, "output file; required for parquet")
     given = _parse_look(parser, arguments)
     from multiadvisor.runs.grid_sweep import finished, summary, tidy
     from multiadvisor.storage.files import check_writable, write_atomically
@@ -245,7 +243,6 @@ def _plot(arguments: Sequence[str]) -> int:
         metavar="STR",
         help="score (default), length, terminated, or one of the task's metrics",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = _parse_look(parser, arguments)
     require("plots")
     from multiadvisor.errors import unknown

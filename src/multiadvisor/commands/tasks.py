@@ -6,13 +6,12 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from multiadvisor.commands.parsing import Parser, option_help, parse, show
+from multiadvisor.commands.parsing import ENVIRONMENT_FLAGS, Parser, option_help, parse, show
 
 
 def run(arguments: Sequence[str]) -> int:
     """List the built-in tasks."""
     parser = Parser("tasks", "List the built-in tasks and their options.", "multiadvisor tasks")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parse(parser, arguments)
     from multiadvisor.envs.registry import TASKS
 
@@ -29,14 +28,9 @@ def run(arguments: Sequence[str]) -> int:
         lines.append(f"{name}\n    {title}")
         for key, entry in options.items():
             lines.append(f"      --{key.replace('_', '-')}  {entry['help']} (default {entry['default']})")
-    lines.append(
-        "CartPole-v1, ...\n    Any registered Gymnasium or MO-Gymnasium environment with Discrete or Box actions,"
-    )
+    lines.append("CartPole-v1, ...\n    Any environment of Gymnasium or MO-Gymnasium with Discrete or Box actions,")
     lines.append("    one advisor for each component of its reward.")
-    lines.append("      --env-kwarg NAME=VALUE  an option of the environment; may be given again")
-    lines.append("      --max-episode-steps  episodes are cut off after this many steps")
-    lines.append("      --bins  bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT")
-    lines.append("      --components  names for the components of a vector reward")
-    lines.append("      --action-names  names for the actions, in order")
+    lines.append("      --env-kwarg NAME=VALUE  an option of the environment; may be repeated")
+    lines += [f"      --{name.replace('_', '-')}  {text}" for name, (_, _, text) in ENVIRONMENT_FLAGS.items()]
     show(listing, given.json, "\n".join(lines))
     return 0

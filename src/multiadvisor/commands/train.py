@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multiadvisor.commands.parsing import (
+    TASK,
     Parser,
     add_environment_flags,
     add_fields,
@@ -35,6 +37,7 @@ from multiadvisor.errors import BadInput
 if TYPE_CHECKING:
     from multiadvisor.runs.logs import Log
     from multiadvisor.runs.training import Training
+    from multiadvisor.settings import Schedule, Settings
     from multiadvisor.task import Task
 
 _WIDE = 6  # so many advisors, or groups of them, have a column of their own
@@ -42,61 +45,74 @@ _WIDE = 6  # so many advisors, or groups of them, have a column of their own
 
 def run(arguments: Sequence[str]) -> int:
     """Train an agent."""
-    from multiadvisor.core.progress import LearningBar
+    given = _parse(arguments)
+    _check(given)
+    task, settings, schedule = _described(given)
+    from multiadvisor.runs.training import LOCK, begin
+    from multiadvisor.storage.folder_lock import locked
+
+    with closing(_Page()) as page:
+        with nullcontext() if given.out is None else locked(given.out, LOCK):
+            reweight = given.weights is not None
+            training = begin(task, settings, schedule, given.out, given.resume, reweight, given.keep_best)
+            training.notices = True
+            say("" if training.evaluations else task.note)  # once in the life of a run
+            interrupted = _train(given, training, page)
+        if interrupted is None:
+            _tell_result(given, training)
+        if not isinstance(interrupted, Terminated | AtOnce):
+            page.stay()
+    return 0 if interrupted is None else 130
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The flags: of the settings, the schedule, the environment and the learner, each derived from its class."""
     from multiadvisor.settings import Schedule, Settings
     from multiadvisor.task import BY_ADVISOR
 
     parser = Parser(
         "train",
         "Train a multi-advisor agent; every --eval-every steps it is evaluated by greedy episodes without learning.\n"
-        "Ctrl-C and SIGTERM stop safely; the same command with --resume goes on, bit for bit as if it never stopped.\n"
-        "With --resume, --weights may be others than before where it can go on with them: that is recorded.\n"
+        "Ctrl-C and SIGTERM stop it safely; the same command with --resume continues, bit for bit as if it had not\n"
+        "stopped. You may change --weights on resume if the learner supports it; the run records it.\n"
         "Options of the task itself, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
         "multiadvisor train pac-boy --planning empathic --gamma 0.9 --steps 1000000 --seed 0 --out runs/a --json",
     )
-    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`, or of Gymnasium")
+    parser.add_argument("task", metavar="TASK", help=TASK)
     add_fields(parser, Settings)
     add_fields(parser, Schedule)
     for what in BY_ADVISOR:
-        parser.add_argument(
-            f"--{what}", type=named_numbers, metavar="NAME=FLOAT,...", help=f"{what} of advisors or groups, by name"
-        )
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="save the run here")
-    parser.add_argument("--resume", action="store_true", help="continue the run in --out")
-    parser.add_argument(
-        "--keep-best", action="store_true", help="also keep the agent with the best score, in the folder best in --out"
-    )
-    parser.add_argument(
-        "--csv",
-        type=Path,
-        metavar="FILE",
-        help="append each evaluation to this file, with each advisor's return",
-    )
-    parser.add_argument(
-        "--tensorboard", type=Path, metavar="FOLDER", help="the same for TensorBoard (needs multiadvisor[tensorboard])"
-    )
-    parser.add_argument(
-        "--watch",
-        action="store_true",
-        help="watch the training in the browser (needs --out and multiadvisor[explorer])",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.flag(f"--{what}", named_numbers, f"{what} of advisors or groups, by name", metavar="NAME=FLOAT,...")
+    parser.flag("--out", Path, "save the run here", metavar="FOLDER")
+    parser.flag("--resume", bool, "continue the run in --out")
+    parser.flag("--keep-best", bool, "also keep the agent with the best score, in the folder best in --out")
+    parser.flag("--csv", Path, "append each evaluation to this file, with each advisor's return")
+    parser.flag("--tensorboard", Path, "the same for TensorBoard (needs multiadvisor[tensorboard])", metavar="FOLDER")
+    parser.flag("--watch", bool, "watch the training in the browser (needs --out and multiadvisor[explorer])")
     add_environment_flags(parser)
     add_learner_fields(parser)
-    given = parse(parser, arguments)
+    return parse(parser, arguments)
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Refuse flags that do not go together, and extras that are not installed, before anything is made."""
     if given.watch:
         if given.out is None:
             raise BadInput("--watch shows the run in --out: name a folder")
         require("explorer")
     if given.tensorboard is not None:
         require("tensorboard")
-    from multiadvisor.envs.components import refuse_numbers_for_names
-    from multiadvisor.learners.registry import LEARNERS, resolved
-    from multiadvisor.runs.training import LOCK, begin
-    from multiadvisor.storage.folder_lock import locked
-
     if given.resume and given.out is None:
         raise BadInput("--resume continues the run in --out: name its folder")
+
+
+def _described(given: argparse.Namespace) -> tuple[Task, Settings, Schedule]:
+    """The task, the settings and the schedule that the flags describe."""
+    from multiadvisor.envs.components import refuse_numbers_for_names
+    from multiadvisor.learners.registry import LEARNERS, resolved
+    from multiadvisor.settings import Schedule, Settings
+    from multiadvisor.task import BY_ADVISOR
+
     settings, schedule = from_flags(given, Settings), from_flags(given, Schedule)
     if kind := LEARNERS.get(settings.learner.name):  # what is wrong with the flags is said first
         learner_from_flags(given, settings.learner)
@@ -109,43 +125,38 @@ def run(arguments: Sequence[str]) -> int:
     if settings.learner_settings.network:
         require(LEARNERS[settings.learner_settings.name].extra)
         refuse_numbers_for_names(task)
-    interrupted: KeyboardInterrupt | None = None
-    with closing(_Page()) as page:
-        with nullcontext() if given.out is None else locked(given.out, LOCK):
-            training = begin(
-                task, settings, schedule, given.out, given.resume, given.weights is not None, given.keep_best
-            )  # fmt: skip
-            training.notices = True
-            say("" if training.evaluations else task.note)  # once in the life of a run
-            total = schedule.steps - training.agent.steps
-            logs = _logs(given, training)
-            try:
-                if given.watch:
-                    page.open(given, training)
-                with LearningBar(total) as bar, _live(training) as live:
+    return task, settings, schedule
 
-                    def tell(steps: int, evaluation: dict[str, Any] | None) -> None:
-                        bar.advance(steps, evaluation["score"] if evaluation else None)
-                        if live is not None:
-                            live.advance() if evaluation is None else live.add(evaluation)
-                        for log in logs:
-                            if evaluation is not None:
-                                log.add(evaluation)
 
-                    training.run(tell)
-            except KeyboardInterrupt as stop:
-                interrupted = stop
-                saved = "nothing was saved, as no --out was given"
-                kept = f"saved in {given.out}, go on with --resume" if given.out else saved
-                print(f"multiadvisor train: interrupted after {training.agent.steps:,} steps; {kept}", file=sys.stderr)
-            finally:
+def _train(given: argparse.Namespace, training: Training, page: _Page) -> KeyboardInterrupt | None:
+    """Train to the end of the schedule, or until somebody interrupts it; logs and page are told meanwhile."""
+    from multiadvisor.core.progress import LearningBar
+
+    logs = _logs(given, training)
+    try:
+        if given.watch:
+            page.open(given, training)
+        with LearningBar(training.schedule.steps - training.agent.steps) as bar, _live(training) as live:
+
+            def tell(steps: int, evaluation: dict[str, Any] | None) -> None:
+                bar.advance(steps, evaluation["score"] if evaluation else None)
+                if live is not None:
+                    live.advance() if evaluation is None else live.add(evaluation)
                 for log in logs:
-                    log.close()
-        if interrupted is None:
-            _tell_result(given, training)
-        if not isinstance(interrupted, Terminated | AtOnce):
-            page.stay()
-    return 0 if interrupted is None else 130
+                    if evaluation is not None:
+                        log.add(evaluation)
+
+            training.run(tell)
+    except KeyboardInterrupt as stop:
+        kept = (
+            f"saved in {given.out}, continue with --resume" if given.out else "nothing was saved, as there is no --out"
+        )
+        print(f"multiadvisor train: interrupted after {training.agent.steps:,} steps; {kept}", file=sys.stderr)
+        return stop
+    finally:
+        for log in logs:
+            log.close()
+    return None
 
 
 def _tell_result(given: Any, training: Training) -> None:

@@ -58,7 +58,7 @@ TIPS = {
     "own score": "The score by the weights that the run itself was trained with",
     "terminated": "The share of episodes that ended by themselves",
     "stuck": "The share of episodes that go on in the same few places and earn nothing",
-    "Decisive moments": "The steps in which most was at stake and the advisors disagreed most",
+    "Decisive moments": "The most decisive steps, where much depended on the action and the advisors disagreed",
     "Which term drives it": "How each advisor counts in the episodes on this page",
     "Stuck episodes": "Episodes that go on in the same few places and earn nothing",
     "return": "What the advisor was paid in an episode, before its weight, on average",

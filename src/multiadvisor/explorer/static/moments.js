@@ -1,4 +1,4 @@
-// The steps in which most was at stake, as a strip of pictures; who drives the agent; and where it is stuck.
+// The most decisive steps, as a strip of pictures; who drives the agent; and where it is stuck.
 
 import { el, fitCanvas, plural, scoreText, sentenceCase, setText, signed } from "./dom.js";
 import { heads, tableOf } from "./tables.js";
