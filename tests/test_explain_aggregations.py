@@ -116,12 +116,12 @@ def test_the_strongest_wish():
     )
     assert (found.msx_plus, found.msx_minus, found.disagreement) == ((), (), None)
     assert found.leader.next == "fruit (4, 2)"
-    assert found.leader.by == pytest.approx(0.02)
+    assert found.leader.margin == pytest.approx(0.02)
     kept = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert kept["aggregation"] == "fruits=max"
     assert kept["leader"] == {
         "advisor": "fruit (0, 10)", "action": "N", "value": 0.43, "next": "fruit (4, 2)", "next_action": "W",
-        "next_value": 0.41, "by": pytest.approx(0.02),
+        "next_value": 0.41, "margin": pytest.approx(0.02),
     }  # fmt: skip
     assert found.influence == {}  # another fruit, 0.42, goes North as well
     assert told(LED[:2], FRUITS[:2], ("fruits",) * 2).influence == {"fruit (0, 10)": ("W",)}

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.commands import evaluate
+from multiadvisor.commands import evaluate, train
 from multiadvisor.errors import RENAMED
+from multiadvisor.runs.training import RunConfig
 from test_documents import DOCUMENTS, ROOT
 
 BANNED = {
@@ -132,6 +133,24 @@ def test_no_name_in_the_code_is_an_old_word(path: Path) -> None:
     assert old == []
 
 
+PAPERS = ("studies/", "viz/paper_plots.py", "viz/video.py", "commands/reproduce.py", "envs/worlds/maze.py",
+          "envs/worlds/pac_boy.py", "errors.py")  # fmt: skip
+OTHER_EPOCHS = ("learners/dqn/regression.py", "learners/ensembles/algorithm_selection.py")  # passes, and a bandit's
+KEYS = {"epoch", "epochs", "transitions", "touches", "usual", "looked", "transitions_per_second", "--epochs",
+        "--transitions"}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src" / "multiadvisor").rglob("*.py")), ids=lambda path: path.name)
+def test_epochs_and_touches_are_the_papers_alone(path: Path) -> None:
+    """Neither names nor keys of JSON nor flags elsewhere: there it is steps, evaluations and metrics."""
+    if path.relative_to(ROOT / "src" / "multiadvisor").as_posix().startswith((*PAPERS, *OTHER_EPOCHS)):
+        return
+    tokens = list(tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline))
+    names = {token.string for token in tokens if token.type == tokenize.NAME}
+    keys = {token.string.strip("'\"") for token in tokens if token.type == tokenize.STRING}
+    assert (names & {"epoch", "epochs", "touches"}) | (keys & KEYS) == set()
+
+
 def test_an_old_name_is_answered_with_the_new_one() -> None:
     with pytest.raises(AttributeError, match="it is called 'Advisor' now"):
         getattr(mad, "Focus")  # noqa: B009
@@ -139,5 +158,12 @@ def test_an_old_name_is_answered_with_the_new_one() -> None:
         mad.Settings(learner={"name": "dqn", "batch": 3})
     with pytest.raises(mad.BadInput, match="unknown flag '--games': it is called '--episodes' now"):
         evaluate.run(["nowhere", "--games", "3"])
+    for old, new in {"--epochs": "--steps", "--transitions": "--eval-every", "--games": "--eval-episodes",
+                     "--episodes": "--eval-episodes", "--option": "--env-kwarg"}.items():  # fmt: skip
+        for task in ("two-goal", "FrozenLake-v1"):
+            with pytest.raises(mad.BadInput, match=f"unknown flag '{old}': it is called '{new}' now"):
+                train.run([task, old, "3"])
+    with pytest.raises(mad.BadInput, match="it is called 'steps' now, and it is the total: epochs times transitions"):
+        RunConfig.parse({"task": "two-goal", "schedule": {"epochs": 3}})
     for old in RENAMED:
         assert old not in mad.__all__

@@ -41,7 +41,8 @@ RENAMED = {
     "lr_turns": "lr_steps", "epsilon_turns": "epsilon_steps", "planning": "register_planning",
     "aggregation": "register_aggregation", "deal": "initial_state", "epochs": "steps", "transitions": "eval_every",
     "episodes": "eval_episodes", "transitions_per_second": "steps_per_second", "usual": "defaults",
-    "measures": "metrics", "touches": "metrics", "deep": "learner", "continuous": "learner",
+    "measures": "metrics", "touches": "metrics", "looked": "steps_checked", "holds": "held_by", "by": "margin",
+    "deep": "learner", "continuous": "learner",
     "DeepSettings": "DQN", "ContinuousSettings": "SAC", "advisors": "tabular",
 }  # fmt: skip
 """What was called otherwise before: nothing answers to the old names, but errors know them."""

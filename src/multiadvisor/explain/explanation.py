@@ -53,15 +53,15 @@ class Leader:
     """None where nobody would act otherwise; so are the three below."""
     next_action: str | None
     next_value: float | None
-    by: float | None
+    margin: float | None
     """The lead over the next."""
 
     def __str__(self) -> str:
         first = f"the strongest wish: {self.advisor} {figure(self.value)} for {self.action}"
-        if self.next_value is None or self.by is None:
+        if self.next_value is None or self.margin is None:
             return f"{first}, and no other advisor would act differently"
         beaten = f"{self.next} {figure(self.next_value)} for {self.next_action}"
-        return f"{first}, {figure(self.by, '+')} ahead of {beaten}"
+        return f"{first}, {figure(self.margin, '+')} ahead of {beaten}"
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,16 @@ class Plan:
     """None where no plan would; so are the three below."""
     next_action: str | None
     next_value: float | None
-    by: float | None
+    margin: float | None
     """The lead over the next; below 0 where others than the group decided."""
 
     def __str__(self) -> str:
         shares = [f"{name} {figure(value)}" for name, value in self.worth.items()]
         first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {_first(shares)}"
-        if self.next_value is None or self.by is None:
+        if self.next_value is None or self.margin is None:
             return f"{first}; no plan would act differently"
         beaten = f"that of {self.next}, {figure(self.next_value)} for {self.next_action}"
-        return f"{first}; {figure(self.by, '+')} ahead of {beaten}"
+        return f"{first}; {figure(self.margin, '+')} ahead of {beaten}"
 
 
 @dataclass(frozen=True, eq=False)
