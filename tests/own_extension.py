@@ -1,4 +1,4 @@
-"""A user's own file: a planning, an aggregation, a compiled world with its task, an experiment, each in one place."""
+"""A user's own file: a planning, an aggregation, a compiled world with its task, a study, each in one place."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def two_lamps(length: int = 5) -> mad.Task:
     return mad.Task("two-lamps", ("west", "east"), advisors, world, limit=60)
 
 
-# ---- an experiment ---------------------------------------------------------------------------------------------------
+# ---- a study --------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """The own planning and the own aggregation on the own task."""
     settings = {"planning": "hopeful", "aggregation": "lamps=loudest:2", "gamma": 0.9}
     schedule = {"steps": 500 * plan.epochs, "eval_every": 500, "eval_episodes": 5}
-    seeds = range(plan.seeds)
     return [
-        Job("train", {"task": "two-lamps", "settings": {**settings, "seed": s}, "schedule": schedule}) for s in seeds
+        Job("train", {"task": "two-lamps", "settings": {**settings, "seed": seed}, "schedule": schedule})
+        for seed in plan.each
     ]
 
 

@@ -22,7 +22,7 @@ LAYERS = [
     {"agent", "learners.ensembles"},
     {"analysis.theory"},
     {"explain", "analysis"},
-    {"runs", "viz", "studies.baselines"},
+    {"runs", "viz"},
     {"studies"},
     {"explorer"},
     {"commands", "cli"},
@@ -30,7 +30,7 @@ LAYERS = [
 HEAVY = {
     "matplotlib": {"plots.py"},
     "jax": {"backend.py"}, "optax": {"backend.py"}, "equinox": {"backend.py"},
-    "torch": {"baselines.py"}, "pickle": set(),
+    "torch": set(), "pickle": set(),
     "imageio_ffmpeg": {"video.py"}, "PIL": {"video.py", "pictures.py"},
     "starlette": {"server.py"}, "uvicorn": {"server.py"}, "websockets": set(),
     "yaml": set(), "marshal": set(),

@@ -6,7 +6,8 @@ import pytest
 
 from multiadvisor.envs import stepping
 from multiadvisor.errors import BadInput
-from multiadvisor.studies.baselines import missing, peer_score
+from multiadvisor.studies.continuous_study import peer_score
+from peers import missing
 
 
 class Count(gymnasium.Env):

@@ -16,8 +16,8 @@ from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.progress import JobsBar
 from multiadvisor.envs.builtin import make
 from multiadvisor.learners.sac.sac_settings import SAC
-from multiadvisor.studies.baselines import PEERS, bare, cpu_seconds, missing, peers
 from multiadvisor.task import Advisor, Task
+from peers import PEERS, bare, cpu_seconds, missing, peers
 
 _GAMMA = 0.99
 _STARTS = 300

@@ -19,7 +19,8 @@ from multiadvisor.core.intervals import interval
 from multiadvisor.core.progress import JobsBar
 from multiadvisor.envs.builtin import make
 from multiadvisor.learners.dqn.dqn_settings import DQN
-from multiadvisor.studies.baselines import PEERS, bare, cpu_seconds, missing, peer_score, peers
+from multiadvisor.studies.continuous_study import peer_score
+from peers import PEERS, bare, cpu_seconds, missing, peers
 
 ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
 _BLOCK = 4_000  # transitions in a block

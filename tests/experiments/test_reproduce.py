@@ -18,7 +18,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.studies import reproduction, study_report
 from multiadvisor.studies.claims import judge_all
 from multiadvisor.studies.page import PAPER_LINK
-from multiadvisor.studies.paper import dqn_clipped
+from multiadvisor.studies.paper import dqn_clipped, theory_checks, value_function
 from multiadvisor.studies.study import Plan, chosen, unique
 
 pytestmark = pytest.mark.slow
@@ -42,8 +42,10 @@ def contents(folder):
 
 @pytest.fixture(scope="module", autouse=True)
 def _shallow():
-    """Without the deep baseline, which takes seconds per epoch."""
+    """Without the deep baseline, which takes seconds per epoch, and with less of what is run at one length."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(theory_checks, "TD_STEPS", 40_000)
+        patch.setattr(value_function, "STARTS", 40)
         patch.setattr(dqn_clipped, "available", lambda: False)
         yield
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.envs.builtin import make
+from multiadvisor.envs.stepping import one_episode
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.sac.push import push_shares
 from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.runs.jobs import Tell, kind
 from multiadvisor.settings import Settings
-from multiadvisor.studies.baselines import peer_score
 from multiadvisor.task import REMAINDER, Advisor, Task, Transition
 
 _CALIBRATED = 4  # episodes
@@ -213,6 +213,18 @@ def sbx(run: Run, halted: Halted = never) -> Iterator[dict[str, Any]]:
             yield {"steps": int(model.num_timesteps), "returns": looks}
             if halted():
                 return
+
+
+def peer_score(model: Any, env: Any, first: int, episodes: int) -> float:
+    """The mean return of a peer's greedy episodes with the seeds `first` and on."""
+
+    def greedy(observation: Any) -> Any:
+        action = model.predict(observation, deterministic=True)[0]
+        return action if np.ndim(action) else int(action)
+
+    return float(
+        np.mean([sum(float(step.reward) for step in one_episode(env, first + k, greedy)) for k in range(episodes)])
+    )
 
 
 _HEAVIER, _AFTER = 10.0, 20_000  # the control cost counts so many times more, and so many transitions follow

@@ -275,100 +275,54 @@ def score(measured: list[dict[str, np.ndarray]]) -> dict[str, Any]:
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
-def _listed(gammas: list[float]) -> str:
-    return "gamma " + ", ".join(f"{gamma:g}" for gamma in gammas) if gammas else "no gamma"
-
-
-Rows = dict[tuple[str, float | None], dict[str, Any]]
-"""By target and gamma."""
+def steps_of(rows: list[dict[str, Any]]) -> dict[tuple[str, float | None], float]:
+    """The mean steps by target and gamma."""
+    return {(row["target"], row["gamma"]): row["length"] for row in rows}
 
 
 def describe(result: dict[str, Any]) -> str:
-    """What of the paper's claims holds in these numbers, and what does not."""
-    exact, trained = _by_target(result["exact"]), _by_target(result["table"])
-    lines = [*_describe_exact(exact), *_describe_order(result), *_describe_high_gammas(exact, trained)]
-    return "\n".join([*lines, _describe_limits(result)])
-
-
-def _by_target(rows: list[dict[str, Any]]) -> Rows:
-    return {(row["target"], row["gamma"]): row for row in rows}
-
-
-def steps_of(rows: list[dict[str, Any]]) -> dict[tuple[str, float | None], float]:
-    """The mean steps by target and gamma."""
-    return {key: row["length"] for key, row in _by_target(rows).items()}
-
-
-def _describe_exact(exact: Rows) -> list[str]:
-    rl, ego = ([exact[target, gamma]["length"] for gamma in GAMMAS] for target in (RL, EGOCENTRIC))
-    tour = exact[TSP, None]["length"]
-    ahead = all(max(tour, one) < other for one, other in zip(rl, ego, strict=True))
-    least, most = (100 * (one / tour - 1) for one in (min(ego), max(ego)))
-    return [
-        f"With exact values the shortest tour needs {tour:.2f} steps, the optimal return {min(rl):.2f} to "
+    """What these numbers are; the claims of the paper say what follows from them."""
+    exact, trained, last = steps_of(result["exact"]), steps_of(result["table"]), GAMMAS[-1]
+    rl, ego = ([exact[target, gamma] for gamma in GAMMAS] for target in (RL, EGOCENTRIC))
+    return "\n".join([
+        f"With exact values the shortest tour needs {exact[TSP, None]:.2f} steps, the optimal return {min(rl):.2f} to "
         f"{max(rl):.2f}, the egocentric return {min(ego):.2f} to {max(ego):.2f}.",
-        f"The paper says that TSP and RL then largely surpass egocentric planning: they are "
-        f"{'ahead' if ahead else 'not ahead'} at every gamma; egocentric planning needs {least:.0f}% more steps than "
-        f"the shortest tour at its best gamma and {most:.0f}% more at its worst.",
-    ]
+        *_describe_order(result),
+        f"Trained, at gamma {last:g}: "
+        + ", ".join(f"{target} {trained[target, last]:.1f} steps" for target in (VECTOR, SUMMED, RL))
+        + f"; TSP {trained[TSP, None]:.1f} at any gamma.",
+    ])  # fmt: skip
 
 
 def _describe_order(result: dict[str, Any]) -> list[str]:
     seeds = len(result["seeds"])
     if seeds < 2:
         return ["One seed has no interval over seeds: nothing can be said about the order of the trained networks."]
-    rows = result["comparisons"]
-    whole = [gamma for gamma in GAMMAS if all(row["verdict"] == "holds" for row in rows if row["gamma"] == gamma)]
-    lines = [
+    held = [g for g in GAMMAS if all(row["verdict"] == "holds" for row in result["comparisons"] if row["gamma"] == g)]
+    listed = "gamma " + ", ".join(f"{gamma:g}" for gamma in held) if held else "no gamma"
+    end = ", that is everywhere." if len(held) == len(GAMMAS) else " and as a whole nowhere else."
+    few = f"{seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted."
+    return [
         f"Trained networks, {seeds} seeds: the paper's order, vector < summed < RL < TSP in steps, holds with paired "
-        f"95% intervals at {_listed(whole)}"
-        + (", that is everywhere." if len(whole) == len(GAMMAS) else " and as a whole nowhere else.")
+        f"95% intervals at {listed}{end}",
+        *[few] * (seeds < FEW),
     ]
-    if seeds < FEW:
-        lines.append(f"{seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
-    for easier, harder in (*PAIRS, *FURTHER):
-        found: dict[str, list[float]] = {"holds": [], "open": [], "reversed": []}
-        for row in rows:
-            if (row["easier"], row["harder"]) == (easier, harder):
-                found[row["verdict"]].append(row["gamma"])
-        said = [f"holds at {_listed(found['holds'])}"]
-        said += [f"is reversed (the interval excludes 0) at {_listed(found['reversed'])}"] if found["reversed"] else []
-        said += [f"is open (the interval holds 0) at {_listed(found['open'])}"] if found["open"] else []
-        lines.append(f"{easier} before {harder}: {', '.join(said)}.")
-    return lines
 
 
-def _describe_high_gammas(exact: Rows, trained: Rows) -> list[str]:
-    ratio = exact[EGOCENTRIC, 0.9]["length"] / exact[EGOCENTRIC, 0.3]["length"]
-    last = GAMMAS[-1]
-    lines = [
-        f"The paper says that egocentric performance falls as gamma nears 1, because of attractors: with exact values "
-        f"gamma 0.9 takes {ratio:.2f} times the steps of 0.3, "
-        f"{'as it says' if ratio >= 1.5 else 'which is not much'}.",
-        f"Trained, at gamma {last:g}: "
-        + ", ".join(f"{target} {trained[target, last]['length']:.1f} steps" for target in (VECTOR, SUMMED, RL))
-        + f"; TSP {trained[TSP, None]['length']:.1f} at any gamma.",
-    ]
-    rl = [trained[RL, gamma] for gamma in GAMMAS]
-    best = min(rl, key=lambda row: row["length"])
-    if rl[-1]["length_interval"][0] > best["length_interval"][1]:
-        lines.append(
-            f"RL, whose exact values have no attractors, is also worse there than at its best ({best['length']:.1f} "
-            f"steps at gamma {best['gamma']:g}): attractors are not the only cause of the fall of the trained networks."
-        )
-    return lines
+_MEANINGS = {
+    "default": "trained on 0 to 5 fruits, a move judged by its reward and the state after collecting",
+    "literal": "trained on 5 fruits only, a move judged by the value of the neighbouring cell with its fruit still "
+    "there",
+}
 
 
-def _describe_limits(result: dict[str, Any]) -> str:
-    meaning = (
-        "trained on 0 to 5 fruits, a move judged by its reward and the state after collecting"
-        if READINGS[result["reading"]].after
-        else "trained on 5 fruits only, a move judged by the value of the neighbouring cell with its fruit still there"
-    )
-    return (
-        f"The paper leaves details open; this is the {result['reading']} reading: {meaning}. All networks play "
-        f"the same {result['starts']} starts. Intervals of networks are over seeds, those of exact values over starts."
-    )
+def summary(evidence: Evidence) -> list[str]:
+    """Which reading this is, where it is the only one."""
+    reading = evidence.plan.reading
+    return [
+        f"The paper leaves details open; this is the {reading} reading: {_MEANINGS[reading]}. All networks play the "
+        f"same {STARTS} starts. Intervals of networks are over seeds, those of exact values over starts."
+    ] * bool(reading)
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
@@ -426,13 +380,6 @@ def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
     return {**result, "text": describe(result)}
 
 
-def short_text(result: dict[str, Any]) -> str:
-    """The most important of `describe`, for below a figure."""
-    exact, trained = _by_target(result["exact"]), _by_target(result["table"])
-    ordered = [line for line in _describe_order(result) if " before " not in line]
-    return "\n".join([_describe_exact(exact)[0], *ordered, _describe_high_gammas(exact, trained)[1]])
-
-
 def figures(evidence: Evidence) -> list[Figure]:
     """Steps against gamma in each reading; alone, fruits and success beside them."""
     from multiadvisor.viz import paper_plots
@@ -445,8 +392,8 @@ def figures(evidence: Evidence) -> list[Figure]:
         if alone:
             labels |= {"fruits": "fruits collected", "success": "share of episodes that terminated"}
         panels = tuple(partial(paper_plots.values_by_gamma, result, key, label) for key, label in labels.items())
-        text, size = (result["text"], (13, 4.4)) if alone else (short_text(result), Figure.size)
-        found.append(Figure(f"value-function-{reading}", titles[reading], text, panels, size))
+        size = (13, 4.4) if alone else Figure.size
+        found.append(Figure(f"value-function-{reading}", titles[reading], result["text"], panels, size))
     return found
 
 
@@ -456,7 +403,7 @@ def data(evidence: Evidence) -> dict[str, Any]:
 
 
 STUDY = Study(
-    "value-function", "Values that are easier to learn", 30, jobs, figures, report=ALL,
+    "value-function", "Values that are easier to learn", 30, jobs, figures, report=ALL, summary=summary,
     about="networks fitted to four kinds of values on a 5 x 5 grid", data=data,
     seeds=(5, 5), least_seeds=1, flags=("first_seed", "reading"), needs=("plots", "deep"),
 )  # fmt: skip

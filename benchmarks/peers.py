@@ -7,10 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from multiadvisor.core.optional_dependencies import install
-from multiadvisor.envs.stepping import one_episode
 
 PEERS = {"sbx": ("sbx", "sbx-rl", "SBX"), "sb3": ("stable_baselines3", "stable-baselines3", "Stable-Baselines3")}
 """The module, the package and the name of each library that is compared with."""
@@ -58,15 +55,3 @@ def cpu_seconds(work: Callable[..., Any], *arguments: Any, **options: Any) -> fl
     start = time.process_time()
     work(*arguments, **options)
     return time.process_time() - start
-
-
-def peer_score(model: Any, env: Any, first: int, episodes: int) -> float:
-    """The mean return of a peer's greedy episodes with the seeds `first` and on."""
-
-    def greedy(observation: Any) -> Any:
-        action = model.predict(observation, deterministic=True)[0]
-        return action if np.ndim(action) else int(action)
-
-    return float(
-        np.mean([sum(float(step.reward) for step in one_episode(env, first + k, greedy)) for k in range(episodes)])
-    )
