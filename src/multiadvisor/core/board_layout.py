@@ -89,7 +89,8 @@ class Grid:
 
     def lying(self, x: np.ndarray) -> np.ndarray:
         """Which of the items lie there in the states x [..., size], bool."""
-        return x[..., np.array([item.place for item in self.items], np.int64)] == 1
+        lying: np.ndarray = x[..., np.array([item.place for item in self.items], np.int64)] == 1
+        return lying
 
     def planes(self, x: np.ndarray) -> np.ndarray:
         """States x [B, size] as images [B, 4, height, width] uint8: walls, others who move, what lies about, the

@@ -7,91 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from multiadvisor.envs.components import one_of
+from multiadvisor.envs.documented_names import Names, documented
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Task
-
-_CARS = ("push left", "coast", "push right")
-_CAR = ("position", "velocity")
-_ENGINES = ("nothing", "left engine", "main engine", "right engine")
-_LANDER = ("x", "y", "velocity x", "velocity y", "angle", "angular velocity", "left leg", "right leg")
-_UP_FIRST = ("up", "down", "left", "right")
-_ITEMS = tuple(f"item {k}" for k in range(1, 13))
-
-# By the environment's name without its version, as the documentation has them; Atari's environments say it themselves.
-ACTIONS: dict[str, tuple[str, ...]] = {
-    "Acrobot": ("torque -1", "torque 0", "torque +1"),
-    "Blackjack": ("stick", "hit"),
-    "CartPole": ("left", "right"),
-    "CliffWalking": ("up", "right", "down", "left"),
-    "CliffWalkingSlippery": ("up", "right", "down", "left"),
-    "FrozenLake": ("left", "down", "right", "up"),
-    "FrozenLake8x8": ("left", "down", "right", "up"),
-    "LunarLander": _ENGINES,
-    "MountainCar": _CARS,
-    "Taxi": ("south", "north", "east", "west", "pick up", "drop off"),
-    "breakable-bottles": ("left", "right", "pick up"),
-    "deep-sea-treasure": _UP_FIRST,
-    "deep-sea-treasure-concave": _UP_FIRST,
-    "deep-sea-treasure-mirrored": _UP_FIRST,
-    "fishwood": ("fish", "collect wood"),
-    "four-room": ("left", "up", "right", "down"),
-    "fruit-tree": ("left", "right"),
-    "minecart": ("mine", "left", "right", "accelerate", "brake", "nothing"),
-    "minecart-deterministic": ("mine", "left", "right", "accelerate", "brake", "nothing"),
-    "minecart-rgb": ("mine", "left", "right", "accelerate", "brake", "nothing"),
-    "mo-highway": ("lane left", "idle", "lane right", "faster", "slower"),
-    "mo-highway-fast": ("lane left", "idle", "lane right", "faster", "slower"),
-    "mo-lunar-lander": _ENGINES,
-    "mo-mountaincar": _CARS,
-    "mo-mountaincar-3d": _CARS,
-    "mo-mountaincar-timemove": _CARS,
-    "mo-mountaincar-timespeed": _CARS,
-    "resource-gathering": _UP_FIRST,
-}
-# The numbers that a continuous action consists of; MuJoCo's models say it themselves.
-_THROTTLES = ("main engine", "side engines")
-NUMBERS: dict[str, tuple[str, ...]] = {
-    "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
-    "BipedalWalkerHardcore": ("hip 1", "knee 1", "hip 2", "knee 2"),
-    "CarRacing": ("steering", "gas", "brake"),
-    "LunarLander": _THROTTLES,
-    "LunarLanderContinuous": _THROTTLES,
-    "MountainCarContinuous": ("force",),
-    "Pendulum": ("torque",),
-    "mo-lunar-lander-continuous": _THROTTLES,
-    "mo-mountaincarcontinuous": ("force",),
-}
-OBSERVATIONS: dict[str, tuple[str, ...]] = {
-    "Acrobot": ("cos theta 1", "sin theta 1", "cos theta 2", "sin theta 2", "velocity 1", "velocity 2"),
-    "Blackjack": ("player's sum", "dealer's card", "usable ace"),
-    "CartPole": ("position", "velocity", "angle", "angular velocity"),
-    "CliffWalking": ("cell",),
-    "CliffWalkingSlippery": ("cell",),
-    "FrozenLake": ("cell",),
-    "FrozenLake8x8": ("cell",),
-    "LunarLander": _LANDER,
-    "LunarLanderContinuous": _LANDER,
-    "MountainCar": _CAR,
-    "MountainCarContinuous": _CAR,
-    "Pendulum": ("cos theta", "sin theta", "angular velocity"),
-    "Taxi": ("state",),
-    "deep-sea-treasure": ("row", "column"),
-    "deep-sea-treasure-concave": ("row", "column"),
-    "deep-sea-treasure-mirrored": ("row", "column"),
-    "fishwood": ("in the woods",),
-    "four-room": ("row", "column", *_ITEMS),
-    "fruit-tree": ("level", "node"),
-    "minecart": ("x", "y", "speed", "sin angle", "cos angle", "first ore", "second ore"),
-    "minecart-deterministic": ("x", "y", "speed", "sin angle", "cos angle", "first ore", "second ore"),
-    "mo-lunar-lander": _LANDER,
-    "mo-lunar-lander-continuous": _LANDER,
-    "mo-mountaincar": _CAR,
-    "mo-mountaincar-3d": _CAR,
-    "mo-mountaincar-timemove": _CAR,
-    "mo-mountaincar-timespeed": _CAR,
-    "mo-mountaincarcontinuous": _CAR,
-    "resource-gathering": ("row", "column", "has gold", "has diamond"),
-}
 
 
 def _wrappers(env: Any) -> list[Any]:
@@ -105,12 +23,11 @@ def _wrappers(env: Any) -> list[Any]:
     return found
 
 
-def _documented(env: Any, table: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """What the table has for one of Gymnasium's or MO-Gymnasium's own environments; nothing for any other."""
+def _documented(env: Any) -> Names:
+    """What is documented of one of Gymnasium's or MO-Gymnasium's own environments; nothing of any other."""
     spec = getattr(env.unwrapped, "spec", None) or getattr(env, "spec", None)
-    if spec is None or not str(spec.entry_point).startswith(("gymnasium.", "mo_gymnasium.")):
-        return ()
-    return table.get(spec.name, ())
+    ours = spec is not None and str(spec.entry_point).startswith(("gymnasium.", "mo_gymnasium."))
+    return documented(spec) if ours else Names()
 
 
 def action_names(env: Any, count: int, first: int = 0, box: bool = False) -> tuple[str, ...]:
@@ -132,7 +49,8 @@ def action_names(env: Any, count: int, first: int = 0, box: bool = False) -> tup
     own = task.actions if isinstance(task, Task) else getattr(inner, "action_names", None)
     if own is None and callable(meanings := getattr(inner, "get_action_meanings", None)):
         own = [str(word).lower() for word in meanings()]
-    names = tuple(str(name) for name in own) if own is not None else _documented(env, NUMBERS if box else ACTIONS)
+    said = _documented(env)
+    names = tuple(str(name) for name in own) if own is not None else said.numbers if box else said.actions
     if not names and box:
         names = motors(inner)
     return names if len(names) == count == len(set(names)) else numbers
@@ -152,7 +70,7 @@ def observation_names(env: Any) -> tuple[str, ...]:
     if isinstance(space, spaces.Dict):
         return tuple(str(name) for name in space.spaces)
     own = getattr(env.unwrapped, "observation_names", None)
-    names = tuple(str(name) for name in own) if own is not None else _documented(env, OBSERVATIONS)
+    names = tuple(str(name) for name in own) if own is not None else _documented(env).observation
     names = names or joints(env.unwrapped)
     if isinstance(space, spaces.Tuple):
         size = len(space.spaces)

@@ -52,7 +52,7 @@ class BoxActions:
     def to_environment(self, action: np.ndarray) -> np.ndarray:
         """The environment's actions [..., *shape] of the learner's [..., size]."""
         given = np.clip(self._middle + self._half * action, self._low, self._high)
-        return given.astype(self.dtype).reshape(given.shape[:-1] + self.shape)
+        return np.asarray(given, self.dtype).reshape(given.shape[:-1] + self.shape)
 
     def from_environment(self, action: Any, name: str) -> np.ndarray:
         """The learner's action [size] of one of the environment's, or an error."""
@@ -68,4 +68,4 @@ class BoxActions:
         slack = 1e-6 * self._half
         if (flat < self._low - slack).any() or (flat > self._high + slack).any():
             raise BadInput(f"{name} is {short(repr(action))}, outside of {short(str(self.space), 120)}: stay inside")
-        return np.clip((flat - self._middle) / self._half, -1.0, 1.0).astype(np.float32)
+        return np.asarray(np.clip((flat - self._middle) / self._half, -1.0, 1.0), np.float32)

@@ -6,9 +6,16 @@ import inspect
 import typing
 from typing import TYPE_CHECKING, Any
 
-from multiadvisor.envs import emulated_tasks  # noqa: F401 they register themselves
 from multiadvisor.envs.registration import register, register_environments
-from multiadvisor.envs.registry import BUILT_IN, FILES, TASKS, check_option, environment_id, make_registered
+from multiadvisor.envs.registry import (
+    BUILT_IN,
+    ENVIRONMENTS,
+    FILES,
+    TASKS,
+    check_option,
+    environment_id,
+    make_registered,
+)
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.settings import finite_number
 from multiadvisor.task import BY_ADVISOR, Task
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
 register_environments()
 for _name in BUILT_IN:
-    register(_name)
+    register(_name, ENVIRONMENTS.get(_name))
 
 
 def make(name: str | gymnasium.Env, /, **options: Any) -> Task:

@@ -130,7 +130,8 @@ class CompiledEnv:
     def active_in(self, state: Any) -> np.ndarray:
         """[n] who is active in a state from outside."""
         assert self.task.world is not None
-        return self._mask(self.task.world.checked(state, self.task.name)[None])[0]
+        found: np.ndarray = self._mask(self.task.world.checked(state, self.task.name)[None])[0]
+        return found
 
     def advance(self, actions: np.ndarray) -> None:
         """The compiled call: what `fresh` says begins or waits, all others make a step."""

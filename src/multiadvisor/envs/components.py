@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from multiadvisor.envs.documented_names import documented
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 
@@ -27,25 +28,6 @@ def one_of(env: Any) -> Any:
     return episodes[0] if hasattr(env, "single_action_space") and episodes else env
 
 
-# What the documentation of MO-Gymnasium calls the components of its environments' rewards; the environments don't say.
-COMPONENT_NAMES = {
-    "mo-lunar-lander": ("landing", "shaping", "main engine", "side engine"),
-    "mo-mountaincar": ("time", "reverse", "forward"),
-    "mo-mountaincar-3d": ("time", "move", "speed"),
-    "mo-mountaincar-timemove": ("time", "move"),
-    "mo-mountaincar-timespeed": ("time", "speed"),
-    "mo-highway": ("speed", "right lane", "collision"),
-    "mo-reacher": ("target 1", "target 2", "target 3", "target 4"),
-    "minecart": ("first ore", "second ore", "fuel"),
-    "deep-sea-treasure": ("treasure", "time"),
-    "resource-gathering": ("death", "gold", "diamond"),
-    "four-room": ("blue square", "green triangle", "red circle"),
-    "fruit-tree": ("protein", "carbohydrates", "fats", "vitamins", "minerals", "water"),
-    "breakable-bottles": ("time", "delivered", "potential"),
-    "water-reservoir": ("flooding", "demand"),
-}
-
-
 def component_names(env: Any) -> list[str]:
     """The names of the reward's components: the environment's own, those its documentation gives, or numbers."""
     count = reward_components(env)
@@ -55,8 +37,7 @@ def component_names(env: Any) -> list[str]:
         return [str(name) for name in own]
     spec = getattr(env, "spec", None)
     if spec is not None and _as_registered(spec):
-        fitting = [start for start in COMPONENT_NAMES if spec.id.startswith(start)]
-        names = COMPONENT_NAMES[max(fitting, key=len)] if fitting else ()
+        names = documented(spec).rewards
         if len(names) == count:
             return list(names)
     return [f"reward {k}" for k in range(count)]

@@ -34,7 +34,7 @@ def array_key(space: Any) -> Callable[[Any], bytes]:
     def key(observation: Any) -> bytes:
         try:
             if observation.dtype is dtype:
-                return observation.tobytes()
+                return bytes(observation.tobytes())
         except AttributeError:
             pass
         return _conformed(observation, space).tobytes()
@@ -340,7 +340,8 @@ def encode_state(state: Hashable) -> Any:
 def _decode_state(state: Any) -> Hashable:
     if isinstance(state, dict):
         ((kind, value),) = state.items()
-        return (
-            bytes.fromhex(value) if kind == "bytes" else tuple(_decode_state(part) for part in {"tuple": value}[kind])
-        )
-    return state
+        if kind == "bytes":
+            return bytes.fromhex(value)
+        return tuple(_decode_state(part) for part in {"tuple": value}[kind])
+    number: Hashable = state
+    return number

@@ -51,7 +51,7 @@ class PythonEnv:
         """[N, n] who is active there."""
         if not self._varies:
             return self._everybody
-        return np.stack([adapter.now_active for adapter in self.adapters]) == 1
+        return np.array([adapter.now_active for adapter in self.adapters], bool)
 
     def active_in(self, state: Any) -> np.ndarray:
         """[n] who is active in one state."""

@@ -20,8 +20,9 @@ BUILT_IN = {
     "two-goal": "gadgets", "dollars-and-euros": "gadgets", "bridge": "gadgets", "resource-scheduling": "gadgets",
     "random-mdp": "gadgets", "bunny": "bunny", "dyna-maze": "dyna_maze", "fishery": "fishery",
     "hra-fruits": "fruit_goals", "mountain-car": "mountain_car", "racetrack": "racetrack", "tile-chain": "tile_chain",
+    "ms-pacman": "atari.ms_pacman",
 }  # fmt: skip
-"""The package's compiled worlds, and the module of `worlds` that registers each when it is imported."""
+"""The package's tasks, and the module of `worlds` that registers each when it is imported."""
 
 
 class Registry(MutableMapping[str, Maker]):
@@ -60,9 +61,14 @@ class Registry(MutableMapping[str, Maker]):
 
 
 TASKS = Registry()
-ENVIRONMENTS: dict[str, str] = {}
+ENVIRONMENTS = {"ms-pacman": "multiadvisor.envs.worlds.atari.emulator:MsPacman"}
 """Those of them that are no compiled worlds, and what Gymnasium makes in their place."""
-DEFAULTS: dict[str, dict[str, Any]] = {}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "ms-pacman": {
+        "planning": "agnostic", "gamma": 0.99, "aggregation": "normalised", "epsilon": 0.03, "steps": 300_000,
+        "eval_every": 20_000, "eval_episodes": 4,
+    },
+}  # fmt: skip
 """Settings and parts of the schedule whose defaults are others for a task, by its name."""
 FILES = ("maze",)
 """Options that name files; where a task is kept, the text of the file stands in their place."""
@@ -127,7 +133,7 @@ def register_task(
             ENVIRONMENTS[name] = environment
         if defaults is not None:
             DEFAULTS[name] = defaults
-        register(name, environment)
+        register(name, ENVIRONMENTS.get(name))
         return build
 
     return keep
@@ -154,4 +160,5 @@ def make_registered(name: str, options: dict[str, Any]) -> Task:
     task = TASKS[name](**options)
     # where the maker says otherwise, such as the text of a file instead of its name, that is kept
     kept = {option: task.options.get(option, value) for option, value in given.items()}
-    return replace(task, maker=name, by_hand="", options=kept)
+    known = kept if task.world is None and not task.known else task.known  # an environment is known by its options
+    return replace(task, maker=name, by_hand="", options=kept, known=known)

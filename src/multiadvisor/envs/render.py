@@ -151,7 +151,7 @@ def _sprite(layers: Sequence[tuple[np.ndarray, Colour]]) -> np.ndarray:
     fine = np.zeros((size, size, 4))
     for mask, colour in layers:
         fine[mask] = (*colour, 1.0)
-    return fine.reshape(size // _FINE, _FINE, size // _FINE, _FINE, 4).mean(axis=(1, 3))
+    return np.asarray(fine.reshape(size // _FINE, _FINE, size // _FINE, _FINE, 4).mean(axis=(1, 3)))
 
 
 @functools.lru_cache(maxsize=1024)

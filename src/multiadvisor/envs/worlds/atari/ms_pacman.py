@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.envs.adapter import Adapter
+from multiadvisor.envs.registry import DEFAULTS, register_task
 from multiadvisor.envs.worlds.atari import ram
 from multiadvisor.envs.worlds.atari.atari_picture import mark
-from multiadvisor.envs.worlds.atari.emulator import ACTIONS, MsPacman
+from multiadvisor.envs.worlds.atari.emulator import ACTIONS, LIMIT, STICKY, MsPacman
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, Aims, Goals, KnownModel, Threat
 from multiadvisor.task import Advisor, Task
@@ -36,6 +37,8 @@ PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS
 HUNTS, FLEES, LATER, TICK = 0.86, 0.53, 3.0, 1.0
 AT_ONCE, MOST_DOUBT = 1e-9, 24  # steps of doubt where there are none, and the most
 MOST_EMULATORS = 64
+EXPLORE = 12_000  # steps in a maze in which the frontier of what was never tried is heard
+RESTLESS = 0.03  # the probability of a random action in evaluation as well, while no ghost is near
 NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
@@ -170,11 +173,22 @@ def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, fl
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
-def make_task(
-    without: str, spare: bool, lure: int, doubt: float, explore: int, sweeps: int, restless: float, sticky: float,
-    limit: int, emulators: int,
+@register_task("ms-pacman")
+def ms_pacman(
+    without: str = "", spare: bool = True, lure: int = 0, doubt: float = 0.0, sweeps: int = 10,
+    sticky: float = STICKY, limit: int = LIMIT, emulators: int = 1,
 ) -> Task:  # fmt: skip
-    """`ms-pacman`; its options are explained in `emulated_tasks`."""
+    """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
+
+    without: a group that is left out, or several with commas between them.
+    spare: leave power pills where they are while there are ghosts to be eaten.
+    lure: hunting ghosts that have to be near before a power pill is worth going for.
+    doubt: steps before a ghost can be in a cell for which it is ever less safe; 0: it is lost 3 steps before.
+    sweeps: how often all that was observed is replayed after each episode.
+    sticky: the probability that the machine repeats the last action.
+    limit: episodes are cut off after this many steps of four frames.
+    emulators: episodes that are played at the same time while learning, each in a process of its own.
+    """
     silent = tuple(name.strip() for name in without.split(",")) if without else ()
     for name in silent:
         if name not in GROUPS:
@@ -185,24 +199,20 @@ def make_task(
         raise BadInput(f"emulators is {emulators}: give a number from 1 to {MOST_EMULATORS}")
     if not 0 <= doubt <= MOST_DOUBT:
         raise BadInput(f"doubt is {doubt:g}: give a number of steps from 0 to {MOST_DOUBT}")
-    if explore < 0 or sweeps < 0 or not 0 <= restless <= 1:
-        raise BadInput("explore and sweeps are at least 0, and restless is between 0 and 1: choose others")
-    options = {
-        "without": without, "spare": spare, "lure": lure, "doubt": doubt, "explore": explore, "sweeps": sweeps,
-        "restless": restless, "sticky": sticky, "limit": limit, "emulators": emulators,
-    }  # fmt: skip
+    if sweeps < 0:
+        raise BadInput(f"sweeps is {sweeps}: give a number of at least 0")
     advisors = make_advisors()
-    looks = partial(aim, explore, spare, lure)
+    looks = partial(aim, EXPLORE, spare, lure)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
-        sweeps=sweeps, wary=0.05, restless=restless, mark=mark, label=label, heading=HEADING,
+        sweeps=sweeps, wary=0.05, restless=RESTLESS, mark=mark, label=label, heading=HEADING,
         threat=partial(threat, doubt), emulators=emulators,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
-        "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), options=options,
-        known=options, goals=goals,
+        "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), goals=goals,
+        defaults=DEFAULTS["ms-pacman"],
         note="positions come from the machine's memory, and the weights are set by hand",
     )  # fmt: skip
 
