@@ -215,7 +215,7 @@ def run(tmp_path_factory):
     """A run of a few steps, saved in the middle of an episode."""
     pytest.importorskip("ale_py")
     folder = tmp_path_factory.mktemp("pacman") / "run"
-    flags = ["--steps", "700", "--eval-every", "700", "--eval-episodes", "1", "--explore", "600", "--limit", "900"]
+    flags = ["--steps", "700", "--eval-every", "700", "--eval-episodes", "1", "--limit", "900"]
     assert main(["train", "ms-pacman", *flags, "--out", str(folder), "--json"]) == 0
     return folder
 
