@@ -253,8 +253,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _task_parser(task: str) -> Parser | None:
     """The options of a task as flags; None for an environment of Gymnasium, which has --env-kwarg."""
-    from multiadvisor.envs.registry import TASKS
-    from multiadvisor.envs.registry import environment_id
+    from multiadvisor.envs.registry import TASKS, environment_id
 
     if environment_id(task) is not None:
         return None
