@@ -24,21 +24,8 @@ def trained(tmp_path_factory):
 
 
 def test_train_json(capsys, tmp_path):
-    flags = [
-        "--planning",
-        "empathic",
-        "--gamma",
-        "0.9",
-        "--steps",
-        "6000",
-        "--eval-every",
-        "2000",
-        "--eval-episodes",
-        "5",
-        "--seed",
-        "4",
-        "--json",
-    ]
+    flags = ["--planning", "empathic", "--gamma", "0.9", "--steps", "6000", "--eval-every", "2000"]
+    flags += ["--eval-episodes", "5"]
     code, out, _ = run(capsys, "train", "pac-boy", *flags, "--seed", "4", "--json", "--out", str(tmp_path / "a"))
     result = json.loads(out)
     assert code == 0
