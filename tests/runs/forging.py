@@ -35,7 +35,8 @@ from multiadvisor.envs.builtin import make
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
 from multiadvisor.runs.training import begin, table_digest
 from multiadvisor.settings import Schedule, Settings
-from multiadvisor.storage.checkpoint import _canonical, _digest, read_checkpoint
+from multiadvisor.storage.checkpoint import _canonical, read_checkpoint
+from multiadvisor.storage.sealed import digest
 from multiadvisor.task import BY_ADVISOR
 
 MOST_SECONDS = 10.0  # of computing, for one forgery
@@ -134,10 +135,10 @@ def reseal(folder: Path, change=lambda tensors: None, change_header=lambda heade
     change(tensors)
     content = save(tensors)
     path.unlink()
-    header["values"] = {"file": "values-x.safetensors", "sha256": _digest(content)}
+    header["values"] = {"file": "values-x.safetensors", "sha256": digest(content)}
     (folder / "values-x.safetensors").write_bytes(content)
     change_header(header)
-    header["sha256"] = _digest(_canonical(header))
+    header["sha256"] = digest(_canonical(header))
     (folder / "agent.json").write_bytes(_canonical(header))
 
 
@@ -294,14 +295,14 @@ def forge(folder: Path, to: Path, generator: random.Random) -> str:
     content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
     if raw:
         content = forge_shapes(content, generator)
-    digest = _digest(content)
+    known = digest(content)
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
-    values = to / f"values-{digest[:16]}.safetensors"
+    values = to / f"values-{known[:16]}.safetensors"
     values.write_bytes(content)
     if header.get("values") == json.loads((folder / "agent.json").read_text())["values"]:
-        header["values"] = {"file": values.name, "sha256": digest}
-    header["sha256"] = _digest(_canonical(header))
+        header["values"] = {"file": values.name, "sha256": known}
+    header["sha256"] = digest(_canonical(header))
     (to / "agent.json").write_bytes(_canonical(header))
     return ", ".join(changed)
 

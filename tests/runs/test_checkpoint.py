@@ -231,7 +231,7 @@ while True:
     print(agent.steps, flush=True)
 """
     generator = random.Random(1)
-    for _ in range(8):
+    for _ in range(5):
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         for _ in range(generator.randint(1, 12)):
             told = int(process.stdout.readline())

@@ -14,6 +14,7 @@ from forging import reseal
 import multiadvisor as mad
 from multiadvisor.core.compiling import compiled
 from multiadvisor.storage import checkpoint
+from multiadvisor.storage.sealed import digest
 
 QUICK = mad.DQN(
     hidden=(8,), learning_starts=32, batch_size=16, buffer_size=300, train_freq=2, updates_at_once=4, n_envs=2
@@ -249,7 +250,7 @@ def test_no_answer_quotes_at_length(tmp_path, task, settings):
     whole.pop("sha256")
     said = []
     for header in (each for value in LONG for each in changed_everywhere(whole, value) if isinstance(each, dict)):
-        sealed = {**header, "sha256": checkpoint._digest(checkpoint._canonical(header))}
+        sealed = {**header, "sha256": digest(checkpoint._canonical(header))}
         (tmp_path / "a/agent.json").write_bytes(checkpoint._canonical(sealed))
         try:
             mad.load(tmp_path / "a")

@@ -73,7 +73,7 @@ thread.start()
 first = run_jobs(folder, [*jobs, *train], engine="ray", address=cluster.address)
 thread.join()
 more = {"engine": "ray", "address": cluster.address, "allow_failures": True}
-run_jobs(folder, faulty[3:], lease=8.0, **more)  # whether it hangs only its lease can tell, and a busy machine is slow
+run_jobs(folder, faulty[3:], lease=5.0, **more)  # whether it hangs only its lease can tell, and a busy machine is slow
 second = run_jobs(folder, [*jobs, *train, *faulty], **more)
 from multiadvisor.cli import main
 code = main(["sweep", sys.argv[2], "--out", sys.argv[3], "--engine", "ray", "--address", cluster.address, "--json"])

@@ -130,7 +130,7 @@ def test_long_ways_between_evaluations_give_signs_of_life(monkeypatch):
         ({"settings": {"gama": 1}}, "unknown setting 'gama'"),
         ({"settings": {"gamma": 1.5}}, "gamma is 1.5"),
         ({"settings": {"gamma": "0.5"}}, "gamma is '0.5'"),
-        ({"settings": {"planning": ["empathic"]}}, "planning and learner are names"),
+        ({"settings": {"planning": ["empathic"]}}, "planning is a name, not"),
         ({"settings": {"seed": -1}}, "seed is -1"),
         ({"settings": []}, "settings of a run is"),
         ({"schedule": {"steps": 0}}, "steps is 0"),
@@ -189,19 +189,9 @@ JUNK = st.recursive(
 )
 NAMES = ("task", "options", "settings", "schedule", "weights", "record")
 INNER = (
-    "rules",
-    "maze",
-    "limit",
-    "ghosts",
-    "gamma",
-    "alpha",
-    "seed",
-    "planning",
-    "learner",
-    "evaluations",
-    "episodes",
+    "rules", "maze", "limit", "ghosts", "gamma", "alpha", "seed", "planning", "learner", "evaluations", "episodes",
     "noise",
-)
+)  # fmt: skip
 
 
 @given(
@@ -219,7 +209,7 @@ def test_junk_is_refused_in_one_line(junk, task):
 
 
 def test_a_worker_has_one_thread(tmp_path):
-    from multiadvisor.runs.worker import environment
+    from multiadvisor.runs.engines.worker import environment
 
     program = "import os, numba, numpy; print(numba.config.NUMBA_NUM_THREADS, os.environ['OMP_NUM_THREADS'])"
     done = subprocess.run(

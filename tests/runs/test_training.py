@@ -68,9 +68,9 @@ run = training.begin(mad.make("pac-boy"), Settings(seed=2), Schedule(300000, 500
 run.run(lambda steps, evaluation: print(evaluation, flush=True))
 """
     generator = random.Random(0)
-    for kill in range(9):
+    for kill in range(6):
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-        if kill < 8:
+        if kill < 5:
             for _ in range(generator.randint(3, 10)):
                 process.stdout.readline()
             time.sleep(generator.random() * 0.01)

@@ -6,7 +6,6 @@ code. `analysis.recording` records episodes, `runs.trace` plays them again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from multiadvisor.envs.box_actions import BoxActions
 from multiadvisor.errors import BadInput, short
 from multiadvisor.learners.protocol import EpisodeReturns
 from multiadvisor.storage.files import check_writable, write_atomically
+from multiadvisor.storage.sealed import digest
 
 FORMAT = 1
 KIND = "multiadvisor trace"
@@ -300,12 +300,8 @@ def _canonical(header: dict[str, Any]) -> bytes:
     return json.dumps(header, sort_keys=True, ensure_ascii=True, allow_nan=False).encode() + b"\n"
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def _sealed(header: dict[str, Any]) -> bytes:
-    return _canonical({**header, "sha256": _digest(_canonical(header))})
+    return _canonical({**header, "sha256": digest(_canonical(header))})
 
 
 def check_place(path: Path) -> None:
@@ -355,7 +351,7 @@ def write_trace(path: Path, trace: Trace) -> None:
 
     check_place(path)
     content = save({name: np.ascontiguousarray(array) for name, array in _tensors(trace).items()})
-    values = {"bytes": len(content), "sha256": _digest(content)}
+    values = {"bytes": len(content), "sha256": digest(content)}
     write_atomically(path, _sealed({"format": FORMAT, "kind": KIND, **trace.header, "values": values}) + content)
 
 
@@ -397,7 +393,7 @@ def read_trace(path: str | Path) -> Trace:
     except (TypeError, ValueError):
         whole = b""
     values = header.get("values")
-    if whole != line or not isinstance(values, dict) or _digest(rest) != values.get("sha256"):
+    if whole != line or not isinstance(values, dict) or digest(rest) != values.get("sha256"):
         raise damaged
     try:
         return _decoded({k: v for k, v in header.items() if k not in ("format", "kind", "values")}, load(rest))

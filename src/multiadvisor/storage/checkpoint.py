@@ -7,7 +7,6 @@ digest; the rename of `agent.json` then switches from the old state to the new o
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 
 from multiadvisor.errors import BadInput, short
 from multiadvisor.storage.files import open_regular, remove_leftovers, write_atomically
-from multiadvisor.storage.sealed import strict_json
+from multiadvisor.storage.sealed import digest, strict_json
 
 FORMAT = 1
 KIND = "multiadvisor agent"
@@ -31,10 +30,6 @@ class Checkpoint(NamedTuple):
 
     header: dict[str, Any]
     tensors: dict[str, np.ndarray]
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _canonical(header: dict[str, Any]) -> bytes:
@@ -56,10 +51,10 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"cannot save to {str(folder)!r}: it is a file, name a folder")
     content = save({name: np.asarray(array, order="C") for name, array in tensors.items()})  # scalars stay scalars
-    digest = _digest(content)
-    values = folder / f"values-{digest[:16]}.safetensors"
-    header = {"format": FORMAT, "kind": KIND, **header, "values": {"file": values.name, "sha256": digest}}
-    header["sha256"] = _digest(_canonical(header))
+    known = digest(content)
+    values = folder / f"values-{known[:16]}.safetensors"
+    header = {"format": FORMAT, "kind": KIND, **header, "values": {"file": values.name, "sha256": known}}
+    header["sha256"] = digest(_canonical(header))
     text = _canonical(header)
     if reason := _too_large(text):
         raise BadInput(f"the record for {str(folder)!r} is too large to be read again ({reason}): keep less in it")
@@ -103,11 +98,11 @@ def read_header(folder: Path) -> dict[str, Any]:
     return header
 
 
-def _sealed(content: bytes, digest: Any) -> bool:
+def _sealed(content: bytes, known: Any) -> bool:
     """Whether the checksum is that of all other lines; `_canonical` gives it a line of its own, and never the last."""
     before, found, after = content.partition(_SEAL)
     given = after[:64].decode(errors="replace")
-    return bool(found) and after[64:67] == b'",\n' and _digest(before + after[66:]) == given == digest
+    return bool(found) and after[64:67] == b'",\n' and digest(before + after[66:]) == given == known
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
@@ -116,7 +111,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     from safetensors.numpy import load
 
     header, path, content = _read_both(folder)
-    if _digest(content) != header["values"].get("sha256"):
+    if digest(content) != header["values"].get("sha256"):
         raise BadInput(f"{str(path)!r} is damaged or was changed: its checksum differs, restore it from a copy")
     try:
         return Checkpoint(header, load(content))

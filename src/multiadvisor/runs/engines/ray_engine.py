@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -111,21 +110,23 @@ class RayEngine:
         most = 2 * cores if mean < _TASK_SECONDS else cores
         fair = -(-waiting // most)
         size = max(1, min(int(_TASK_SECONDS / max(mean, 1e-6)), _TASK_JOBS, fair))
-        aside: deque[Order] = deque()
-        while (waiting or aside) and len(self._tasks) < most:
-            batch = [aside.popleft()] if aside else []
-            while waiting and len(batch) < size and not aside:
-                waiting -= 1
-                order = draw()
-                if order.id in self._alone and batch:
-                    aside.append(order)
-                else:
-                    batch.append(order)
-                    if order.id in self._alone:
-                        break
-            ref = self._remote.remote(batch, self._pulse)
-            self._tasks[ref] = _Task(ref, [order.id for order in batch])
-        self._events.extend(Event("returned", order.id) for order in aside)
+        batch: list[Order] = []
+        while waiting and len(self._tasks) < most:
+            waiting -= 1
+            order = draw()
+            if order.id in self._alone:
+                self._submit([order])
+                continue
+            batch.append(order)
+            if len(batch) == size or not waiting:
+                self._submit(batch)
+                batch = []
+        if batch:
+            self._submit(batch)
+
+    def _submit(self, batch: list[Order]) -> None:
+        ref = self._remote.remote(batch, self._pulse)
+        self._tasks[ref] = _Task(ref, [order.id for order in batch])
 
     def poll(self, seconds: float) -> list[Event]:
         """Tasks that are over, and signs of life."""
