@@ -76,19 +76,16 @@ VICTIMS = {  # task, settings, steps
 ARRAYS = {
     "maze": [
         lambda tensors: tensors["x"].__setitem__(slice(1, None), 0), put("x", 0, -1), put("x", 1, 2),
-        put("clock", 0, -1), put("clock", 0, 1 << 63 - 1), put("clock", 1, 10**6),
-        put("clock", 2, 50),  # the episode's limit
-        put("clock", 3, 2), put("table", (0, 0), np.nan), put("tally", 0, np.inf), put("counts", (0, 0), -1.0),
-        less("x"), other_type("clock"), lambda tensors: tensors.pop("tally"),
+        put("counters", 0, -1), put("counters", 0, 1 << 63 - 1), put("counters", 1, 10**6),
+        put("counters", 2, 50),  # the episode's limit
+        put("counters", 3, 2), put("table", (0, 0), np.nan), put("scores", 0, np.inf), put("counts", (0, 0), -1.0),
+        less("x"), other_type("counters"), lambda tensors: tensors.pop("scores"),
     ],
     "finite": [put("x", 0, -1), put("x", 0, 27), put("x", 0, 10**9)],
     "cards": [
         put("trail", 3, 2), put("trail", 3, -1), put("seeded_at", 0, 1), put("seeded_at", 0, -5),
-        put("clock", 4, 99),  # the action
-        put("clock", 5, 99),  # the active advisors
-        put("clock", 6, 3),  # the planning
-        put("clock", 9, 1),  # the key
-        put("tally", 2, 0.7),  # the step size
+        put("counters", 5, 99),  # the action
+        put("counters", 6, 99),  # the active advisors
         line(3, 2, 10**9), line(3, 2, -1), line(3, 0, 5), line(3, 0, -1), line(3, 1, [1]), line(3, 1, {"bytes": "zz"}),
         counted(lambda lines: lines.append(lines[-1])), counted(lambda lines: lines.pop()), less("table"),
         lambda tensors: tensors.update(counted=np.frombuffer(b"[" * 100_000, np.uint8)),
@@ -123,7 +120,7 @@ def sound(tmp_path_factory):
             task, settings, steps = VICTIMS[kind]
             places[kind] = tmp_path_factory.mktemp("sound") / kind
             mad.MultiAdvisor(task(), **settings).learn(steps, progress=False).save(places[kind])
-            reseal(places[kind], put("clock", 3, 0) if kind == "finite" else lambda tensors: None)
+            reseal(places[kind], put("counters", 3, 0) if kind == "finite" else lambda tensors: None)
             assert loaded(places[kind], kind).steps == steps
         return places[kind]
 
@@ -158,7 +155,7 @@ def test_a_trail_that_its_environment_did_not_play(tmp_path):
 
     def longer(tensors):
         tensors["trail"] = np.zeros(2000, np.int64)
-        tensors["clock"][0] = 2000
+        tensors["counters"][0] = 2000
 
     reseal(tmp_path / "a", longer, lambda header: header.update(steps=2000))
     with pytest.raises(mad.BadInput, match="is not reproducible"):

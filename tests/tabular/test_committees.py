@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from reference import AdapterSource, CompiledSource
 from test_parity import Errands, assert_compiled_parity, errand_advisors, random_mdp, reference_of, ring
 
 import multiadvisor as mad
 from multiadvisor.core import rng
 from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED
-from multiadvisor.learners.tabular.reference import AdapterSource, CompiledSource
 
 MIXED = "j0=egocentric,j1=sarsa,late=expected_sarsa,j3=estimate,agnostic"
 
@@ -175,9 +175,9 @@ def test_an_episode_that_cannot_be_taken_up_takes_no_action_along(tmp_path):
     task = dataclasses.replace(task, world=dataclasses.replace(task.world, sizes=None))
     agent = mad.MultiAdvisor(task, planning="sarsa", epsilon=0.5, seed=1)
     agent.learn(1, progress=False)
-    while not agent._learner.clock[4]:
+    while not agent._learner.progress["held"]:
         agent.learn(1, progress=False)
     agent.save(tmp_path / "run")
     again = mad.load(tmp_path / "run", task)
-    assert again._learner.clock[3:5].tolist() == [1, 0]
+    assert again._learner.progress[["fresh", "held"]].tolist() == [(1, 0)]
     assert again.learn(50, progress=False).steps == agent.steps + 50

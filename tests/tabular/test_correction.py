@@ -5,6 +5,7 @@ import dataclasses
 import gymnasium
 import numpy as np
 import pytest
+from reference import AdapterSource, reference
 from test_parity import Errands, assert_compiled_parity, errand_advisors, varied
 
 import multiadvisor as mad
@@ -12,7 +13,6 @@ from multiadvisor.analysis import theory
 from multiadvisor.core import rng
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.tabular import kernel
-from multiadvisor.learners.tabular.reference import AdapterSource, reference
 
 CORRECTED = {"planning": "egocentric", "aggregation": "correction"}
 

@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from reference import CompiledSource
 from test_parity import reference_of
 
 import multiadvisor as mad
 from multiadvisor.core import rng
 from multiadvisor.core.mappings import Mapping, mapped, mapping_named, plain
-from multiadvisor.learners.tabular.reference import CompiledSource
 from multiadvisor.studies.systems.value_mapping import channels
 
 

@@ -5,13 +5,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from reference import AdapterSource, reference
 from test_parity import Errands, errand_advisors
 
 import multiadvisor as mad
 from multiadvisor.core import rng
 from multiadvisor.core.plannings import PLANNINGS, TARGET
 from multiadvisor.envs.segment import LENGTH
-from multiadvisor.learners.tabular.reference import AdapterSource, reference
 
 
 class Recorder(gymnasium.Wrapper):
@@ -72,7 +72,13 @@ def bytes_of(agent, without=()):
 
 # a policy that is given with the advisor is valued in compiled worlds only
 LEARNED_HERE = [name for name, planning in PLANNINGS.items() if TARGET not in planning.needs]
-POSITION = ("clock", "trail", "seeded_at", "tally", "explored")  # of the agent's own episode, which an observer has not
+POSITION = (
+    "counters",
+    "trail",
+    "seeded_at",
+    "scores",
+    "explored",
+)  # of the agent's own episode, which an observer has not
 
 
 @pytest.mark.parametrize("planning", LEARNED_HERE)
@@ -228,11 +234,11 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_learned(changes
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered()))
     good = {"observation": 0, "action": 8, "reward": 1.0, "next_observation": 1, "terminated": False}
     agent.observe(**good)
-    before = bytes_of(agent, ("clock",)), agent.steps
+    before = bytes_of(agent, ("counters",)), agent.steps
     with pytest.raises(mad.BadInput, match=message.replace("(", r"\(")) as error:
         agent.observe(**{**good, **changes})
     assert "\n" not in str(error.value)
-    assert (bytes_of(agent, ("clock",)), agent.steps) == before
+    assert (bytes_of(agent, ("counters",)), agent.steps) == before
     agent.observe(**good)
     assert agent.act(0) == 8
 

@@ -8,13 +8,13 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import AdapterSource, ArbitratedReference, CompiledSource, reference
 
 import multiadvisor as mad
 from multiadvisor.core import rng
 from multiadvisor.core.plannings import TARGET
 from multiadvisor.envs.worlds.gadgets import finite_task
 from multiadvisor.learners.tabular import switch
-from multiadvisor.learners.tabular.reference import AdapterSource, CompiledSource, reference
 
 # what values a policy that is given with the advisor is tried where there is one (`test_goals`)
 PLANNINGS = [planning.name for planning in switch.SHIPPED_PLANNINGS if TARGET not in planning.needs]
@@ -33,6 +33,8 @@ def assert_compiled_parity(task, steps, **how):
         told.learn(steps // 10)
         agent._learner.run(steps // 10)
         assert np.array_equal(agent._learner.table, told.table)
+        if isinstance(told, ArbitratedReference):
+            assert np.array_equal(agent._learner.extra.table, told.claims)
     assert agent.steps == told.step
     assert np.count_nonzero(told.table) > 3
 

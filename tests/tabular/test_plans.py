@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from reference import AdapterSource, CompiledSource
 from test_parity import Errands, errand_advisors, reference_of, varied
 
 import multiadvisor as mad
@@ -11,7 +12,6 @@ from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory.policy_improvement import exact_plans
 from multiadvisor.core import rng
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.reference import AdapterSource, CompiledSource
 from multiadvisor.runs.trace import explain_step, record
 
 FRUITS = {"planning": "egocentric", "aggregation": "fruits=gpi"}
@@ -25,7 +25,7 @@ def assert_the_same_bytes(task, steps, **how):
         told.learn(steps // 5)
         agent._learner.run(steps // 5)
         assert np.array_equal(agent._learner.table, told.table)
-        assert np.array_equal(agent._learner.plans.table, told.plans)
+        assert np.array_equal(agent._learner.extra.table, told.plans)
     assert np.count_nonzero(told.plans) > 10
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_was_saved_goes_on_bit_for_bit_and_takes_other_weights(tmp_pa
     straight = fresh().learn(3_000, progress=False)
     fresh().learn(1_234, progress=False).save(tmp_path / "run")
     again = mad.load(tmp_path / "run").learn(3_000 - 1_234, progress=False)
-    assert np.array_equal(again._learner.plans.table, straight._learner.plans.table)
+    assert np.array_equal(again._learner.extra.table, straight._learner.extra.table)
     other = mad.load(tmp_path / "run", straight.task.with_weights(**{"fruit (0, 2)": 9.0}))
     assert other.act(other.task.initial_state()) == 0  # to the North, where what is worth nine lies
 
@@ -116,7 +116,7 @@ def test_a_python_environment(noise):
         rows = twin.adapter.rows
         assert rows == agent._learner.adapter.rows
         assert np.array_equal(agent._learner.table[:rows], table[:rows])
-        assert np.array_equal(agent._learner.plans.table[:rows], told.plans[:rows])
+        assert np.array_equal(agent._learner.extra.table[:rows], told.plans[:rows])
     assert np.count_nonzero(told.plans) > 50
     # whoever looks at a state finds what the loop finds
     assert agent.preferences(np.array([4, 1, 1])) == pytest.approx(
@@ -131,7 +131,7 @@ def test_a_run_in_a_python_environment_goes_on_bit_for_bit(tmp_path):
     again = mad.load(tmp_path / "run", errands()).learn(700 - 333, progress=False)
     assert again.steps == straight.steps
     rows = straight._learner.adapter.rows
-    assert np.array_equal(again._learner.plans.table[:rows], straight._learner.plans.table[:rows])
+    assert np.array_equal(again._learner.extra.table[:rows], straight._learner.extra.table[:rows])
     assert np.array_equal(again._learner.table[:rows], straight._learner.table[:rows])
 
 
@@ -140,7 +140,7 @@ def test_a_table_that_grows_keeps_its_plans():
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), advisors), planning="egocentric", aggregation="gpi")
     agent.learn(2_000, progress=False)  # 48 states of two rows each, counted as they are met
     assert agent._learner.adapter.rows > 64
-    assert np.count_nonzero(agent._learner.plans.table) > 100
+    assert np.count_nonzero(agent._learner.extra.table) > 100
     found = agent.explain(np.array([2, 1, 1]))
     assert found.plans[0].advisor in ("paid", "time")
     assert sum(found.plans[0].worth.values()) == pytest.approx(found.plans[0].value)
@@ -151,7 +151,7 @@ def test_whose_plan_is_followed_and_what_it_is_worth_to_each():
     task = mad.make("two-goal")
     agent = theory.exact_agent(task, "egocentric", 0.9, aggregation="gpi")
     cross = theory.improve(theory.enumerate_task(task), 0.9).cross[:, :, 0]  # [J, n, A]
-    agent._learner.plans.table[...] = cross.reshape(agent._learner.plans.table.shape)
+    agent._learner.extra.table[...] = cross.reshape(agent._learner.extra.table.shape)
     found = agent.explain(task.initial_state(), "a_1", "a_0")
     assert found.preferences == pytest.approx({"a_0": 0.9, "a_1": 1.0, "a_2": 1.0})
     (plan,) = found.plans

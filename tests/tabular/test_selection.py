@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from reference import AdapterSource, reference
 from test_parity import Errands, assert_compiled_parity, errand_advisors, varied
 
 import multiadvisor as mad
@@ -11,7 +12,6 @@ from multiadvisor.core import rng
 from multiadvisor.core.aggregations import SELECTIONS
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer import bundle
-from multiadvisor.learners.tabular.reference import AdapterSource, reference
 from multiadvisor.runs.trace import record
 
 both = pytest.mark.parametrize("selection", SELECTIONS)
@@ -55,6 +55,7 @@ def test_so_they_do_in_a_python_environment_where_advisors_come_and_go_and_fall_
         told.learn(300)
         rows = agent._learner.adapter.rows
         assert np.array_equal(agent._learner.table[:rows], table[:rows])
+        assert np.array_equal(agent._learner.extra.table[:rows], told.claims[:rows])
     state = np.array([1, 1, 1])
     assert len(agent.advice(state)[0]) == 1
     assert np.array_equal(agent.preferences(state), agent._learner._total(state))
@@ -63,8 +64,9 @@ def test_so_they_do_in_a_python_environment_where_advisors_come_and_go_and_fall_
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------
 def claims(agent):
-    """What stands in the first column of the claims' rows, in the one state of two-goal."""
-    return [float(agent._learner.values(j)[0, 0]) for j in (2, 3)]
+    """Those of the two advisors in the one state of two-goal, whose rows are 0, 1 and for an arbitrator 2."""
+    found = agent._learner.extra
+    return (found.table[2] if found.arbitrated else found.table[:2, 0]).tolist()
 
 
 @pytest.mark.slow
@@ -78,7 +80,8 @@ def test_w_is_what_the_one_that_is_not_obeyed_loses():
 
 def test_it_is_not_learned_from_a_step_in_which_nobody_was_obeyed():
     agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", aggregation="w_learning", epsilon=1.0)
-    agent._learner.table[:] = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]  # Q_1, Q_2, W_1, W_2
+    agent._learner.table[:] = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    agent._learner.extra.table[:, 0] = [0.5, 0.0]
     while agent.steps < 20 and claims(agent) == [0.5, 0.0]:
         last = agent.steps
         agent.learn(1, progress=False)
@@ -117,6 +120,8 @@ def test_a_run_that_was_saved_goes_on_bit_for_bit(selection, tmp_path):
     learned(selection, 1_234).save(tmp_path / "run")
     again = mad.load(tmp_path / "run").learn(2_000 - 1_234, progress=False)
     assert np.array_equal(again._learner.table, straight._learner.table)
+    assert np.array_equal(again._learner.extra.table, straight._learner.extra.table)
+    assert straight._learner.extra.table.any()
     with pytest.raises(BadInput, match="reweight=True"):
         mad.load(tmp_path / "run", straight.task.with_weights(**{"goal 1": 2.0}))
 

@@ -35,6 +35,7 @@ INLINED = (
     "core/mappings",
     "learners/tabular/kernel",
     "learners/tabular/records",
+    "learners/tabular/rules/tables",
     "learners/tabular/rules/linear",
     "learners/tabular/switch",
     "learners/gvf/bank",

@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from multiadvisor.core.compiling import inside
 from multiadvisor.errors import BadInput, short, unknown
 
@@ -31,27 +33,31 @@ class Mapping(NamedTuple):
     """The step size on the mapped scale."""
 
 
+MAPPING = np.dtype([(field, np.float64) for field in Mapping._fields])
+"""The same as an array's entry."""
+
+
 @inside
-def forward(code, least, value):
+def forward(mapping, value):
     """f(value); the logarithm is for values of at least 0."""
-    if code == LOG:
-        return math.log1p(value / least) if value > 0.0 else 0.0
+    if mapping.code == LOG:
+        return math.log1p(value / mapping.least) if value > 0.0 else 0.0
     return value
 
 
 @inside
-def inverse(code, least, mapped):
+def inverse(mapping, mapped):
     """f^-1(mapped)."""
-    if code == LOG:
-        return least * math.expm1(mapped) if mapped > 0.0 else 0.0
+    if mapping.code == LOG:
+        return mapping.least * math.expm1(mapped) if mapped > 0.0 else 0.0
     return mapped
 
 
 @inside
-def moved(code, least, beta, mapped, alpha, target):
+def moved(mapping, mapped, alpha, target):
     """Where a stored value f(q) goes that learns a plain target."""
-    plain = inverse(code, least, mapped)
-    return mapped + beta * (forward(code, least, plain + alpha * (target - plain)) - mapped)
+    plain = inverse(mapping, mapped)
+    return mapped + mapping.alpha * (forward(mapping, plain + alpha * (target - plain)) - mapped)
 
 
 def mapping_named(text: str, gamma: float, alpha: float) -> Mapping:
@@ -70,17 +76,16 @@ def mapping_named(text: str, gamma: float, alpha: float) -> Mapping:
     if not (power > 0 and gamma > 0.0 and gamma**power > 1e-290):
         raise BadInput(
             f"the mapping {short(text)!r} at gamma {gamma:g}: give a gamma above 0 and a power k, as in log:50, with "
-            "gamma^k "
-            "above 1e-290"
+            "gamma^k above 1e-290"
         )
     return Mapping(NAMES[name], gamma**power, alpha)
 
 
 def mapped(mapping: Mapping, value: Any) -> float:
     """f of one value, for Python."""
-    return float(forward.py_func(mapping.code, mapping.least, value))
+    return float(forward.py_func(mapping, value))
 
 
 def plain(mapping: Mapping, value: Any) -> float:
     """f^-1 of one value, for Python."""
-    return float(inverse.py_func(mapping.code, mapping.least, value))
+    return float(inverse.py_func(mapping, value))

@@ -99,6 +99,8 @@ def sends_table(agent: MultiAdvisor) -> bool:
         return False
     if len(agent.advisors) != agent.task.n:  # a correction looks at the whole state, and not at a cell
         return False
+    if agent.settings.aggregation in SELECTIONS:  # who is in control is not in the tables
+        return False
     learner = tables_of(agent)
     return learner.table.nbytes <= _LARGEST_TABLE
 

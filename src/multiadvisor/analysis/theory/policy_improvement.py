@@ -77,7 +77,7 @@ def exact_plans(task: Task, gamma: float = 0.9, seed: int = 0) -> MultiAdvisor:
     """
     world = maze_constants(task)
     agent = exact_agent(task, "egocentric", gamma, seed, aggregation="fruits=gpi")
-    worth, ghosts = tables_of(agent).plans.table, len(world.ghost_start)
+    worth, ghosts = tables_of(agent).extra.table, len(world.ghost_start)
     layout, gammas = task.layout(), task.gammas(gamma)
     mdps = [fruit_mdp(world, int(cell)) for cell in world.fruit_cell]
     for j in range(ghosts, task.n):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multiadvisor.core import rng
-from multiadvisor.core.aggregations import SELECTIONS
+from multiadvisor.core.aggregations import ARBI_Q
 from multiadvisor.core.compiling import entry, specialise
 from multiadvisor.core.validation import Arrays, array, require, whole
 from multiadvisor.envs.segment import Segment
@@ -16,23 +16,24 @@ from multiadvisor.envs.stepping import LONGEST_EPISODE, endless
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.protocol import EpisodeReturns, Exploration, not_finite
 from multiadvisor.learners.tabular import kernel, records
-from multiadvisor.learners.tabular.compiled_learner import Tables, check_clock, grown, made_committee, shared_advisors
-from multiadvisor.learners.tabular.rules import gpi
-from multiadvisor.learners.tabular.rules.arbitration import needs_of, only_in_control
+from multiadvisor.learners.tabular.compiled_learner import (
+    Tables,
+    grown,
+    made_committee,
+    progress_tensors,
+    restored_progress,
+    shared_advisors,
+)
 from multiadvisor.learners.tabular.rules.mapped import is_mapped
-from multiadvisor.learners.tabular.rules.update_rules import as_learned, ways_of
+from multiadvisor.learners.tabular.rules.update_rules import (
+    as_learned,
+    extra_of,
+    extra_table,
+    rule_of,
+    with_extra_table,
+)
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task, Transition
-
-
-class _Slots(NamedTuple):
-    """What the adapter's kernel is given and remembers between two steps; `kernel` names the rows and entries."""
-
-    whole: np.ndarray  # [ADAPTER_WHOLE, n] int64
-    real: np.ndarray  # [ADAPTER_REAL, n]
-    aggregator: np.ndarray  # [3, A] preferences and scratch
-    clock: np.ndarray  # [15] int64
-    tally: np.ndarray  # [4]
 
 
 class AdapterLearner(Tables):
@@ -53,85 +54,74 @@ class AdapterLearner(Tables):
                 "egocentrically towards a goal, or agnostically"
             )
         self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
-        self.plans = gpi.plans_of(task, self.made.aggregator, len(self.table), self.adapter)
+        self.extra = extra_of(task, settings, self.made.aggregator, len(self.table), self.adapter)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        ways = ways_of(task, settings, self.made.aggregator)
-        voice_of = gpi.planning_voice if len(self.plans.sizes) else kernel.plain_voice
-        self._call = specialise(
-            kernel.adapter_step, combine=self.made.combine, expect=self.made.expect, voice_of=voice_of, **ways
-        )
+        rule = rule_of(task, settings, self.made.aggregator, self.made.combine, self.made.expect)
+        self._call = specialise(kernel.adapter_step, RULE=rule)
         self._code: Callable[..., int] | None = None  # of `_call`, once it is needed
         self.key = rng.stream_key(settings.seed, rng.TRAINING)
         self.exploration = Exploration()
-        self.slots = self._slots(self.key, learning=True)
-        self._aside = self._slots(self.key, learning=False)  # for a look at a state, beside the run
+        self.arrays = self._new_arrays(self.key, learning=True)
+        self._aside = self._new_arrays(self.key, learning=False)  # for a look at a state, beside the run
         self.segment = Segment(task.name, settings.seed)
 
-    def _slots(self, key: np.uint64, learning: bool) -> _Slots:
-        task, settings, adapter = self.task, self.settings, self.adapter
-        made, parts = self.made, len(self.made.codes)
-        whole = np.zeros((kernel.ADAPTER_WHOLE, task.n), np.int64)
-        real = np.zeros((kernel.ADAPTER_REAL, task.n))
-        whole[kernel.POSITION], whole[kernel.ONE], whole[kernel.NOW_ADVISES] = adapter.position, 1, 1
-        whole[kernel.VIEW], whole[kernel.SOURCE] = adapter.view_of, adapter.source
-        whole[kernel.KIND_OF], whole[kernel.PART_OF] = made.kinds, made.aggregator.of
-        whole[kernel.CODES, :parts], whole[kernel.ENDS, :parts] = made.codes, made.ends
-        real[kernel.WEIGHT_OF], real[kernel.GAMMA_OF] = task.weights, task.gammas(settings.gamma)
-        real[kernel.ALPHA_OF], real[kernel.PARAMETERS, :parts] = task.alphas(settings.alpha), made.parameters
-        clock, tally = np.zeros(15, np.int64), np.zeros(4)
-        clock[kernel.FRESH], clock[kernel.LEARNING], clock[kernel.PARTS] = 1, int(learning), parts
-        clock[kernel.KIND], clock[kernel.NEEDED] = made.kind, made.needs
-        clock[kernel.KEY], clock[kernel.HALF] = key.astype(np.int64), settings.alpha_half
-        clock[kernel.SHARED], clock[kernel.COOLING] = shared_advisors(task), settings.epsilon_half
-        if learning:
-            tally[kernel.EPSILON], tally[kernel.SIGMA] = settings.epsilon, settings.noise
-        return _Slots(whole, real, np.zeros((3, len(task.actions))), clock, tally)
+    def _new_arrays(self, key: np.uint64, learning: bool) -> records.AdapterArrays:
+        """What the compiled step is given and remembers between two steps."""
+        task, settings, adapter, made = self.task, self.settings, self.adapter, self.made
+        parts, actions = len(made.codes), len(task.actions)
+        integers = np.zeros((records.ADAPTER_INTEGERS, task.n), np.int64)
+        reals, room = np.zeros((records.ADAPTER_REALS, task.n)), np.zeros((3, actions))
+        committee = records.unpack_committee.py_func(integers, reals)
+        committee.offset[:], committee.stride[:], committee.kind[:] = adapter.position, 1, made.kinds
+        committee.part[:], committee.weight[:] = made.aggregator.of, task.weights
+        committee.gamma[:], committee.alpha[:] = task.gammas(settings.gamma), task.alphas(settings.alpha)
+        events = records.unpack_events.py_func(integers, reals)
+        events.phi[:], events.source[:], events.advises[:] = adapter.view_of, adapter.source, 1
+        aggregator = records.unpack_parts.py_func(integers, reals, room, parts)
+        aggregator.code[:], aggregator.ends[:], aggregator.parameter[:] = made.codes, made.ends, made.parameters
+        run = np.array([(
+            key, settings.alpha_half, settings.epsilon if learning else 0.0, settings.epsilon_half,
+            settings.noise if learning else 0.0, -1, shared_advisors(task), learning, made.kind, made.needs, parts,
+        )], records.RUN)  # fmt: skip
+        return records.AdapterArrays(
+            integers, reals, room, records.new_progress(), run, adapter.firsts, adapter.signals
+        )
 
     @property
-    def clock(self) -> np.ndarray:
-        """Steps, episodes, steps of this episode, and whether a new one is due, first of all."""
-        return self.slots.clock
+    def progress(self) -> np.ndarray:
+        """[1] PROGRESS: how far the run has come."""
+        return self.arrays.progress
 
     @property
-    def tally(self) -> np.ndarray:
-        """The score of this episode, and of all episodes before it, first of all."""
-        return self.slots.tally
+    def _values(self) -> records.Values:
+        return records.Values(self.table, self.counts, self.counts, self.extra)
 
-    def _step(self, slots: _Slots) -> Callable[[int], int]:
+    def _step(self, arrays: records.AdapterArrays) -> Callable[[int], int]:
         """The compiled call, with all that stays the same bound to it."""
-        adapter = self.adapter
-        whole, real, _, clock, tally = slots
-        firsts, signals, aggregator = adapter.firsts, adapter.signals, self._room(slots)
+        adapter, values = self.adapter, self._values
         if self._code is None:
-            fixed = (whole, real, aggregator, firsts, signals, clock, tally)
-            self._code = entry(self._call, self.table, self.counts, *fixed, kernel.WENT_ON)
+            self._code = entry(self._call, values, arrays, kernel.CONTINUED)
         call = self._code
-        adapter.bind(whole[kernel.NOW_ACTIVE], whole[kernel.NOW_ADVISES], whole[kernel.HAS_ENDED])
+        events = records.unpack_events.py_func(arrays.integers, arrays.reals)
+        adapter.bind(events.active, events.advises, events.ended)
 
         def step(event: int) -> int:
+            nonlocal values
             if adapter.rows > len(self.table):
                 self._grow()
-            action = call(self.table, self.counts, whole, real, aggregator, firsts, signals, clock, tally, event)
+            if values.table is not self.table:
+                values = self._values
+            action = call(values, arrays, event)
             if action < 0:
                 raise not_finite(self.task.advisors[-1 - action])
             return action
 
-        def step_with_plans(event: int) -> int:
-            nonlocal aggregator
-            if adapter.rows > len(self.table):
-                self._grow()
-            aggregator = self._room(slots)
-            return step(event)
-
-        return step_with_plans if len(self.plans.sizes) else step
-
-    def _room(self, slots: _Slots) -> Any:
-        """What the compiled call works in: with plans, those as well."""
-        return (slots.aggregator, self.plans) if len(self.plans.sizes) else slots.aggregator
+        return step
 
     def _grow(self) -> None:
         rows = max(self.adapter.rows, 2 * len(self.table))
-        self.plans = gpi.grown_plans(self.task, self.plans, rows)  # first, as it may refuse
+        if (extra := extra_table(self.extra)) is not None:  # first, as it may refuse
+            self.extra = with_extra_table(self.task, self.extra, grown(extra, rows))
         self.table = grown(self.table, rows)
         if self.made.counting:
             self.counts = grown(self.counts, rows)
@@ -142,13 +132,13 @@ class AdapterLearner(Tables):
 
     def _deal(self, step: Callable[[int], int]) -> int:
         """Start the next training episode."""
-        self.adapter.reset(self.segment.next_seed(int(self.clock[kernel.STEP])))
-        return step(kernel.DEAL)
+        self.adapter.reset(self.segment.next_seed(self.steps))
+        return step(kernel.RESET)
 
     def _return(self, step: Callable[[int], int]) -> None:
         """Play the current segment again up to where it was."""
         over = self.segment.play_again(self.adapter.reset, self.adapter.step)
-        if over != bool(self.clock[kernel.FRESH]):
+        if over != bool(self.progress["fresh"][0]):
             raise self.segment.not_reproducible()
         if not over:
             step(kernel.RETURN)
@@ -160,7 +150,7 @@ class AdapterLearner(Tables):
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
         with self._lock as lock:
-            step = self._step(self.slots)
+            step = self._step(self.arrays)
             if lock.user is not self and self.segment.actions:
                 self._return(step)
             lock.user = self
@@ -168,7 +158,8 @@ class AdapterLearner(Tables):
 
     def _run(self, step: Callable[[int], int], steps: int) -> None:
         env_step, trail = self.adapter.step, self.segment.actions
-        action = -1 if self.clock[kernel.FRESH] else int(self.clock[kernel.ACTION])
+        progress = self.progress[0]
+        action = -1 if progress["fresh"] else int(progress["action"])
         try:
             for _ in range(steps):
                 if action < 0:
@@ -179,13 +170,13 @@ class AdapterLearner(Tables):
                     trail.append(action)  # only now: a step that failed on the way is no part of the run
                     action = -1
                 else:
-                    following = step(kernel.WENT_ON)
+                    following = step(kernel.CONTINUED)
                     trail.append(action)
                     action = following
         except BaseException:
             self._lock.user = None  # nobody knows where the environment is
-            if not self.clock[kernel.EPISODE_STEP]:  # the episode was only begun: it is begun once more
-                self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
+            if not progress["episode_step"]:  # the episode was only begun: it is begun once more
+                progress["fresh"], progress["held"] = 1, 0
             raise
         self._refuse_infinite()
 
@@ -194,14 +185,14 @@ class AdapterLearner(Tables):
         step = self._step(self._aside)
         self.adapter.look(state)
         step(kernel.RETURN)
-        return self._aside.aggregator[0]
+        return self._aside.room[0]
 
     def observe(self, transition: Transition, following: int | None) -> None:
         """Learn from a transition that somebody else played; the run's own episode, if one was going on, is given
         up."""
         over = transition.terminated or transition.truncated
         if self.made.needs & kernel.NEEDS["taken"] and following is None and not over:
-            what = "aggregation" if needs_of(self.settings.aggregation) else "planning"
+            what = "aggregation" if self.settings.aggregation == ARBI_Q else "planning"
             raise BadInput(
                 f"{what} {getattr(self.settings, what)!r} learns from the action taken next: give next_action, or "
                 f"choose another {what}"
@@ -211,30 +202,30 @@ class AdapterLearner(Tables):
             try:
                 self._observe(transition, following)
             finally:  # whatever comes next: no episode of the run's own is going on
-                self.segment.begin(int(self.clock[kernel.STEP]))
-                self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
+                self.segment.begin(self.steps)
+                self.progress["fresh"], self.progress["held"] = 1, 0
             if over:
-                self.clock[kernel.EPISODE_STEP], self.tally[kernel.EPISODE_SCORE] = 0, 0.0
+                self.progress["episode_step"], self.progress["episode_score"] = 0, 0.0
 
     def _give_up(self) -> None:
-        if self.segment.actions or not self.clock[kernel.FRESH]:
-            self.clock[kernel.EPISODE_STEP], self.tally[kernel.EPISODE_SCORE] = 0, 0.0
+        if self.segment.actions or not self.progress["fresh"][0]:
+            self.progress["episode_step"], self.progress["episode_score"] = 0, 0.0
 
     def _observe(self, transition: Transition, following: int | None) -> None:
-        adapter, clock, step = self.adapter, self.clock, self._step(self.slots)
+        adapter, progress, step = self.adapter, self.progress[0], self._step(self.arrays)
         adapter.arrive(transition.observation)
         step(kernel.RETURN)
-        rows = records.Slots(*self.slots.whole[: records.WHOLE_SLOTS], *self.slots.real[: records.REAL_SLOTS]).rows
-        learned = rows[: clock[kernel.ACTIVE]].copy()
-        clock[kernel.ACTION] = transition.action - adapter.first_action
+        slots = records.unpack_slots.py_func(self.arrays.integers, self.arrays.reals)
+        learned = slots.rows[: progress["active"]].copy()
+        progress["action"] = transition.action - adapter.first_action
         adapter.check_reward(transition.reward)
-        terminated, truncated = adapter.step(int(clock[kernel.ACTION]), (
+        terminated, truncated = adapter.step(int(progress["action"]), (
             transition.next_observation, transition.reward, transition.terminated, transition.truncated,
             transition.info,
         ))  # fmt: skip
         if following is not None and self.made.needs & kernel.NEEDS["taken"]:
-            clock[kernel.HELD] = following + 1
-        step(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.WENT_ON)
+            progress["held"] = following + 1
+        step(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.CONTINUED)
         self._refuse_infinite(learned)
 
     # ---- playing without learning ------------------------------------------------------------------------------------
@@ -249,23 +240,21 @@ class AdapterLearner(Tables):
         played = EpisodeReturns(
             np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64), np.zeros((episodes, n))
         )
-        slots = self._slots(rng.stream_key(self.settings.seed, rng.EVALUATION, seed), learning=False)
-        step = self._step(slots)
+        arrays = self._new_arrays(rng.stream_key(self.settings.seed, rng.EVALUATION, seed), learning=False)
+        step, progress = self._step(arrays), arrays.progress[0]
+        returns = records.unpack_events.py_func(arrays.integers, arrays.reals).returns
         for episode in range(episodes):
             adapter.reset(rng.evaluation_seed(self.settings.seed, seed, episode))
-            slots.real[kernel.RETURNS] = 0.0
-            action, over = step(kernel.DEAL), False
+            returns[:] = 0.0
+            action, over = step(kernel.RESET), False
             while not over:
                 terminated, truncated = adapter.step(action)
                 over = terminated or truncated
-                action = step(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.WENT_ON)
-                if slots.clock[kernel.EPISODE_STEP] > LONGEST_EPISODE:
+                action = step(kernel.TERMINATED if terminated else kernel.TRUNCATED if truncated else kernel.CONTINUED)
+                if progress["episode_step"] > LONGEST_EPISODE:
                     raise endless(self.task.name)
-            played.score[episode], played.length[episode] = (
-                slots.tally[kernel.EPISODE_SCORE],
-                slots.clock[kernel.EPISODE_STEP],
-            )
-            played.terminated[episode], played.returns[episode] = int(terminated), slots.real[kernel.RETURNS, :n]
+            played.score[episode], played.length[episode] = progress["episode_score"], progress["episode_step"]
+            played.terminated[episode], played.returns[episode] = int(terminated), returns[:n]
         return played
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -276,14 +265,9 @@ class AdapterLearner(Tables):
         adapter.look(state)
         if adapter.rows > len(self.table):
             self._grow()
-        selection = self.settings.aggregation if self.settings.aggregation in SELECTIONS else None
-        advisors = np.flatnonzero(active & speaking if selection is None else active)
+        advisors = np.flatnonzero(active)
         rows = adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
-        if selection is None:
-            return advisors, rows
-        voice = self.weights[advisors] * speaking[advisors]
-        heard = only_in_control(selection, self.table, advisors, rows, voice, self._n)
-        return advisors[heard], rows[heard]
+        return self._advising(advisors, rows, speaking[advisors] == 1)
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""
@@ -297,11 +281,11 @@ class AdapterLearner(Tables):
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of; what is no array travels as JSON."""
         counted = self.adapter.counted()
-        counts = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
-        if len(self.plans.sizes):
-            counts["plans"] = self.plans.table[: self.adapter.rows]
+        by_row: Arrays = {"counts": self.counts[: self.adapter.rows]} if self.made.counting else {}
+        if (extra := extra_table(self.extra)) is not None:
+            by_row["extra"] = extra[: self.adapter.rows]
         return {
-            "table": self.table[: self.adapter.rows], "clock": self.slots.clock, "tally": self.slots.tally, **counts,
+            "table": self.table[: self.adapter.rows], **progress_tensors(self.progress), **by_row,
             "seeded_at": np.array([self.segment.seeded_at], np.int64),
             "trail": np.array(self.segment.actions, np.int64), "counted": np.frombuffer(counted, np.uint8),
             **self.exploration.tensors(self.steps),
@@ -309,25 +293,22 @@ class AdapterLearner(Tables):
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
-        own, actions = self.slots, self.table.shape[1]
-        clock = array(tensors, "clock", own.clock.shape, np.int64)
-        tally = array(tensors, "tally", own.tally.shape, np.float64)
+        actions = self.table.shape[1]
+        progress = restored_progress(tensors, -1, actions)
         table = array(tensors, "table", (None, actions), np.float64)
         trail = whole(tensors, "trail", (None,), 0, actions)
         seeded_at = whole(tensors, "seeded_at", (1,))
-        check_clock(clock, -1, actions)
-        require((clock[kernel.SHARED :] == own.clock[kernel.SHARED :]).all(), "clock")  # the settings
-        require((tally[kernel.EPSILON :] == own.tally[kernel.EPSILON :]).all(), "tally")
-        require(0 <= clock[kernel.ACTION] < actions and 0 <= clock[kernel.ACTIVE] <= self.task.n, "clock")
-        require(seeded_at[0] + len(trail) == clock[kernel.STEP] and (len(trail) or clock[kernel.FRESH]), "trail")
+        require(progress["active"][0] <= self.task.n, "counters")
+        steps, fresh = progress["step"][0], progress["fresh"][0]
+        require(seeded_at[0] + len(trail) == steps and (len(trail) or fresh), "trail")
         if self.made.counting:
             self.counts = np.array(array(tensors, "counts", table.shape, np.float64))
             require((self.counts >= 0).all(), "counts")
-        if len(self.plans.sizes):
-            shape = (len(table), *self.plans.table.shape[1:])
-            self.plans = self.plans._replace(table=np.array(array(tensors, "plans", shape, np.float64)))
+        if (extra := extra_table(self.extra)) is not None:
+            found = array(tensors, "extra", (len(table), *extra.shape[1:]), np.float64)
+            self.extra = with_extra_table(self.task, self.extra, np.array(found))
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
-        own.clock[:], own.tally[:] = clock, tally
+        self.progress[:] = progress
         self.table, self.segment.seeded_at, self.segment.actions = np.array(table), int(seeded_at[0]), trail.tolist()
         self._refuse_infinite()
         self.exploration.restore(tensors, self.steps)

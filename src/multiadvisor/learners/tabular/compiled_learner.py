@@ -1,4 +1,4 @@
-"""Learners with tables: what they have in common, and the one for compiled worlds (`environment.py` has the other).
+"""Learners with tables: what they have in common, and the one for compiled worlds (`adapter_learner` has the other).
 
 They hold everything a run is made of in plain arrays, so that it can be cut anywhere, saved, and taken up again with
 the same bytes.
@@ -13,23 +13,20 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor.core import rng
-from multiadvisor.core.aggregations import LEARNED
+from multiadvisor.core.aggregations import ARBI_Q, LEARNED
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use, specialise
-from multiadvisor.core.plannings import TARGET
+from multiadvisor.core.plannings import TAKEN, TARGET
 from multiadvisor.core.validation import MOST_STEPS, Arrays, array, require
 from multiadvisor.envs.stepping import LONGEST_EPISODE
 from multiadvisor.errors import BadInput, short
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, refuse_unobservable
 from multiadvisor.learners.tabular import kernel, records, switch
-from multiadvisor.learners.tabular.rules import gpi
-from multiadvisor.learners.tabular.rules.arbitration import needs_of
-from multiadvisor.learners.tabular.rules.mapped import mappings_of
-from multiadvisor.learners.tabular.rules.update_rules import as_learned, ways_of
+from multiadvisor.learners.tabular.rules.arbitration import Claims, in_control
+from multiadvisor.learners.tabular.rules.gpi import Plans, aggregator_at
+from multiadvisor.learners.tabular.rules.update_rules import as_learned, extra_of, extra_table, rule_of
 from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task, Transition
-
-_ROWS = records.Slots._fields.index("rows")  # of the slots' first array; advisors and weights are first in theirs
 
 
 class Tables(ABC):
@@ -40,11 +37,14 @@ class Tables(ABC):
     table: np.ndarray
     weights: np.ndarray  # [n]
     key: np.uint64
-    clock: Any  # [...] int64
-    tally: Any  # [...]
     made: CompiledCommittee
-    plans: records.Plans
+    extra: Any  # what the update rule learns besides the table
     exploration: Exploration
+
+    @property
+    @abstractmethod
+    def progress(self) -> np.ndarray:
+        """[1] PROGRESS: how far the run has come."""
 
     @property
     def aggregator(self) -> Aggregator:
@@ -54,12 +54,12 @@ class Tables(ABC):
     @property
     def steps(self) -> int:
         """Transitions learned from."""
-        return int(self.clock[kernel.STEP])
+        return int(self.progress["step"][0])
 
     @property
     def episodes(self) -> int:
         """Episodes played to their end."""
-        return int(self.clock[kernel.EPISODES])
+        return int(self.progress["episodes"][0])
 
     @property
     def advisors(self) -> tuple[Advisor, ...]:
@@ -69,7 +69,7 @@ class Tables(ABC):
     @property
     def score_sum(self) -> float:
         """The scores of those episodes together."""
-        return float(self.tally[kernel.SCORE_SUM])
+        return float(self.progress["score_sum"][0])
 
     @abstractmethod
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -106,8 +106,11 @@ class Tables(ABC):
         return Advice(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
 
     def aggregator_at(self, state: Any) -> Aggregator:
-        """How those who are active in one state [m] are heard there."""
-        return gpi.aggregator_at(self.task.advisors, self.aggregator, self.plans, self._offset, *self.rows(state))
+        """The aggregator of those who are active in one state [m]."""
+        advisors, rows = self.rows(state)
+        if isinstance(self.extra, Plans):
+            return aggregator_at(self.task.advisors, self.aggregator, self.extra, self._offset, advisors, rows)
+        return self.aggregator._replace(of=self.aggregator.of[advisors])
 
     @property
     @abstractmethod
@@ -116,10 +119,18 @@ class Tables(ABC):
 
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
-        told = self.consult(state)
-        if len(self.plans.sizes):
-            return self.aggregator_at(state).prefer(told.advice, told.weights)
-        return self.aggregator.prefer(told.advice, told.weights, told.advisors)
+        given = self.consult(state)
+        if isinstance(self.extra, Plans):
+            return self.aggregator_at(state).prefer(given.advice, given.weights)
+        return self.aggregator.prefer(given.advice, given.weights, given.advisors)
+
+    def _advising(
+        self, advisors: np.ndarray, rows: np.ndarray, advises: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """Those of the active advisors [m] that advise [m], and their rows: of the one in control, if one is."""
+        if isinstance(self.extra, Claims):
+            advises = in_control(self.extra, advisors, rows, self.weights[advisors] * advises)
+        return (advisors, rows) if advises.all() else (advisors[advises], rows[advises])
 
 
 def shared_advisors(task: Task) -> int:
@@ -146,18 +157,20 @@ class CompiledCommittee(NamedTuple):
 
 
 def made_committee(task: Task, settings: Settings) -> CompiledCommittee:
-    """Who plans how and is heard how, as the compiled loop has it."""
+    """How each advisor plans and is aggregated, as the compiled loop has it."""
     plannings, aggregator = plannings_of(task, settings.planning), aggregator_of(task, settings.aggregation, LEARNED)
-    known, heard = switch.known_to(plannings, tuple(aggregation for aggregation, _ in aggregator.parts))
+    known, combined = switch.known_to(plannings, tuple(aggregation for aggregation, _ in aggregator.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
-    needs = {need for planning in plannings for need in planning.needs} | needs_of(settings.aggregation)
+    needs = {need for planning in plannings for need in planning.needs}
+    if settings.aggregation == ARBI_Q:
+        needs.add(TAKEN)
     return CompiledCommittee(
         aggregator, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
         sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
-        np.array([heard.index(aggregation) for aggregation, _ in aggregator.parts], np.int64),
+        np.array([combined.index(aggregation) for aggregation, _ in aggregator.parts], np.int64),
         _ends(aggregator), np.array([parameter for _, parameter in aggregator.parts], float),
-        switch.expect_switch(known), switch.combine_switch(heard),
+        switch.expect_switch(known), switch.combine_switch(combined),
     )  # fmt: skip
 
 
@@ -168,7 +181,7 @@ def _ends(aggregator: Aggregator) -> np.ndarray:
 
 
 class CompiledLearner(Tables):
-    """Learns inside a compiled world, in the way that the settings name (`ways`)."""
+    """Learns inside a compiled world, by the update rule that the settings name."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
         self._n = task.n  # those who are paid
@@ -177,62 +190,71 @@ class CompiledLearner(Tables):
         world = task.world
         assert world is not None
         layout, actions = task.layout(), len(task.actions)
-        self.layout = np.stack([layout.offset, layout.stride])
-        self.made = made_committee(task, settings)
+        made = self.made = made_committee(task, settings)
         self.committee = records.Committee(
-            layout.offset, layout.stride, self.made.kinds, self.made.aggregator.of, task.weights,
-            task.gammas(settings.gamma), task.alphas(settings.alpha), targets_of(task, self.made.needs, layout.rows),
-            mappings_of(task, settings),
+            layout.offset, layout.stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
+            task.alphas(settings.alpha),
         )  # fmt: skip
-        self.weights = self.committee.weight
+        self.weights, self.layout = self.committee.weight, np.stack([layout.offset, layout.stride])
         self.table = empty_table(task, layout.rows)
-        self.counts = np.zeros(self.table.shape if self.made.counting else (1, actions))
-        self.plans = gpi.plans_of(task, self.made.aggregator, layout.rows)
-        ways = ways_of(task, settings, self.made.aggregator)
+        self.counts = np.zeros(self.table.shape if made.counting else (1, actions))
+        self.extra = extra_of(task, settings, made.aggregator, layout.rows)
+        self._policies = policies_of(task, made.needs, layout.rows)
         self.x = np.zeros(world.size, np.int64)
-        self.clock = np.array([0, 0, 0, 1, 0])
-        self.tally = np.zeros(2)
+        self._progress = records.new_progress()
         self.key = rng.stream_key(settings.seed, rng.TRAINING)
         self.exploration = Exploration()
         self._limit = -1 if task.limit is None else task.limit
         self._shared = shared_advisors(task)
+        rule = rule_of(task, settings, made.aggregator, made.combine, made.expect)
+        looking: dict[str, Any] = {
+            "begin": world.begin, "local_states": world.local_states,
+            "advises": world.advises or kernel.everybody_advises,
+        }  # fmt: skip
         self._loop = specialise(
-            kernel.play, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step,
-            advises=world.advises or kernel.everybody_advises, ADVISES=world.advises is not None, JOINS=world.joins,
-            pseudo=world.pseudo or kernel.nothing_besides, PSEUDO=world.pseudo is not None,
-            combine=self.made.combine, expect=self.made.expect, **ways,
+            kernel.play, reset=world.reset, step=world.step, ADVISES=world.advises is not None, JOINS=world.joins,
+            pseudo=world.pseudo or kernel.nothing_besides, PSEUDO=world.pseudo is not None, RULE=rule, **looking,
         )  # fmt: skip
-        self._ask = specialise(
-            kernel.ask, begin=world.begin, local_states=world.local_states, combine=self.made.combine,
-            advises=world.advises or kernel.everybody_advises, find_preferences=ways["find_preferences"],
-        )  # fmt: skip
+        self._ask = specialise(kernel.ask, RULE=rule, **looking)
+
+    @property
+    def progress(self) -> np.ndarray:
+        """[1] PROGRESS: how far the run has come."""
+        return self._progress
 
     def _play(
-        self, x: np.ndarray, clock: np.ndarray, tally: np.ndarray, key: np.uint64, *, steps: int, episodes: int,
-        learning: bool,
+        self, x: np.ndarray, progress: np.ndarray, key: np.uint64, *, steps: int, episodes: int, learning: bool
     ) -> EpisodeReturns:  # fmt: skip
-        task, settings, made = self.task, self.settings, self.made
+        task = self.task
         assert task.world is not None
-        whole, real = np.zeros((records.WORLD_WHOLE, task.n), np.int64), np.zeros((records.WORLD_REAL, task.n))
+        found = records.EpisodeArrays(
+            np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64),
+            np.zeros((max(episodes, 1), task.n)),
+        )  # fmt: skip
+        work = self._workspace(progress, key, learning)
+        self._loop(task.world.constants, x, work, *self._slots(), steps, found)
+        return EpisodeReturns(found.score, found.length, found.terminated, found.returns[:episodes, : self._n])
+
+    def _slots(self) -> tuple[np.ndarray, np.ndarray]:
+        """Room for the slots."""
+        return np.zeros((records.INTEGERS, self.task.n), np.int64), np.zeros((records.REALS, self.task.n))
+
+    def _workspace(self, progress: np.ndarray, key: np.uint64, learning: bool) -> records.Workspace:
+        """What the compiled loop works on."""
+        settings, made, room = self.settings, self.made, np.zeros((3, self.table.shape[1]))
         run = records.Run(
-            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0,
+            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0, settings.epsilon_half,
             float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
-            settings.epsilon_half,
         )  # fmt: skip
-        returns = np.zeros((max(episodes, 1), task.n))
-        scores, lengths, finished = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64)
-        self._loop(
-            task.world.constants, x, self.table, self.counts, whole, real, self.committee, self._voice(), clock, tally,
-            run,
-            steps, scores, lengths, finished, returns,
-        )  # fmt: skip
-        return EpisodeReturns(scores, lengths, finished, returns[:episodes, : self._n])
+        aggregator = records.AggregatorParts(made.codes, made.ends, made.parameters, room[0], room[1], room[2])
+        values = records.Values(self.table, self.counts, self._policies, self.extra)
+        return records.Workspace(values, self.committee, aggregator, run, progress)
 
     def prepare(self) -> None:
         """Compile, where that has not been done: nothing is played."""
         try:
             with first_use(self._loop):
-                self._play(self.x, self.clock, self.tally, self.key, steps=0, episodes=0, learning=True)
+                self._play(self.x, self.progress, self.key, steps=0, episodes=0, learning=True)
         except NumbaError as error:
             raise self._not_compiled(error) from None
 
@@ -245,28 +267,26 @@ class CompiledLearner(Tables):
 
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
-        self._play(self.x, self.clock, self.tally, self.key, steps=steps, episodes=0, learning=True)
+        self._play(self.x, self.progress, self.key, steps=steps, episodes=0, learning=True)
         self._refuse_infinite()
 
     def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
         """Play greedily without learning; the run itself is not touched."""
         key = rng.stream_key(self.settings.seed, rng.EVALUATION, seed)
-        x, clock = np.zeros_like(self.x), np.array([0, 0, 0, 1, 0])
+        x, progress = np.zeros_like(self.x), records.new_progress()
         steps = episodes * (self._limit if self._limit > 0 else LONGEST_EPISODE)
-        played = self._play(x, clock, np.zeros(2), key, steps=steps, episodes=episodes, learning=False)
-        if clock[kernel.EPISODES] < episodes:
+        played = self._play(x, progress, key, steps=steps, episodes=episodes, learning=False)
+        if progress["episodes"][0] < episodes:
             raise BadInput(
                 f"the greedy policy did not end {episodes} episodes of {self.task.name!r} in {steps} steps: give the "
-                f"task "
-                "a limit"
+                "task a limit"
             )
         return played
 
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The advisors that have a say [m] and their rows [m] in a state x of the world."""
-        m, whole, real, _ = self._asked(state)
-        advisors, rows, heard = whole[0, :m], whole[_ROWS, :m], real[0, :m] != 0.0
-        return (advisors, rows) if heard.all() else (advisors[heard], rows[heard])
+        m, slots, _ = self._asked(state)
+        return self._advising(slots.advisors[:m], slots.rows[:m], slots.weight[:m] != 0.0)
 
     @property
     def _offset(self) -> np.ndarray:
@@ -274,7 +294,7 @@ class CompiledLearner(Tables):
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""
-        return self._asked(state)[3]
+        return self._asked(state)[2]
 
     _total = preferences
 
@@ -282,28 +302,18 @@ class CompiledLearner(Tables):
         """Nobody but the world can tell."""
         refuse_unobservable(self.task)
 
-    def _voice(self) -> records.AggregatorCodes:
-        """How the kernel hears, with room to work in."""
-        room = np.zeros((3, self.table.shape[1]))
-        return records.AggregatorCodes(
-            self.made.codes, self.made.ends, self.made.parameters, room[0], room[1], room[2], np.zeros(3), self.plans
-        )
-
-    def _asked(self, state: Any) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-        """How many are active, the two arrays of the slots in which they stand, and the preferences [A]."""
+    def _asked(self, state: Any) -> tuple[int, records.Slots, np.ndarray]:
+        """How many are active, the slots in which they stand, and the preferences [A]."""
         world = self.task.world
         assert world is not None
         x = world.checked(state, self.task.name)
-        whole, real = (
-            np.empty((records.WHOLE_SLOTS, self.task.n), np.int64),
-            np.empty((records.REAL_SLOTS, self.task.n)),
-        )
-        voice = self._voice()
+        integers, reals = self._slots()
+        work = self._workspace(self.progress, self.key, learning=False)
         try:
-            m = self._ask(world.constants, x, self.table, whole, real, self.committee, voice)
+            m = self._ask(world.constants, x, work, integers, reals)
         except NumbaError as error:
             raise self._not_compiled(error) from None
-        return m, whole, real, voice.total
+        return m, records.unpack_slots.py_func(integers, reals), work.aggregator.total
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""
@@ -316,8 +326,9 @@ class CompiledLearner(Tables):
 
     def _own(self) -> Arrays:
         counted = {"counts": self.counts} if self.made.counting else {}
-        planned = {"plans": self.plans.table} if len(self.plans.sizes) else {}
-        return {"table": self.table, "x": self.x, "clock": self.clock, "tally": self.tally, **counted, **planned}
+        extra = extra_table(self.extra)
+        besides = {} if extra is None else {"extra": extra}
+        return {"table": self.table, "x": self.x, **progress_tensors(self.progress), **counted, **besides}
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave; an episode whose state cannot be checked is begun anew."""
@@ -326,13 +337,14 @@ class CompiledLearner(Tables):
         for name, mine in own.items():
             array(tensors, name, mine.shape, mine.dtype)
         require(not self.made.counting or (tensors["counts"] >= 0).all(), "counts")
-        check_clock(tensors["clock"], self._limit, self.table.shape[1])
+        restored = restored_progress(tensors, self._limit, self.table.shape[1])
         for name, mine in own.items():
             mine[...] = tensors[name]
+        self.progress[:] = restored
         self._refuse_infinite()
         self.exploration.restore(tensors, self.steps)
-        if not self.clock[kernel.FRESH] and not world.sound(self.x, self.task.name):
-            self.clock[kernel.FRESH], self.clock[kernel.HELD] = 1, 0
+        if not self.progress["fresh"][0] and not world.sound(self.x, self.task.name):
+            self.progress["fresh"], self.progress["held"] = 1, 0
 
 
 def linear_learner(task: Task, settings: Settings) -> CompiledLearner:
@@ -360,7 +372,7 @@ def empty_table(task: Task, rows: int) -> np.ndarray:
         ) from None
 
 
-def targets_of(task: Task, needs: int, rows: int) -> np.ndarray:
+def policies_of(task: Task, needs: int, rows: int) -> np.ndarray:
     """The policies [rows, A] that advisors were given to value; next to nothing where none needs one."""
     actions = len(task.actions)
     if not needs & kernel.NEEDS[TARGET]:
@@ -387,16 +399,30 @@ def _policy(advisor: Advisor, given: Any, actions: int) -> np.ndarray:
 
 
 def grown(table: np.ndarray, rows: int) -> np.ndarray:
-    """A table [rows, A] that begins as this one."""
-    bigger = np.zeros((rows, table.shape[1]))
+    """A table [rows, ...] that begins as this one."""
+    bigger = np.zeros((rows, *table.shape[1:]))
     bigger[: len(table)] = table
     return bigger
 
 
-def check_clock(clock: np.ndarray, limit: int, actions: int) -> None:
-    """The entries that all clocks have."""
-    step, episodes, episode_step, fresh, held = clock[: kernel.HELD + 1].tolist()
+def progress_tensors(progress: np.ndarray) -> Arrays:
+    """PROGRESS [1] as a checkpoint keeps it: the integers, and the floats."""
+    names = records.PROGRESS.names or ()
+    scores = [name for name in names if records.PROGRESS[name].kind == "f"]
+    counters = [name for name in names if name not in scores]
+    return {
+        "counters": np.array([progress[name][0] for name in counters], np.int64),
+        "scores": np.array([progress[name][0] for name in scores], np.float64),
+    }
+
+
+def restored_progress(tensors: Arrays, limit: int, actions: int) -> np.ndarray:
+    """PROGRESS [1] from what `progress_tensors` gave, checked."""
+    counters = array(tensors, "counters", (7,), np.int64).tolist()
+    scores = array(tensors, "scores", (2,), np.float64).tolist()
+    step, episodes, episode_step, fresh, held, action, active = counters
     longest = step if limit < 0 else min(step, limit)
-    require(0 <= step < MOST_STEPS and 0 <= episodes <= step and 0 <= episode_step <= longest, "clock")
-    require(fresh in (0, 1) and (fresh or episode_step < limit or limit < 0), "clock")
-    require(0 <= held <= (0 if fresh else actions), "clock")
+    require(0 <= step < MOST_STEPS and 0 <= episodes <= step and 0 <= episode_step <= longest, "counters")
+    require(fresh in (0, 1) and (fresh or episode_step < limit or limit < 0), "counters")
+    require(0 <= held <= (0 if fresh else actions) and 0 <= action < actions and active >= 0, "counters")
+    return np.array([(*counters, *scores)], records.PROGRESS)

@@ -50,26 +50,27 @@ def _values(value: Any, needs: tuple[str, ...]) -> Any:
     if COUNTS in needs:
 
         @inside
-        def loop(table, counts, nexts, m, ahead, out):
+        def loop(values, rows, m, ahead, out):
             for i in range(m):
-                row = np.uintp(nexts[i])
-                out[i] = value(table[row], Ahead(ahead.greedy, ahead.taken, ahead.behaviour, counts[row]))
+                row = np.uintp(rows[i])
+                known = Ahead(ahead.greedy, ahead.taken, ahead.behaviour, values.counts[row])
+                out[i] = value(values.table[row], known)
 
     elif TARGET in needs:
 
         @inside
-        def loop(table, counts, nexts, m, ahead, out):
+        def loop(values, rows, m, ahead, out):
             for i in range(m):
-                row = np.uintp(nexts[i])
-                policy = ahead.target[row]
-                out[i] = value(table[row], Ahead(ahead.greedy, ahead.taken, ahead.behaviour, ahead.behaviour, policy))
+                row = np.uintp(rows[i])
+                known = Ahead(ahead.greedy, ahead.taken, ahead.behaviour, ahead.behaviour, values.policies[row])
+                out[i] = value(values.table[row], known)
 
     else:
 
         @inside
-        def loop(table, counts, nexts, m, ahead, out):
+        def loop(values, rows, m, ahead, out):
             for i in range(m):
-                out[i] = value(table[np.uintp(nexts[i])], ahead)
+                out[i] = value(values.table[np.uintp(rows[i])], ahead)
 
     return loop
 
@@ -78,17 +79,17 @@ def _either(code: int, loop: Any, rest: Any) -> Any:
     """`loop` for one code, and whatever comes for the others."""
 
     @inside
-    def switch(kind, table, counts, nexts, m, ahead, out):
+    def switch(kind, values, rows, m, ahead, out):
         if kind == code:
-            loop(table, counts, nexts, m, ahead, out)
+            loop(values, rows, m, ahead, out)
         else:
-            rest(kind, table, counts, nexts, m, ahead, out)
+            rest(kind, values, rows, m, ahead, out)
 
     return switch
 
 
 @inside
-def _nothing(kind, table, counts, nexts, m, ahead, out):
+def _nothing(kind, values, rows, m, ahead, out):
     """The end of a switch, which is never reached."""
 
 
@@ -101,12 +102,13 @@ def expect_switch(known: tuple[Planning, ...]) -> Any:
     alike = called(alike.py_func)
 
     @inside
-    def expect(kind, table, counts, nexts, m, ahead, out, advisors, kinds):
+    def expect(kind, values, slots, m, ahead, kinds):
+        rows, out = slots.next_rows, slots.value
         if kind >= 0:
-            alike(kind, table, counts, nexts, m, ahead, out)
+            alike(kind, values, rows, m, ahead, out)
         else:
             for i in range(m):
-                alike(kinds[np.uintp(advisors[i])], table, counts, nexts[i : i + 1], 1, ahead, out[i : i + 1])
+                alike(kinds[np.uintp(slots.advisors[i])], values, rows[i : i + 1], 1, ahead, out[i : i + 1])
 
     return expect
 

@@ -1,80 +1,83 @@
 """One advisor in control, and who it is is learned: W-learning (Humphrys 1996), Arbi-Q (Simpkins and Isbell 2019).
 
-Each advisor j has a second one beside it, its claim to control, whose one value stands in the first column of its row:
+Each advisor j has a claim to control, beside its values:
 
     w_learning   W_j(x_j), what j loses where another is obeyed:  w_j (max_a Q_j(x_j, a) - (r_j + gamma_j V_j(x'_j)))
     arbi_q       C(z, j), what all earn with j in control, by Sarsa:  r + gamma C(z', the one in control in z')
 
-The one with the largest claim is in control: it speaks, and the others are silent. So everything but the claims is the
-advisors' own: rows of the one table, the sum of those who speak, ends, checkpoints, Gymnasium environments.
+The one with the largest claim is in control: it advises, and the others do not. W-values lie beside the rows of the
+advisors' table. The arbitrator of Arbi-Q is one more advisor, the last, of weight 0: in the row in which it looks at z
+it has a claim for every other.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.aggregations import ARBI_Q
-from multiadvisor.core.compiling import compiled, inside
-from multiadvisor.core.plannings import TAKEN
-from multiadvisor.envs.adapter import Adapter
+from multiadvisor.core.compiling import inside
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.kernel import (
-    HELD,
-    aggregate,
-    everybody_advises,
-    larger,
-    learn_advisors,
-    look_ahead,
-    td_update,
-    update_terminal_advisors,
-)
-from multiadvisor.learners.tabular.state_index import StateIndex, of_module, place_of
-from multiadvisor.task import Advisor, Task, World, nothing
+from multiadvisor.learners.tabular.kernel import aggregate, td_update
+from multiadvisor.learners.tabular.records import Arrivals
+from multiadvisor.learners.tabular.state_index import extend_task
+from multiadvisor.task import Advisor, Task, nothing
 
-CLAIMS = "claims"  # the group of the second ones
 ARBITRATOR = "arbitrator"
 
 
+class Claims(NamedTuple):
+    """The claims to control."""
+
+    table: Any  # [rows, 1] W-values, or [rows, n] what all earn with each in control
+    leader: Any  # [1] int64 the slot of the one in control, -1: nobody
+    wanted: Any  # [n] int64 scratch of a step: who was obeyed (the first entry), or 1 for each that wanted the action
+    paid: Any  # [1] scratch of a step: what the arbitrator is paid
+    apart: bool  # whether it has a reward of its own
+    arbitrated: bool  # whether there is an arbitrator
+
+
+def new_claims(task: Task, selection: str, rows: int) -> Claims:
+    """Those of a task that `with_arbitrator` made, in a table of so many rows."""
+    arbitrated = selection == ARBI_Q
+    apart = task.arbitrator is not None and task.arbitrator.reward is not None
+    table = np.zeros((rows, task.n - 1 if arbitrated else 1))
+    return Claims(table, np.full(1, -1), np.zeros(task.n, np.int64), np.zeros(1), apart, arbitrated)
+
+
 # ---- in control ------------------------------------------------------------------------------------------------------
-# Active are first the advisors, then their claims: under W-learning those of the active ones, in the same order, as a
-# claim looks where its advisor looks; under Arbi-Q those of all, as the arbitrator looks at the whole state.
 @inside
-def advisors_among(m, n, whole):
-    """How many of the m active ones are advisors, the others being claims."""
-    return 0 if m == 0 else m - n if whole else m // 2
+def aggregate_leader(rule, work, slots, arrivals, leader):
+    """`aggregate`, of the one in control, which is noted."""
+    work.values.extra.leader[0] = leader
+    for i in range(arrivals.size):
+        slots.part_weight[i] = arrivals.weight[i] if i == leader else 0.0
+    aggregate(rule, work, slots, Arrivals(arrivals.advisors, arrivals.rows, slots.part_weight, arrivals.size))
 
 
 @inside
-def put_in_control(table, seen, committee, whole):
-    """Silence all but the one with the largest claim, among equals the first; its slot, or -1 where nobody speaks."""
-    k = advisors_among(seen.size, committee.weight.shape[0] // 2, whole)
-    leader, most = -1, 0.0
-    for i in range(k):
-        if seen.voice[i] != 0.0:
-            claim = table[np.uintp(seen.rows[k + (seen.advisors[i] if whole else i)]), 0]
+def prefer_w(rule, work, slots, arrivals):
+    """In control is the one with the largest W-value, among equals the first."""
+    claims, leader, most = work.values.extra.table, -1, 0.0
+    for i in range(arrivals.size):
+        if arrivals.weight[i] != 0.0:
+            claim = claims[np.uintp(arrivals.rows[i]), 0]
             if leader < 0 or claim > most:
                 leader, most = i, claim
-    for i in range(k):
-        seen.voice[i] = seen.voice[i] if i == leader else 0.0
-    return leader
+    aggregate_leader(rule, work, slots, arrivals, leader)
 
 
 @inside
-def aggregate_w(combine, table, seen, slots, committee, voice):
-    """`aggregate`, of the one in control."""
-    put_in_control(table, seen, committee, False)
-    aggregate(combine, table, seen, slots, committee, voice)
-
-
-@inside
-def aggregate_arbitrated(combine, table, seen, slots, committee, voice):
-    """`aggregate`, of the one in control."""
-    put_in_control(table, seen, committee, True)
-    aggregate(combine, table, seen, slots, committee, voice)
+def prefer_arbitrated(rule, work, slots, arrivals):
+    """In control is the one with whom the arbitrator expects most, among equals the first."""
+    claims, leader, most = work.values.extra.table, -1, 0.0
+    for i in range(arrivals.size - 1):
+        if arrivals.weight[i] != 0.0:
+            claim = claims[np.uintp(arrivals.rows[arrivals.size - 1]), arrivals.advisors[i]]
+            if leader < 0 or claim > most:
+                leader, most = i, claim
+    aggregate_leader(rule, work, slots, arrivals, leader)
 
 
 @inside
@@ -82,7 +85,8 @@ def best_wish(table, row, weight):
     """The largest of w Q."""
     best = weight * table[row, 0]
     for a in range(1, table.shape[1]):
-        best = larger(best, weight * table[row, a])
+        wish = weight * table[row, a]
+        best = wish if wish > best else best
     return best
 
 
@@ -92,305 +96,123 @@ def wants(table, row, weight, action):
     return weight * table[row, action] == best_wish(table, row, weight)
 
 
-@inside
-def leave(slots, rows, m, k, stay, whole):
-    """The claims of those who have left leave with them, and close up; how many slots are taken then."""
-    last = stay
-    for i in range(m - k):
-        if whole or slots.ended[i] == 0:
-            slots.advisors[last], rows[last] = slots.advisors[k + i], rows[k + i]
-            last += 1
-    return last
-
-
 # ---- W-learning ------------------------------------------------------------------------------------------------------
 @inside
-def update_terminal_w(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
-    """`settle_advisors`; before it, who has ended learns what it lost. Who was obeyed is noted in `scratch`."""
-    k = advisors_among(m, committee.weight.shape[0] // 2, False)
-    obeyed = -1
-    for i in range(k):
-        if slots.voice[i] != 0.0 and wants(table, np.uintp(rows[i]), slots.voice[i], action):
-            obeyed = slots.advisors[i]
-    if run.learning and obeyed >= 0 and (first < m or terminated):
-        for i in range(k):
-            if slots.advisors[i] != obeyed and (terminated or slots.ended[i] != 0):
-                learn_loss(table, rows, i, k, committee, slots.advisors[i], slots.reward[i], decay)
-    stay = update_terminal_advisors(
-        table, slots, rows, k, committee, action, decay, run, min(first, k), terminated, voice
-    )
-    slots.scratch[0] = obeyed
-    if not (first < m or terminated):
-        return m
-    return 0 if terminated else leave(slots, rows, m, k, stay, False)
+def learn_loss(work, slots, i, target, decay):
+    """The W-value of the advisor in slot i moves towards what it would have got less what it gets."""
+    row, weight = np.uintp(slots.rows[i]), work.committee.weight[np.uintp(slots.advisors[i])]
+    loss = best_wish(work.values.table, row, weight) - weight * target
+    td_update(work.values.extra.table, row, 0, slots.alpha[i] * decay, loss)
 
 
 @inside
-def learn_loss(table, rows, i, k, committee, advisor, target, decay):
-    """The claim of the advisor in slot i moves towards what it would have got less what it gets."""
-    weight, claim = committee.weight[advisor], advisor + committee.weight.shape[0] // 2
-    loss = best_wish(table, np.uintp(rows[i]), weight) - weight * target
-    td_update(table, np.uintp(rows[k + i]), 0, committee.alpha[claim] * decay, loss)
+def end_w(work, slots, m, step):
+    """Note who was obeyed; of the others, whoever has ended learns what it lost."""
+    claims, obeyed = work.values.extra, -1
+    leader = claims.leader[0]
+    if leader >= 0 and wants(work.values.table, np.uintp(slots.rows[leader]), slots.weight[leader], step.action):
+        obeyed = slots.advisors[leader]
+    claims.wanted[0] = obeyed
+    if work.run.learning and obeyed >= 0 and (step.first < m or step.terminated):
+        for i in range(m):
+            if slots.advisors[i] != obeyed and (step.terminated or slots.ended[i] != 0):
+                learn_loss(work, slots, i, slots.reward[i], step.decay)
 
 
 @inside
-def update_bootstrap_w(
-    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
-):  # fmt: skip
-    """`advance_advisors`; those whom another's being obeyed has cost something learn how much."""
-    k, obeyed = advisors_among(m, committee.weight.shape[0] // 2, False), slots.scratch[0]
-    for i in range(seen.size):
-        slots.volume[i] = seen.voice[i]
-    aggregate_w(combine, table, seen, slots, committee, voice)
-    if run.learning and k > 0:
-        look_ahead(expect, table, counts, slots, nexts, committee, k, now, run, voice, clock)
-        for i in range(k):
-            if obeyed >= 0 and slots.advisors[i] != obeyed:
-                target = slots.reward[i] + committee.gamma[np.uintp(slots.advisors[i])] * slots.value[i]
-                learn_loss(table, rows, i, k, committee, slots.advisors[i], target, decay)
-        learn_advisors(table, slots, rows, nexts, k, action, decay, run)
-        for i in range(seen.size):
-            seen.voice[i] = slots.volume[i]
-        aggregate_w(combine, table, seen, slots, committee, voice)
+def learn_w(work, slots, m, arrivals, step, taken):
+    """Those whom another's being obeyed has cost something learn how much."""
+    obeyed = work.values.extra.wanted[0]
+    for i in range(m):
+        if obeyed >= 0 and slots.advisors[i] != obeyed:
+            learn_loss(work, slots, i, slots.reward[i] + slots.gamma[i] * slots.value[i], step.decay)
+    return True
 
 
 # ---- Arbi-Q ----------------------------------------------------------------------------------------------------------
 # Whoever wanted the action that was taken might as well have been in control: all of them learn from the step.
 @inside
-def update_terminal_paid(table, slots, rows, m, committee, action, decay, run, first, terminated, voice, own):
-    """`settle_advisors`; before it, at the end of an episode, the arbitrator learns its last reward."""
-    n = committee.weight.shape[0] // 2
-    k = advisors_among(m, n, True)
-    paid = 0.0
-    if own and m > 0:
-        paid = slots.reward[k]
-    for i in range(k if not own else 0):
-        paid += committee.weight[np.uintp(slots.advisors[i])] * slots.reward[i]
-    for j in range(n):
-        slots.scratch[j] = 0
-    for i in range(k):
-        j = slots.advisors[i]
-        if wants(table, np.uintp(rows[i]), committee.weight[j], action):
-            slots.scratch[j] = 1
-            if terminated and run.learning:
-                td_update(table, np.uintp(rows[k + j]), 0, committee.alpha[n + j] * decay, paid)
-    stay = update_terminal_advisors(
-        table, slots, rows, k, committee, action, decay, run, min(first, k), terminated, voice
-    )
-    if terminated:
-        return 0
-    last = leave(slots, rows, m, k, stay, True) if first < m else m
-    slots.reward[last - n] = paid
-    return last
+def all_but_arbitrator(m):
+    """The last one bootstraps by its own rule."""
+    return m - 1 if m > 0 else 0
 
 
 @inside
-def update_terminal_arbitrated(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
-    """With the advisors' rewards, times their weights."""
-    return update_terminal_paid(table, slots, rows, m, committee, action, decay, run, first, terminated, voice, False)
+def move_others(work, row, action, alpha, target, advisor):
+    """The arbitrator has no values of its own."""
+    if advisor < work.committee.weight.shape[0] - 1:
+        td_update(work.values.table, row, action, alpha, target)
 
 
 @inside
-def update_terminal_arbitrated_apart(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
-    """With a reward of its own."""
-    return update_terminal_paid(table, slots, rows, m, committee, action, decay, run, first, terminated, voice, True)
+def move_claims(work, row, decay, target):
+    """The claims of all that wanted what was done move towards a target."""
+    claims = work.values.extra
+    for j in range(claims.table.shape[1]):
+        if claims.wanted[j] == 1:
+            td_update(claims.table, np.uintp(row), j, work.committee.alpha[-1] * decay, target)
 
 
 @inside
-def following(table, seen, eligible, committee, leader, taken):
+def end_arbitrated(work, slots, m, step):
+    """Note who wanted the action, and what the arbitrator is paid: at the end of an episode it learns that."""
+    claims, weight = work.values.extra, work.committee.weight
+    paid = slots.reward[m - 1] if claims.apart else 0.0
+    for j in range(claims.table.shape[1]):
+        claims.wanted[j] = 0
+    for i in range(m - 1):
+        j = np.uintp(slots.advisors[i])
+        paid += 0.0 if claims.apart else weight[j] * slots.reward[i]
+        claims.wanted[j] = 1 if wants(work.values.table, np.uintp(slots.rows[i]), weight[j], step.action) else 0
+    claims.paid[0] = paid
+    if step.terminated and work.run.learning:
+        move_claims(work, slots.rows[m - 1], step.decay, paid)
+
+
+@inside
+def next_leader(work, arrivals, leader, taken):
     """The slot of who is in control next: of the others one that wants the action taken, where the leader does not."""
-    n = committee.weight.shape[0] // 2
-    if leader < 0 or taken < 0 or wants(table, np.uintp(seen.rows[leader]), eligible[leader], taken):
+    table = work.values.table
+    if leader < 0 or taken < 0 or wants(table, np.uintp(arrivals.rows[leader]), arrivals.weight[leader], taken):
         return leader
-    for i in range(seen.size - n):
-        if eligible[i] != 0.0 and wants(table, np.uintp(seen.rows[i]), eligible[i], taken):
+    for i in range(arrivals.size - 1):
+        weight = arrivals.weight[i]
+        if weight != 0.0 and wants(table, np.uintp(arrivals.rows[i]), weight, taken):
             return i
     return leader
 
 
 @inside
-def update_bootstrap_arbitrated(
-    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
-):  # fmt: skip
-    """`advance_advisors`; the arbitrator learns by Sarsa, of all who wanted what was done."""
-    n = committee.weight.shape[0] // 2
-    k, paid = advisors_among(m, n, True), slots.reward[m - n] if m > 0 else 0.0
-    for i in range(seen.size):
-        slots.volume[i] = seen.voice[i]
-    leader = put_in_control(table, seen, committee, True)
-    aggregate(combine, table, seen, slots, committee, voice)
-    if run.learning and m > 0:
-        if k > 0:
-            look_ahead(expect, table, counts, slots, nexts, committee, k, now, run, voice, clock)
-        after = following(table, seen, slots.volume, committee, leader, clock[HELD] - 1)
-        worth = 0.0
+def learn_arbitrated(work, slots, m, arrivals, step, taken):
+    """The arbitrator learns by Sarsa, of all who wanted what was done."""
+    if m > 0:
+        claims, worth = work.values.extra, 0.0
+        after = next_leader(work, arrivals, claims.leader[0], taken)
         if after >= 0:
-            worth = table[np.uintp(seen.rows[seen.size - n + seen.advisors[after]]), 0]
-        for j in range(n):
-            if slots.scratch[j] == 1:
-                target = paid + committee.gamma[n + j] * worth
-                td_update(table, np.uintp(rows[k + j]), 0, committee.alpha[n + j] * decay, target)
-        learn_advisors(table, slots, rows, nexts, k, action, decay, run)
-        for i in range(seen.size):
-            seen.voice[i] = slots.volume[i]
-        aggregate_arbitrated(combine, table, seen, slots, committee, voice)
+            worth = claims.table[np.uintp(arrivals.rows[arrivals.size - 1]), arrivals.advisors[after]]
+        move_claims(work, slots.rows[m - 1], step.decay, claims.paid[0] + work.committee.gamma[-1] * worth)
+    return True
 
 
-def control_ways(task: Task, selection: str) -> dict[str, Any]:
-    """What the loop is bound to for a task that `with_claims` made."""
-    if selection != ARBI_Q:
-        return {
-            "find_preferences": aggregate_w,
-            "update_terminal": update_terminal_w,
-            "update_bootstrap": update_bootstrap_w,
-        }
-    apart = task.arbitrator is not None and task.arbitrator.reward is not None
-    update_terminal = update_terminal_arbitrated_apart if apart else update_terminal_arbitrated
-    return {
-        "find_preferences": aggregate_arbitrated,
-        "update_terminal": update_terminal,
-        "update_bootstrap": update_bootstrap_arbitrated,
-    }
+# ---- for Python ------------------------------------------------------------------------------------------------------
+def in_control(claims: Claims, advisors: np.ndarray, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """[m] bool: the one in control among the m active ones, whose weights [m] are not 0 where they advise."""
+    able = np.flatnonzero(weights)
+    found = claims.table[rows[-1], advisors[able]] if claims.arbitrated else claims.table[rows[able], 0]
+    leader = able[found.argmax()] if len(able) else -1
+    return np.arange(len(advisors)) == leader
 
 
-def needs_of(aggregation: str) -> set[str]:
-    """What has to be known of the next state for an aggregation, as for a planning."""
-    return {TAKEN} if aggregation == ARBI_Q else set()
-
-
-# ---- the same for Python ---------------------------------------------------------------------------------------------
-def in_control(selection: str, table: np.ndarray, advisors: np.ndarray, rows: np.ndarray, heard: np.ndarray,
-               n: int) -> int | None:  # fmt: skip
-    """The place of the one in control among the m active ones, whose weights [m] are not 0 where they may speak."""
-    whole = selection == ARBI_Q
-    k = 0 if len(advisors) == 0 else len(advisors) - n if whole else len(advisors) // 2
-    able = np.flatnonzero(heard[:k])
-    claims = table[rows[k + (advisors[able] if whole else able)], 0]
-    return int(able[claims.argmax()]) if len(able) else None
-
-
-def only_in_control(selection: str, table: np.ndarray, advisors: np.ndarray, rows: np.ndarray, heard: np.ndarray,
-                    n: int) -> np.ndarray:  # fmt: skip
-    """[m] bool: the one in control, see above."""
-    found = np.zeros(len(advisors), bool)
-    leader = in_control(selection, table, advisors, rows, heard, n)
-    found[[] if leader is None else leader] = True
-    return found
-
-
-# ---- the task with claims --------------------------------------------------------------------------------------------
-class ArbitrationConstants(NamedTuple):
-    """The constants of a world whose n advisors have claims to control."""
-
-    world: Any
-    """The world's own."""
-    radix: Any  # [size] int64: as in `Place`
-    states: int
-    n: int
-
-
-def with_claims(task: Task, selection: str) -> Task:
-    """The task as its aggregator sees it: with a claim for each advisor, after all of them."""
-    whole = selection == ARBI_Q
-    if task.adapter is not None:
-        claims = tuple(_arbitrated(task, advisor, None) if whole else _claim(advisor) for advisor in task.advisors)
-        advisors = (*task.advisors, *claims)
-        return replace(task, advisors=advisors, adapter=Adapter(task.adapter.env, advisors, task.adapter.discretise))
-    assert task.world is not None
-    if whole and task.arbitrator is not None and task.arbitrator.reward is not None:
+def with_arbitrator(task: Task) -> Task:
+    """The task as its aggregator sees it: with the arbitrator as the last advisor."""
+    given = task.arbitrator or Advisor(ARBITRATOR)
+    if task.world is not None and given.reward is not None:
         raise BadInput(
             f"the arbitrator of task {task.name!r} has its own reward, and a compiled world pays its advisors "
             "only: leave it out, or make the task from a Gymnasium environment"
         )
-    place = (
-        place_of(task, task.world, ARBITRATOR, task.arbitrator) if whole else StateIndex(None, np.zeros(0, np.int64), 0)
-    )
-    claims = tuple(_arbitrated(task, advisor, place.states) if whole else _claim(advisor) for advisor in task.advisors)
-    constants = ArbitrationConstants(task.world.constants, place.radix, place.states, task.n)
-    world = _claiming(task.world, constants, place.number)
-    return replace(task, advisors=(*task.advisors, *claims), world=world, board=None)
-
-
-def _claim(advisor: Advisor) -> Advisor:
-    """It looks where the advisor looks, and comes and goes with it."""
-    return Advisor(
-        f"claim of {advisor.name}", reward=nothing, state=advisor.state, states=advisor.states, weight=0.0,
-        alpha=advisor.alpha, active=advisor.active, ended=advisor.ended, group=CLAIMS, planning="egocentric",
-        table=None if advisor.table is None else f"claims of {advisor.table}",
+    advisor = Advisor(
+        ARBITRATOR, reward=nothing if given.reward is None else given.reward, weight=0.0, gamma=given.gamma,
+        alpha=given.alpha, planning="egocentric", group=ARBITRATOR,
     )  # fmt: skip
-
-
-def _arbitrated(task: Task, advisor: Advisor, states: int | None) -> Advisor:
-    """It looks where the arbitrator looks, and is there as long as an episode lasts."""
-    given = task.arbitrator or Advisor(ARBITRATOR)
-    return Advisor(
-        f"claim of {advisor.name}", reward=nothing if given.reward is None else given.reward,
-        state=given.state if states is None else ARBITRATOR, states=given.states if states is None else states,
-        weight=0.0, gamma=given.gamma, alpha=given.alpha, group=CLAIMS, planning="egocentric",
-    )  # fmt: skip
-
-
-def _claiming(world: World, constants: ArbitrationConstants, place: Any) -> World:
-    advises = world.advises or everybody_advises
-    functions = _compiled(world.reset, world.begin, world.local_states, world.step, advises, place)
-    going = None if world.going is None else lambda constants, x: world.going(constants.world, x)  # type: ignore[misc]
-    # what it answers besides is about the task itself, which is asked
-    besides: dict[str, Any] = {"outcomes": None, "listing": None, "bounds": None}
-    return replace(world, constants=constants, going=going, **besides, **functions)
-
-
-@lru_cache(maxsize=64)
-def _compiled(reset: Any, begin: Any, local_states: Any, step: Any, advises: Any, place: Any) -> dict[str, Any]:
-    whole = place is not None
-    look = place if whole else _nowhere
-
-    @compiled
-    def reset_all(constants, x, key):
-        reset(constants.world, x, key)
-
-    @compiled
-    def begin_all(constants, x, advisors):
-        k = begin(constants.world, x, advisors)
-        for i in range(constants.n if whole else k):
-            advisors[k + i] = constants.n + (i if whole else advisors[i])
-        return k + (constants.n if whole else k)
-
-    @compiled
-    def local_states_all(constants, x, advisors, m, local):
-        k = advisors_among(m, constants.n, whole)
-        local_states(constants.world, x, advisors, k, local)
-        if whole and m > 0:
-            at = look(constants, x)
-            if at < 0 or at >= constants.states:
-                raise BadInput("the arbitrator looks at a state that is out of range: correct `sizes`, or its function")
-            for j in range(constants.n):
-                local[k + j] = at
-        elif not whole:
-            for i in range(k):
-                local[k + i] = local[i]
-
-    @compiled
-    def step_all(constants, x, action, key, advisors, m, reward, ended):
-        k = advisors_among(m, constants.n, whole)
-        over = step(constants.world, x, action, key, advisors, k, reward, ended)
-        for i in range(0 if whole else k):
-            ended[k + i] = ended[i]
-        return over
-
-    @compiled
-    def advises_all(constants, x, advisors, m, voice):
-        advises(constants.world, x, advisors, advisors_among(m, constants.n, whole), voice)
-
-    return {
-        "reset": of_module(reset_all, reset),
-        "begin": of_module(begin_all, begin),
-        "local_states": of_module(local_states_all, local_states, look),
-        "step": of_module(step_all, step),
-        "advises": of_module(advises_all, advises),
-    }
-
-
-@compiled
-def _nowhere(constants, x):
-    """Where a claim looks under W-learning: where its advisor does."""
-    return 0
+    return extend_task(task, advisor, given.state, given.states)

@@ -2,73 +2,80 @@
 
 Advisor j's plan is its own greedy action; advisors of a group share their local state, so that everybody can tell what
 each of the others would do. Off-policy, with every transition, each advisor k learns Q_k^{pi_j} for the plan of every j
-of its group, those whose part is over included. The group is heard as the best over j of sum_k w_k Q_k^{pi_j}(x, a),
-and the other groups are added as ever. The same loop as the advisors' (`kernel.play`), with these three functions in
-the place of theirs.
+of its group, those whose part is over included. The group's preferences are the best over j of
+sum_k w_k Q_k^{pi_j}(x, a), and those of the other groups are added as ever.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.aggregations import GPI, Aggregation
 from multiadvisor.core.aggregator import Aggregator
-from multiadvisor.core.compiling import inside
+from multiadvisor.core.compiling import called, inside
 from multiadvisor.envs.adapter import Adapter
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.kernel import (
-    CODES,
-    ENDS,
-    PARAMETERS,
-    TINY,
-    aggregate,
-    larger,
-    learn_advisors,
-    look_ahead,
-    update_terminal_advisors,
-)
-from multiadvisor.learners.tabular.records import AggregatorCodes, Plans
+from multiadvisor.learners.tabular.kernel import TINY, aggregate, larger, largest
 from multiadvisor.task import Advisor, Task
 
 MOST_VALUES = 200_000_000  # 1.6 GB
 
 
+class Plans(NamedTuple):
+    """What every advisor's plan is worth to each of its group."""
+
+    table: Any  # [rows, J, A] Q_k^{pi_j}: the row of j's plan in a local state, the place of k in the group
+    group: Any  # [n] int64 the group of an advisor, or -1
+    place: Any  # [n] int64 its place there
+    peers: Any  # [n, J] int64 the advisors of its group
+    sizes: Any  # [groups] int64
+    one: Any  # [A] scratch
+    best: Any  # [A] scratch
+
+
 @inside
-def row_of(plans, committee, row, advisor, plan):
+def row_of(work, row, advisor, plan):
     """The row of another's plan in the local state in which `advisor` looks at `row`."""
-    peer = plans.peers[np.uintp(advisor), plan]
-    return np.uintp(row - committee.offset[np.uintp(advisor)] + committee.offset[np.uintp(peer)])
+    offset, peer = work.committee.offset, work.values.extra.peers[np.uintp(advisor), plan]
+    return np.uintp(row - offset[np.uintp(advisor)] + offset[np.uintp(peer)])
 
 
 @inside
-def aggregate_gpi(combine, table, seen, slots, committee, voice):
-    """The preferences of `aggregate`, and for each group with plans those of the best one, action by action."""
-    aggregate(combine, table, seen, slots, committee, voice)
-    plans = voice.plans
+def aggregate_plans(rule, work, slots, arrivals):
+    """The preferences of `aggregate`, and those of the groups with plans."""
+    aggregate(rule, work, slots, arrivals)
+    add_best_plans(work, arrivals)
+
+
+@called
+def add_best_plans(work, arrivals):
+    """For each group with plans the preferences of the best one, action by action."""
+    plans, total = work.values.extra, work.aggregator.total
     for group in range(plans.sizes.shape[0]):
         members = 0
         for plan in range(plans.sizes[group]):
             members = 0
-            for a in range(table.shape[1]):
+            for a in range(total.shape[0]):
                 plans.one[a] = 0.0
-            for i in range(seen.size):
-                k = np.uintp(seen.advisors[i])
+            for i in range(arrivals.size):
+                k = np.uintp(arrivals.advisors[i])
                 if plans.group[k] == group:
-                    row, place = row_of(plans, committee, seen.rows[i], k, plan), np.uintp(plans.place[k])
+                    row, place = row_of(work, arrivals.rows[i], k, plan), np.uintp(plans.place[k])
                     members += 1
-                    for a in range(table.shape[1]):
-                        plans.one[a] += seen.voice[i] * plans.table[row, place, a]
-            for a in range(table.shape[1]):
+                    for a in range(total.shape[0]):
+                        plans.one[a] += arrivals.weight[i] * plans.table[row, place, a]
+            for a in range(total.shape[0]):
                 plans.best[a] = larger(plans.best[a], plans.one[a]) if plan > 0 else plans.one[a]
         if members > 0:
-            for a in range(table.shape[1]):
-                voice.total[a] += plans.best[a]
+            for a in range(total.shape[0]):
+                total[a] += plans.best[a]
 
 
 @inside
-def td_update_plan(plans, row, place, action, alpha, target):
+def move_plan(plans, row, place, action, alpha, target):
     """q += alpha * error."""
     old = plans.table[row, place, action]
     new = old + alpha * (target - old)
@@ -76,34 +83,33 @@ def td_update_plan(plans, row, place, action, alpha, target):
 
 
 @inside
-def update_terminal_gpi(table, slots, rows, m, committee, action, decay, run, first, terminated, voice):
-    """Whoever has ended learns its last reward, whatever the plan; then `settle_advisors`."""
-    plans = voice.plans
-    if run.learning and (first < m or terminated):
+def end_plans(work, slots, m, step):
+    """Whoever has ended learns its last reward, whatever the plan."""
+    plans = work.values.extra
+    if work.run.learning and (step.first < m or step.terminated):
         for i in range(m):
             k = np.uintp(slots.advisors[i])
-            if plans.group[k] >= 0 and (terminated or slots.ended[i] != 0):
-                alpha, place = committee.alpha[k] * decay, np.uintp(plans.place[k])
+            if plans.group[k] >= 0 and (step.terminated or slots.ended[i] != 0):
+                alpha, place = slots.alpha[i] * step.decay, np.uintp(plans.place[k])
                 for plan in range(plans.sizes[plans.group[k]]):
-                    row = row_of(plans, committee, rows[i], k, plan)
-                    td_update_plan(plans, row, place, action, alpha, slots.reward[i])
-    return update_terminal_advisors(table, slots, rows, m, committee, action, decay, run, first, terminated, voice)
+                    row = row_of(work, slots.rows[i], k, plan)
+                    move_plan(plans, row, place, step.action, alpha, slots.reward[i])
 
 
 @inside
-def learn_plans(table, slots, rows, nexts, m, committee, action, decay, plans):
-    """Those who stay learn what each plan of their group is worth to them; equal best actions share a plan evenly."""
+def learn_plans(work, slots, m, arrivals, step, taken):
+    """Those who stay learn what each plan of their group is worth to them, before they learn and so change their plans;
+    equal best actions share a plan evenly."""
+    table, plans = work.values.table, work.values.extra
     for group in range(plans.sizes.shape[0]):
         for plan in range(plans.sizes[group]):
             best, ties, choice = 0.0, 0, 0  # what the plan does in the next state, which all of the group see alike
             for i in range(m):
                 k = np.uintp(slots.advisors[i])
                 if plans.group[k] == group:
-                    ahead, place = row_of(plans, committee, nexts[i], k, plan), np.uintp(plans.place[k])
+                    ahead, place = row_of(work, slots.next_rows[i], k, plan), np.uintp(plans.place[k])
                     if ties == 0:
-                        best, choice = table[ahead, 0], 0
-                        for a in range(1, table.shape[1]):
-                            best = larger(best, table[ahead, a])
+                        best = largest(table[ahead])
                         for a in range(table.shape[1]):
                             choice = a if table[ahead, a] == best else choice
                             ties += 1 if table[ahead, a] == best else 0
@@ -113,32 +119,9 @@ def learn_plans(table, slots, rows, nexts, m, committee, action, decay, plans):
                         for a in range(table.shape[1]):
                             worth += plans.table[ahead, place, a] if table[ahead, a] == best else 0.0
                         worth /= ties
-                    row = row_of(plans, committee, rows[i], k, plan)
-                    target = slots.reward[i] + committee.gamma[k] * worth
-                    td_update_plan(plans, row, place, action, committee.alpha[k] * decay, target)
-
-
-@inside
-def update_bootstrap_gpi(
-    combine, expect, table, counts, slots, rows, nexts, m, seen, committee, action, decay, now, run, voice, clock
-):  # fmt: skip
-    """`advance_advisors`; plans are learned about before the advisors learn, and with it change their plans."""
-    aggregate_gpi(combine, table, seen, slots, committee, voice)
-    if run.learning and m > 0:
-        look_ahead(expect, table, counts, slots, nexts, committee, m, now, run, voice, clock)
-        learn_plans(table, slots, rows, nexts, m, committee, action, decay, voice.plans)
-        changed = learn_advisors(table, slots, rows, nexts, m, action, decay, run)
-        if changed or seen.size != m:
-            aggregate_gpi(combine, table, seen, slots, committee, voice)
-
-
-@inside
-def planning_voice(whole, real, aggregator, parts):
-    """`plain_voice`, of the room to work in and the plans."""
-    room, plans = aggregator
-    return AggregatorCodes(
-        whole[CODES, :parts], whole[ENDS, :parts], real[PARAMETERS, :parts], room[0], room[1], room[2], room[2], plans
-    )
+                    row, target = row_of(work, slots.rows[i], k, plan), slots.reward[i] + slots.gamma[i] * worth
+                    move_plan(plans, row, place, step.action, slots.alpha[i] * step.decay, target)
+    return False
 
 
 # ---- one state -------------------------------------------------------------------------------------------------------
@@ -163,14 +146,10 @@ def _planned(worth: np.ndarray, planners: tuple[Advisor, ...]) -> GPIAggregation
 
 
 def aggregator_at(
-    members_of: tuple[Advisor, ...],
-    aggregator: Aggregator,
-    plans: Plans,
-    offset: np.ndarray,
-    advisors: np.ndarray,
+    team: tuple[Advisor, ...], aggregator: Aggregator, plans: Plans, offset: np.ndarray, advisors: np.ndarray,
     rows: np.ndarray,
-) -> Aggregator:
-    """How these advisors [m], who look at these rows [m], are heard by each other's plans; others as ever.
+) -> Aggregator:  # fmt: skip
+    """The aggregator of these advisors [m] of the team [n], who look at these rows [m]: by each other's plans.
 
     `offset` [n] tells the rows of advisors apart that are in one local state.
     """
@@ -182,56 +161,34 @@ def aggregator_at(
             planners = plans.peers[who[0], : plans.sizes[plans.group[who[0]]]]  # [J]
             at = (rows[members] - offset[who])[:, None] + offset[planners]  # [m, J]
             worth = plans.table[at, plans.place[who][:, None]]  # [m, J, A]
-            parts[part] = (_planned(worth, tuple(members_of[j] for j in planners)), 0.0)
+            parts[part] = (_planned(worth, tuple(team[j] for j in planners)), 0.0)
     return Aggregator(tuple(parts), of)
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------------
-def no_plans(actions: int) -> Plans:
-    """Of a committee in which no group has plans."""
-    return _plans(0, [], 0, actions)
-
-
 def plans_of(task: Task, aggregator: Aggregator, rows: int, adapter: Adapter | None = None) -> Plans:
-    """Room for what the plans of the groups that are heard by them are worth, in a table of so many rows."""
-    actions = len(task.actions)
+    """Room for what the plans of the groups with the aggregation `gpi` are worth, in a table of so many rows."""
+    actions, n = len(task.actions), task.n
     parts = [part for part, (aggregation, _) in enumerate(aggregator.parts) if aggregation.name == GPI]
     groups = [np.flatnonzero(aggregator.of == part) for part in parts]
-    for members in groups:
+    most = max(len(members) for members in groups)
+    group, place, peers = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros((n, most), np.int64)
+    for g, members in enumerate(groups):
         _check_group(task, members, adapter)
-    if not groups:
-        return no_plans(actions)
-    _check_size(task, rows, max(len(members) for members in groups), actions)
-    return _plans(rows, groups, task.n, actions)
+        group[members], place[members] = g, np.arange(len(members))
+        peers[members, : len(members)] = members
+    check_size(task, rows * most * actions)
+    sizes = np.array([len(members) for members in groups], np.int64)
+    return Plans(np.zeros((rows, most, actions)), group, place, peers, sizes, np.zeros(actions), np.zeros(actions))
 
 
-def grown_plans(task: Task, plans: Plans, rows: int) -> Plans:
-    """The same with room for so many rows."""
-    before, most, actions = plans.table.shape
-    if not most:
-        return plans
-    _check_size(task, rows, most, actions)
-    table = np.zeros((rows, most, actions))
-    table[:before] = plans.table
-    return plans._replace(table=table)
-
-
-def _check_size(task: Task, rows: int, most: int, actions: int) -> None:
-    if (size := rows * most * actions) > MOST_VALUES:
+def check_size(task: Task, size: int) -> None:
+    """Refuse a table of too many values."""
+    if size > MOST_VALUES:
         raise BadInput(
             f"what all plans are worth to all advisors of task {task.name!r} are {size:.2g} values, more than "
             f"{MOST_VALUES:.2g}: give fewer advisors a group of plans (GROUP=gpi), or choose another aggregation"
         )
-
-
-def _plans(rows: int, groups: list[np.ndarray], n: int, actions: int) -> Plans:
-    most = max((len(members) for members in groups), default=0)
-    group, place, peers = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros((n, most), np.int64)
-    for g, members in enumerate(groups):
-        group[members], place[members] = g, np.arange(len(members))
-        peers[members, : len(members)] = members
-    sizes = np.array([len(members) for members in groups], np.int64)
-    return Plans(np.zeros((rows, most, actions)), group, place, peers, sizes, np.zeros(actions), np.zeros(actions))
 
 
 def _check_group(task: Task, members: np.ndarray, adapter: Adapter | None) -> None:

@@ -1,55 +1,88 @@
-"""The ways to learn with tables: which functions the one loop is bound to, and the task as they see it."""
+"""Which update rule a learner with tables has: its compiled functions, what it learns besides, and the task it sees."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from multiadvisor.core.aggregations import CORRECTION, GPI, SELECTIONS
-from multiadvisor.core.aggregator import Aggregator
-from multiadvisor.learners.tabular import kernel
-from multiadvisor.learners.tabular.rules import arbitration, correction, gpi, linear, mapped
+import numpy as np
+
+from multiadvisor.core.aggregations import ARBI_Q, CORRECTION, GPI, SELECTIONS
+from multiadvisor.core.aggregator import Aggregator, learned_beside
+from multiadvisor.envs.adapter import Adapter
+from multiadvisor.errors import BadInput
+from multiadvisor.learners.tabular.kernel import aggregate
+from multiadvisor.learners.tabular.records import Rule
+from multiadvisor.learners.tabular.rules import arbitration, correction, gpi, linear, mapped, tables
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task
 
 
-def ways_of(task: Task, settings: Settings, aggregator: Aggregator) -> dict[str, Any]:
-    """What `kernel` leaves open: how the preferences are found, and how advisors learn."""
-    if mapped.is_mapped(task):
-        return mapped.ways_of_mapped(settings)
-    if any(aggregation.name == GPI for aggregation, _ in aggregator.parts):
-        return {
-            "find_preferences": gpi.aggregate_gpi,
-            "update_terminal": gpi.update_terminal_gpi,
-            "update_bootstrap": gpi.update_bootstrap_gpi,
-        }
+def rule_of(task: Task, settings: Settings, aggregator: Aggregator, combine: Any, expect: Any) -> Rule:
+    """The rule of a learner: that of tables, with what is different about it."""
+    rule = Rule(
+        combine, expect, aggregate, tables.everybody, tables.move, tables.nothing_before_end, tables.plain_target
+    )
     if settings.learner_settings.name == "linear":
-        return {
-            "find_preferences": kernel.aggregate,
-            "update_terminal": linear.update_terminal_features,
-            "update_bootstrap": linear.update_bootstrap_features,
-        }
+        target = linear.learn_mapped_features if mapped.is_mapped(task) else linear.learn_features
+        return rule._replace(
+            expect=linear.expect_nothing, learners=linear.nobody, move=linear.stay, end=linear.note_features,
+            target=target,
+        )  # fmt: skip
+    if mapped.is_mapped(task):
+        if learned_beside(settings.aggregation):
+            raise BadInput(f"the aggregation {settings.aggregation!r} learns on plain values: leave mappings out")
+        return rule._replace(move=mapped.move_mapped)
+    if has_plans(aggregator):
+        return rule._replace(prefer=gpi.aggregate_plans, end=gpi.end_plans, target=gpi.learn_plans)
     if settings.aggregation == CORRECTION:
-        return {
-            "find_preferences": kernel.aggregate,
-            "update_terminal": correction.update_terminal_corrected,
-            "update_bootstrap": correction.update_bootstrap_corrected,
-        }
+        return rule._replace(end=correction.end_correction, target=correction.correct)
+    if settings.aggregation == ARBI_Q:
+        return rule._replace(
+            prefer=arbitration.prefer_arbitrated, learners=arbitration.all_but_arbitrator,
+            move=arbitration.move_others, end=arbitration.end_arbitrated, target=arbitration.learn_arbitrated,
+        )  # fmt: skip
     if settings.aggregation in SELECTIONS:
-        return arbitration.control_ways(task, settings.aggregation)
-    return {
-        "find_preferences": kernel.aggregate,
-        "update_terminal": kernel.update_terminal_advisors,
-        "update_bootstrap": kernel.update_bootstrap_advisors,
-    }
+        return rule._replace(prefer=arbitration.prefer_w, end=arbitration.end_w, target=arbitration.learn_w)
+    return rule
+
+
+def extra_of(task: Task, settings: Settings, aggregator: Aggregator, rows: int, adapter: Adapter | None = None) -> Any:
+    """`Values.extra`: what the rule learns or needs besides the table of so many rows."""
+    if settings.learner_settings.name == "linear":
+        return linear.new_features(task.n, mapped.mappings_of(task, settings))
+    if mapped.is_mapped(task):
+        return mapped.mappings_of(task, settings)
+    if has_plans(aggregator):
+        return gpi.plans_of(task, aggregator, rows, adapter)
+    if settings.aggregation in SELECTIONS:
+        return arbitration.new_claims(task, settings.aggregation, rows)
+    return ()
+
+
+def has_plans(aggregator: Aggregator) -> bool:
+    """Whether some group has the aggregation `gpi`."""
+    return any(aggregation.name == GPI for aggregation, _ in aggregator.parts)
+
+
+def extra_table(extra: Any) -> np.ndarray | None:
+    """What is learned besides, by the rows of the table [rows, ...]; a checkpoint keeps it."""
+    return extra.table if isinstance(extra, gpi.Plans | arbitration.Claims) else None
+
+
+def with_extra_table(task: Task, extra: Any, table: np.ndarray) -> Any:
+    """The same with this table."""
+    if isinstance(extra, gpi.Plans):
+        gpi.check_size(task, table.size)
+    return extra._replace(table=table)
 
 
 def as_learned(task: Task, settings: Settings) -> Task:
-    """The task as the learner sees it; what it learns beside the task's own advisors comes after them."""
+    """The task as the learner sees it; whom the aggregator has besides the task's own advisors comes after them."""
     if (
         settings.learner_settings.name == "linear"
     ):  # a feature of its own for every advisor's local state, as in the paper
         return replace(task, advisors=tuple(replace(advisor, table=None) for advisor in task.advisors))
-    if settings.aggregation in SELECTIONS:
-        return arbitration.with_claims(task, settings.aggregation)
+    if settings.aggregation == ARBI_Q:
+        return arbitration.with_arbitrator(task)
     return correction.with_correction(task) if settings.aggregation == CORRECTION else task

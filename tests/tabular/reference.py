@@ -1,6 +1,6 @@
-"""The learner as one would write it on a blackboard; `kernel.py` is its compiled twin, checked against this.
+"""The learner with tables as one would write it on a blackboard; `kernel.py` is its compiled twin, and is checked.
 
-Everything random is a function of the run's key and the step (`draws`), so both make the same draws.
+Everything random is a function of the run's key and the step (`core/rng.py`), so both draw the same numbers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from multiadvisor.core.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.core.rng import CHOICE, NEXT_CHOICE, NOISE, draw, high_half, low_half, normal, step_key  # fmt: skip
 from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.segment import Segment
-from multiadvisor.learners.tabular.compiled_learner import made_committee, targets_of
+from multiadvisor.learners.tabular.compiled_learner import made_committee, policies_of
 from multiadvisor.learners.tabular.kernel import NEEDS, TINY
-from multiadvisor.learners.tabular.rules.arbitration import in_control
+from multiadvisor.learners.tabular.rules.arbitration import new_claims
 from multiadvisor.learners.tabular.rules.mapped import is_mapped, mappings_of
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task
@@ -86,7 +86,7 @@ class Reference:
     offset: np.ndarray | None = None  # [n] of the rows of advisors with the same local state
     plans: np.ndarray | None = None  # [rows, J, A] Q_k^{pi_j}: the row of j's plan, the place of k in its group
     targets: np.ndarray | None = None  # [rows, A] the policies that advisors were given to value
-    mappings: np.ndarray | None = None  # [n, 3] the scales on which values are moved
+    mappings: np.ndarray | None = None  # [n] MAPPING: the scales on which values are moved
     linear: bool = False  # one Q-function, linear in the features "advisor j is in local state s"
     step: int = 0
     frame: Frame | None = None
@@ -207,7 +207,7 @@ class Reference:
         income = sum(weights * self.noisy(outcome.reward, before.advisors, key))
         step = self.alphas[0] * self.decay() / len(before.rows) * (income + self.gammas[0] * ahead - expected)
         if self.mappings is not None:  # the features sum up to the mapped value
-            scale, alpha = Mapping(*self.mappings[0]), self.alphas[0] * self.decay()
+            scale, alpha = Mapping(*self.mappings[0].tolist()), self.alphas[0] * self.decay()
             old, target = plain(scale, expected), income + self.gammas[0] * plain(scale, ahead)
             step = scale.alpha * (mapped(scale, old + alpha * (target - old)) - expected) / len(before.rows)
         for row in before.rows:
@@ -231,27 +231,35 @@ class Reference:
             old, alpha = self.table[row, action], self.alphas[j] * self.decay()
             new = old + alpha * (target - old)
             if self.mappings is not None:  # the average in plain space is approached in mapped space
-                scale = Mapping(*self.mappings[j])
+                scale = Mapping(*self.mappings[j].tolist())
                 new = plain(scale, mapped(scale, old) + scale.alpha * (mapped(scale, new) - mapped(scale, old)))
             self.table[row, action] = new if abs(new) > TINY else 0.0
 
 
 @dataclass
 class ArbitratedReference(Reference):
-    """With one advisor in control: after the active advisors of a frame come claims (`selection.py`)."""
+    """With one advisor in control (`rules/arbitration.py`); an arbitrator is the last of a frame."""
 
     selection: str = ""
-    n: int = 0  # advisors, without their claims
+    claims: np.ndarray | None = None  # [rows, 1] W-values, or [rows, n] what all earn with each in control
     apart: bool = False  # the arbitrator has a reward of its own
 
-    def split(self, frame: Frame) -> int:
-        """How many advisors are active."""
-        return len(frame.advisors) - self.n if self.selection == ARBI_Q else len(frame.advisors) // 2
+    def own(self, frame: Frame) -> int:
+        """How many advisors are active, without the arbitrator."""
+        return len(frame.advisors) - (self.selection == ARBI_Q)
 
     def leader(self, frame: Frame) -> int | None:
-        """The place of the one in control."""
-        voice = self.weights[frame.advisors] * frame.heard
-        return in_control(self.selection, self.table, frame.advisors, frame.rows, voice, self.n)
+        """The place of the one in control: the first of the largest claims."""
+        able = np.flatnonzero(self.weights[frame.advisors] * frame.heard)
+        claims = [self.claim_of(frame, i) for i in able]
+        return int(able[np.argmax(claims)]) if len(able) else None
+
+    def claim_of(self, frame: Frame, i: int) -> float:
+        """Of the advisor in slot i."""
+        assert self.claims is not None
+        if self.selection == ARBI_Q:
+            return float(self.claims[frame.rows[-1], frame.advisors[i]])
+        return float(self.claims[frame.rows[i], 0])
 
     def preferences(self, frame: Frame) -> np.ndarray:
         """Of the one in control."""
@@ -265,57 +273,65 @@ class ArbitratedReference(Reference):
 
     def wishes(self, frame: Frame) -> np.ndarray:
         """w Q of the active advisors [k, A]."""
-        k = self.split(frame)
+        k = self.own(frame)
         return self.weights[frame.advisors[:k], None] * self.table[frame.rows[:k]]
 
-    def claim(self, rows: np.ndarray, targets: np.ndarray, advisors: np.ndarray) -> None:
-        """The claims of these advisors, in these rows, move towards the targets."""
-        self.td_update(rows, 0, targets, advisors + self.n)
+    def claim(self, row: int, column: int, target: float, advisor: int) -> None:
+        """A claim moves towards a target, with the learning rate of an advisor."""
+        assert self.claims is not None
+        new = self.claims[row, column] + self.alphas[advisor] * self.decay() * (target - self.claims[row, column])
+        self.claims[row, column] = new if abs(new) > TINY else 0.0
+
+    def lose(self, before: Frame, who: np.ndarray, targets: np.ndarray) -> None:
+        """These advisors [k] bool lose what they would have got less what they get."""
+        wishes = self.wishes(before).max(axis=1)
+        for i in np.flatnonzero(who):
+            j = before.advisors[i]
+            self.claim(before.rows[i], 0, wishes[i] - self.weights[j] * targets[i], j)
+
+    def control(self, before: Frame, wants: np.ndarray, target: float) -> None:
+        """All who wanted what was done might have been in control."""
+        for i in np.flatnonzero(wants):
+            self.claim(before.rows[-1], before.advisors[i], target, before.advisors[-1])
 
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Claims are learned before the values on which they rest."""
-        k, leader = self.split(before), self.leader(before)
-        advisors, rows, claims = before.advisors[:k], before.rows[:k], before.rows[k:]
+        k, leader, arbitrated = self.own(before), self.leader(before), self.selection == ARBI_Q
+        advisors, rows = before.advisors[:k], before.rows[:k]
         reward = self.noisy(outcome.reward, before.advisors, key)
+        paid = reward[-1] if self.apart else sum(self.weights[advisors] * reward[:k])
+        reward, gone = reward[:k], (outcome.gone | outcome.terminated)[:k]
         wishes = self.wishes(before)
         wants = wishes[:, action] == wishes.max(axis=1)  # [k]
-        gone = (outcome.gone | outcome.terminated)[:k]
         lost = np.arange(k) != leader if leader is not None and wants[leader] else np.zeros(k, bool)
-        paid = reward[k] if self.apart else sum(self.weights[advisors] * reward[:k])
-        if self.selection == ARBI_Q and outcome.terminated:
-            self.claim(claims[advisors[wants]], np.full(wants.sum(), paid), advisors[wants])
-        elif self.selection != ARBI_Q:
-            which = lost & gone
-            loss = wishes.max(axis=1)[which] - self.weights[advisors[which]] * reward[:k][which]
-            self.claim(claims[which], loss, advisors[which])
-        self.td_update(rows[gone], action, reward[:k][gone], advisors[gone])
+        if not arbitrated:
+            self.lose(before, lost & gone, reward)
+        elif outcome.terminated:
+            self.control(before, wants, paid)
+        self.td_update(rows[gone], action, reward[gone], advisors[gone])
         if outcome.terminated:
             return
-        after = outcome.frame
-        values = np.zeros(k)
+        after, values = outcome.frame, np.zeros(k)
         leads = self.leader(after)
         self.held = None
         values[~gone] = self.expect(advisors[~gone], outcome.rows[:k][~gone], after, key)
-        targets = reward[:k] + self.gammas[advisors] * values
-        if self.selection == ARBI_Q:
-            target = paid + self.gammas[self.n] * self.worth(after, leads)
-            self.claim(claims[advisors[wants]], np.full(wants.sum(), target), advisors[wants])
+        targets = reward + self.gammas[advisors] * values
+        if arbitrated:
+            self.control(before, wants, paid + self.gammas[-1] * self.worth(after, leads))
         else:
-            which = lost & ~gone
-            loss = self.wishes(before).max(axis=1)[which] - self.weights[advisors[which]] * targets[which]
-            self.claim(claims[which], loss, advisors[which])
+            self.lose(before, lost & ~gone, targets)
         self.td_update(rows[~gone], action, targets[~gone], advisors[~gone])
 
     def worth(self, after: Frame, leader: int | None) -> float:
         """The claim of who is in control next: where it does not want the action taken, of the first who does."""
         if leader is None:
             return 0.0
-        k, wishes = self.split(after), self.wishes(after)
+        k, wishes = self.own(after), self.wishes(after)
         if self.held is not None:
             wants = wishes[:, self.held] == wishes.max(axis=1)
             able = np.flatnonzero(wants & (self.weights[after.advisors[:k]] * after.heard[:k] != 0))
             leader = int(able[0]) if not wants[leader] and len(able) else leader
-        return float(self.table[after.rows[k + after.advisors[leader]], 0])
+        return self.claim_of(after, leader)
 
 
 def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
@@ -325,9 +341,9 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
     groups = tuple(np.flatnonzero(aggregator.of == part) for part in planned)
     most = max((len(group) for group in groups), default=0)
     committee = made_committee(task, settings)
-    targets = targets_of(task, committee.needs, len(table)) if committee.needs & NEEDS[TARGET] else None
+    targets = policies_of(task, committee.needs, len(table)) if committee.needs & NEEDS[TARGET] else None
     made = ArbitratedReference if settings.aggregation in SELECTIONS else Reference
-    told = made(
+    found = made(
         source, table, plannings_of(task, settings.planning), aggregator, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.exploring,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
@@ -335,10 +351,10 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
         mappings_of(task, settings) if is_mapped(task) else None,
         settings.learner_settings.name == "linear",
     )  # fmt: skip
-    if isinstance(told, ArbitratedReference):
-        told.selection, told.n = settings.aggregation, task.n // 2
-        told.apart = task.arbitrator is not None and task.arbitrator.reward is not None
-    return told
+    if isinstance(found, ArbitratedReference):
+        claims = new_claims(task, settings.aggregation, len(table))
+        found.selection, found.claims, found.apart = settings.aggregation, claims.table, claims.apart
+    return found
 
 
 def _apart(task: Task) -> np.ndarray:
