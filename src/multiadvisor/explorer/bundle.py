@@ -15,6 +15,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor, tables_of
 from multiadvisor.analysis.theory.boards import has_tables
+from multiadvisor.core.aggregations import SELECTIONS
 from multiadvisor.core.aggregator import plannings_of
 from multiadvisor.core.board_layout import Grid
 from multiadvisor.errors import BadInput

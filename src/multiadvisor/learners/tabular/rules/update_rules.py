@@ -79,9 +79,7 @@ def with_extra_table(task: Task, extra: Any, table: np.ndarray) -> Any:
 
 def as_learned(task: Task, settings: Settings) -> Task:
     """The task as the learner sees it; whom the aggregator has besides the task's own advisors comes after them."""
-    if (
-        settings.learner_settings.name == "linear"
-    ):  # a feature of its own for every advisor's local state, as in the paper
+    if settings.learner_settings.name == "linear":  # a feature for every advisor's local state, as in the paper
         return replace(task, advisors=tuple(replace(advisor, table=None) for advisor in task.advisors))
     if settings.aggregation == ARBI_Q:
         return arbitration.with_arbitrator(task)
