@@ -1,7 +1,7 @@
 // Several agents in one table: runs by row, and by column what each term was paid, how it drives, and whether it is right.
 
 import { el, plural, sameParts, scoreText, setText, signed } from "./dom.js";
-import { csvCell, download } from "./exporting.js";
+import { csvText, download } from "./exporting.js";
 import { isPushed } from "./insight.js";
 import { tableOf } from "./tables.js";
 
@@ -57,12 +57,7 @@ class TaskTable {
     const box = tableOf(`Agents of ${task}`, this.head, this.body);
     box.classList.add("wide-table");
     this.head.before(this.groups);
-    this.root = el(
-      "div",
-      { class: "stack" },
-      el("h3", { title: "The runs of this task" }, task),
-      box,
-    );
+    this.root = el("div", { class: "stack" }, el("h3", { title: "The runs of this task" }, task), box);
   }
 
   render(rows) {
@@ -115,7 +110,7 @@ class TaskTable {
     const mark = now ? (order.down ? " \u25be" : " \u25b4") : "";
     const sort = now ? (order.down ? "descending" : "ascending") : "none";
     const title = term ? `${name} of ${term}` : name;
-    const button = el("button", { type: "button", class: "sorter", onclick: act }, name + mark);
+    const button = el("button", { class: "sorter", onclick: act }, name + mark);
     const shown = { scope: "col", "aria-sort": sort, "data-key": key, title, class: first ? "first" : "" };
     return el("th", shown, button);
   }
@@ -144,7 +139,7 @@ class TaskTable {
 export class Agents {
   constructor(store, insights, redraw) {
     Object.assign(this, { store, insights, redraw, tables: new Map(), rows: [] });
-    this.csv = el("button", { type: "button", onclick: () => this.export() }, "Table as CSV");
+    this.csv = el("button", { onclick: () => this.export() }, "Table as CSV");
     this.hint = el("p", { class: "hint" });
     this.body = el("div", { class: "stack" });
     this.root = el(
@@ -206,7 +201,7 @@ export class Agents {
         found.caveat,
         ...names.flatMap((name) => columns.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),
       ]);
-    return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;
+    return csvText(lines);
   }
 
   export() {

@@ -1,6 +1,6 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, onWidth, option, setText } from "./dom.js";
+import { byId, el, field, onWidth, option, setText, tips } from "./dom.js";
 import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
@@ -20,8 +20,10 @@ import {
   exportMenu,
   exportPair,
 } from "./exporting.js";
-import { weightsNow } from "./weights.js";
-import { Extras } from "./extras.js";
+import { OWN_WEIGHTS, weightsNow } from "./weights.js";
+import { Insights } from "./insight.js";
+import { Agents } from "./agents.js";
+import { Live, Watch } from "./live.js";
 
 class App {
   constructor(source, listing) {
@@ -31,7 +33,13 @@ class App {
     this.store = new Store();
     this.redraw = () => this.schedule();
     this.loader = new Loader(source, this.redraw);
-    this.extras = new Extras(this);
+    Object.assign(tips, listing.tips);
+    this.watch = new Watch(source, this.redraw, (id) => this.loader.drop(id));
+    this.loader.versionOf = (id) => this.watch.versions[id] ?? 0;
+    this.insights = new Insights(source, this.redraw);
+    this.agents = new Agents(this.store, this.insights, this.redraw);
+    this.training = new Live(this.store, this.watch, this.redraw, () => this.latest());
+    this.fresh = el("button", { hidden: true, onclick: () => this.latest() }, "A newer checkpoint is available: show it");
     this.player = new Player(this.store, this.redraw);
     this.player.place = () => el("div", { class: "playerbox" });
     this.runPick = this.picker("run", "Run");
@@ -46,7 +54,8 @@ class App {
       source,
       player: this.player,
       redraw: this.redraw,
-      ...this.extras.given,
+      loader: this.loader,
+      insights: this.insights,
       retrain: () => this.retrain(),
     });
     this.compare = new CompareView({
@@ -60,19 +69,22 @@ class App {
     this.bar = el(
       "div",
       { class: "toolbar" },
-      el("label", { class: "field" }, el("span", {}, "Run"), this.runPick),
-      el("label", { class: "field" }, el("span", {}, "Episode"), this.episodePick),
-      this.extras.fresh,
+      field("Run", this.runPick),
+      field("Episode", this.episodePick),
+      this.fresh,
       this.episode.facts,
     );
     this.main = byId("view");
     this.message = byId("message");
-    this.again = el("button", { type: "button", hidden: true, onclick: () => this.forget() }, "Try again");
+    this.again = el("button", { hidden: true, onclick: () => this.forget() }, "Try again");
     this.message.after(this.again);
     this.live = byId("live");
     this.buildHeader();
     this.store.listen((state, before) => {
-      if (["view", "run", "other", "episode"].some((name) => state[name] !== before[name])) this.forget();
+      if (["view", "run", "other", "episode"].some((name) => state[name] !== before[name])) {
+        this.watch.adopt();
+        this.forget();
+      }
       this.schedule();
     });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"])
@@ -92,16 +104,7 @@ class App {
     const pick = el("select", {
       "aria-label": label,
       onchange: () =>
-        this.store.set({
-          [name]: Number(pick.value),
-          step: 0,
-          map: -1,
-          cell: -1,
-          against: -1,
-          weights: {},
-          muted: [],
-          solo: [],
-        }),
+        this.store.set({ [name]: Number(pick.value), step: 0, map: -1, cell: -1, against: -1, ...OWN_WEIGHTS }),
     });
     return pick;
   }
@@ -132,13 +135,12 @@ class App {
     this.nav = byId("views");
     this.nav.replaceChildren(
       ...Object.entries(VIEWS).map(([view, text]) =>
-        el("button", { type: "button", "data-view": view, onclick: () => this.store.set({ view }) }, text),
+        el("button", { "data-view": view, onclick: () => this.store.set({ view }) }, text),
       ),
     );
     const themes = { auto: "\u25d0", light: "\u2600", dark: "\u263e" };
     const next = { auto: "light", light: "dark", dark: "auto" };
     this.theme = el("button", {
-      type: "button",
       class: "icon",
       onclick: () => this.store.set({ theme: next[this.store.state.theme] }),
     });
@@ -148,34 +150,18 @@ class App {
       this.theme.setAttribute("aria-label", `Colours: ${theme}`);
       this.theme.title = `Colours: ${theme}`;
     };
-    const close = el("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
+    const close = el("button", { onclick: () => this.dialog.close() }, "Close");
     this.dialog = el(
       "dialog",
       { "aria-labelledby": "help-title" },
       el("h2", { id: "help-title" }, "Keys"),
-      el(
-        "dl",
-        {},
-        KEYS.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)]),
-      ),
+      el("dl", {}, KEYS.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])),
       close,
     );
     document.body.append(this.dialog);
-    const help = el(
-      "button",
-      {
-        type: "button",
-        class: "icon",
-        "aria-label": "Help: keys",
-        title: "Keys",
-        onclick: () => this.dialog.showModal(),
-      },
-      "?",
-    );
-    this.menu = exportMenu(
-      () => this.offers(),
-      (text) => this.say(text),
-    );
+    const show = () => this.dialog.showModal();
+    const help = el("button", { class: "icon", "aria-label": "Help: keys", title: "Keys", onclick: show }, "?");
+    this.menu = exportMenu(() => this.offers(), (text) => this.say(text));
     byId("tools").replaceChildren(this.menu, this.theme, help);
   }
 
@@ -230,7 +216,7 @@ class App {
       this.listing = await this.source.listing();
       const run = this.listing.runs.findIndex((one) => one.id === id);
       progress.hidden = true;
-      this.store.set({ run, other: state.run, weights: {}, muted: [], solo: [], step: 0 });
+      this.store.set({ run, other: state.run, step: 0, ...OWN_WEIGHTS });
     } catch (error) {
       progress.hidden = true;
       this.episode.weights.problem = { text: error.message, weights: state.weights };
@@ -238,9 +224,15 @@ class App {
     this.schedule();
   }
 
+  // The first episode of the newest checkpoint.
+  latest() {
+    this.watch.adopt();
+    this.store.set({ view: "episode", episode: 0, step: 0 });
+  }
+
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.extras, this.gallery, this.curves, this.episode.attractors]) part.forget();
+    for (const part of [this.loader, this.insights, this.gallery, this.curves, this.episode.attractors]) part.forget();
     this.schedule();
   }
 
@@ -285,8 +277,8 @@ class App {
         episode: [this.bar, this.episode.root],
         compare: [this.compare.root],
         gallery: [this.gallery.root],
-        agents: [this.extras.agents.root],
-        learning: [this.extras.training.root, this.curves.root],
+        agents: [this.agents.root],
+        learning: [this.training.root, this.curves.root],
       };
       this.main.replaceChildren(...roots[state.view]);
     }
@@ -295,7 +287,7 @@ class App {
       episode: () => this.drawEpisode(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
-      agents: () => this.extras.drawAgents(),
+      agents: () => this.drawAgents(),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
     if (!this.player.playing) setText(this.live, sentence);
@@ -321,7 +313,10 @@ class App {
       return "";
     }
     const entry = this.listing.runs[state.run];
-    const shown = this.extras.get(entry, state);
+    // a newer checkpoint is taken up by itself only where nobody is in the middle of an episode
+    if (state.step === 0 && !this.player.playing) this.watch.adopt();
+    this.fresh.hidden = !entry || !this.watch.stale(entry.id);
+    const shown = this.loader.get(entry, state.episode);
     const problem = entry
       ? this.loader.problem(entry, state.episode)
       : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
@@ -375,13 +370,19 @@ class App {
     return this.gallery.render(state, palette);
   }
 
-  drawLearning(state, palette) {
-    this.extras.training.render(this.listing.runs[state.run], palette);
+  drawAgents() {
     this.main.hidden = false;
     this.say("");
-    const { watch } = this.extras;
-    this.curves.load(`${this.listing.runs.length} ${watch.checkpoints}`);
-    this.curves.training = watch.busy;
+    this.agents.render(this.listing.runs, this.watch.versions);
+    return "";
+  }
+
+  drawLearning(state, palette) {
+    this.training.render(this.listing.runs[state.run], palette);
+    this.main.hidden = false;
+    this.say("");
+    this.curves.load(`${this.listing.runs.length} ${this.watch.checkpoints}`);
+    this.curves.training = this.watch.busy;
     this.curves.render(state.measure, palette);
     return "";
   }

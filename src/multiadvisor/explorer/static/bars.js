@@ -105,25 +105,15 @@ export class Bars {
   build(run) {
     this.run = run;
     const all = partsOf(run);
-    const hues = huesOf(
-      run,
-      all.map(({ label }) => label),
-    );
+    const hues = huesOf(run, all.map(({ label }) => label));
     this.every = all.map((part, p) => ({ ...part, hue: all.length > 1 ? `part-${hues[p]}` : "" }));
     this.several = all.length > 1;
     const places = Array.from({ length: Math.min(all.length, MOST_PARTS) });
     this.rows = run.actions.map((name, a) => {
       const segments = places.map(() => el("span", {}, el("span", { class: "inside" })));
-      const zero = el("span", { class: "zero" });
-      const mark = el("span", { class: "total" });
-      const row = {
-        segments,
-        zero,
-        mark,
-        tag: el("span", { class: "tag" }),
-        number: el("span", { class: "number" }),
-        lane: el("span", { class: "lane" }, ...segments, zero, mark),
-      };
+      const part = (kind) => el("span", { class: kind });
+      const row = { segments, zero: part("zero"), mark: part("total"), tag: part("tag"), number: part("number") };
+      row.lane = el("span", { class: "lane" }, ...segments, row.zero, row.mark);
       row.track = el("span", { class: "track", "aria-hidden": "true" }, row.lane);
       row.root = el(
         "div",
@@ -172,16 +162,8 @@ export class Bars {
     let low = 0;
     let high = 0;
     sums.forEach((row, a) => {
-      low = Math.min(
-        low,
-        total[a],
-        row.reduce((sum, value) => sum + Math.min(value, 0), 0),
-      );
-      high = Math.max(
-        high,
-        total[a],
-        row.reduce((sum, value) => sum + Math.max(value, 0), 0),
-      );
+      low = Math.min(low, total[a], row.reduce((sum, value) => sum + Math.min(value, 0), 0));
+      high = Math.max(high, total[a], row.reduce((sum, value) => sum + Math.max(value, 0), 0));
     });
     const width = high - low || 1;
     const track = widthOf(this.rows[0].lane, 40);
@@ -221,19 +203,16 @@ export class Bars {
       row.root.classList.toggle("chosen", a === action);
       const wins = best.includes(a);
       const words = [];
-      if (a === action) words.push(frame.explored ? "explored" : "done");
-      if (run.continuous) {
-        // the middle is no action that it could have picked
-        setText(row.tag, a === action ? "done" : advisors.length ? gapText(total[a] - total[0]) : "");
-        return;
-      }
-      if (wins && best.length > 1) words.push("tie");
+      if (a === action) words.push(frame.explored ? "explored" : "taken");
+      // the centre of the box is no action that it could have picked
+      if (run.continuous) words.push(...(a !== action && advisors.length ? [gapText(total[a] - total[0])] : []));
+      else if (wins && best.length > 1) words.push("tie");
       else if (wins && a !== action) words.push(action < 0 ? "best" : "best now");
       else if (!wins && best.length && !(a === action && frame.explored)) words.push(gapText(total[a] - total[best[0]]));
       setText(row.tag, words.join(", "));
     });
-    const middle = "Continuous actions cannot be listed: the centre of the box stands for all others. ";
-    const heard = run.continuous ? middle : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
+    const centre = "Continuous actions cannot be listed: the centre of the box stands for all others. ";
+    const heard = run.continuous ? centre : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const whole = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
@@ -242,8 +221,8 @@ export class Bars {
     const { entropy } = frame.episode.arrays;
     this.entropy.hidden = !entropy || frame.step >= frame.episode.steps;
     if (!this.entropy.hidden) {
-      const [own, middle] = entropy.subarray(2 * frame.step, 2 * frame.step + 2);
-      const worth = `${signed(own)} for the action taken, ${signed(middle)} for the centre of the box`;
+      const [own, other] = entropy.subarray(2 * frame.step, 2 * frame.step + 2);
+      const worth = `${signed(own)} for the action taken, ${signed(other)} for the centre of the box`;
       setText(this.entropy, `Beside the advisors, entropy: ${worth}. ${run.entropy}`);
     }
     if (this.open.open) this.renderAll(frame, playing ? LISTED_PLAYING : Infinity);

@@ -1,7 +1,8 @@
 // The board on a canvas: walls, values as colours, greedy arrows, who is where. It draws what it is given.
 
-import { bestActions } from "./maths.js";
+import { bestActions, heights } from "./maths.js";
 import { heatColour, scaleOf } from "./colours.js";
+import { stroke } from "./strokes.js";
 
 const ROUNDED = 24; // pixels: the corners of smaller cells are not seen
 
@@ -181,19 +182,12 @@ function drawFrame(context, x, y, size, palette, leads) {
 
 function drawWays(context, centre, ways, size, palette) {
   context.save();
-  context.lineWidth = Math.max(1, size * 0.035);
   context.lineJoin = "round";
-  context.strokeStyle = palette.trail;
   context.globalAlpha = 0.4;
   ways.forEach((way, k) => {
     const aside = ((k + 0.5) / ways.length - 0.5) * size * 0.5;
-    context.beginPath();
-    way.forEach((cell, step) => {
-      const [x, y] = centre(cell);
-      if (step === 0) context.moveTo(x + aside, y + aside);
-      else context.lineTo(x + aside, y + aside);
-    });
-    context.stroke();
+    const points = way.map((cell) => centre(cell).map((place) => place + aside));
+    stroke(context, points, palette.accent, Math.max(1, size * 0.035));
   });
   context.restore();
 }
@@ -202,8 +196,14 @@ function angleOf(vector) {
   return vector && (vector[0] || vector[1]) ? Math.atan2(vector[0], vector[1]) : null;
 }
 
-// What is drawn: { run, episode, step, fraction, landscape, heights, heat, arrows, attractors, led, ways, cell, pinned,
-// palette }. All of it that stays as it is during a step; the scale of its colours.
+// What is drawn of a step, unless it is changed: a landscape of values, and nothing that is pointed at.
+export function boardOf(run, episode, step, landscape, palette) {
+  const tops = landscape ? heights(landscape, run.A) : new Float64Array(run.grid.cells.length);
+  const values = { landscape, heights: tops, heat: landscape !== null, arrows: landscape !== null };
+  return { run, episode, step, ...values, fraction: 0, attractors: [], led: [], ways: null, cell: -1, pinned: -1, palette };
+}
+
+// All of it that stays as it is during a step; the scale of its colours.
 export function drawStill(context, size, what) {
   const { run, episode, step, palette } = what;
   const { grid, A } = run;
@@ -250,12 +250,7 @@ export function drawStill(context, size, what) {
     drawChevrons(context, tied, size, palette, false);
   }
   const there = grid.items.filter((_, k) => episode.hasItem(step, k));
-  drawFruits(
-    context,
-    there.map((item) => centre(item.cell)),
-    size,
-    palette,
-  );
+  drawFruits(context, there.map((item) => centre(item.cell)), size, palette);
   for (const [cell, leads] of what.led || []) drawFrame(context, ...centre(cell), size, palette, leads);
   for (const one of what.attractors || []) drawRing(context, ...centre(one.cell), size, palette, one.stable);
   return scale;
@@ -282,10 +277,7 @@ export function drawMoving(context, size, what) {
   const seen = Math.max(size, 12); // on a large board what moves must still be found
   drawPlayer(context, ...between(0), seen, palette, angleOf(grid.vectors[last]));
   for (let k = 1; k < cells.length; k += 1) drawGhost(context, ...between(k), seen, palette, k, cells[k] === cells[0]);
-  for (const [cell, strong] of [
-    [what.pinned, true],
-    [what.cell, false],
-  ]) {
+  for (const [cell, strong] of [[what.pinned, true], [what.cell, false]]) {
     if (cell === null || cell === undefined || cell < 0 || cell >= grid.cells.length) continue;
     const [row, column] = grid.cells[cell];
     context.strokeStyle = palette.accent;

@@ -1,7 +1,7 @@
 // Two agents in the same episode, their clocks locked: where do they part?
 
-import { el, scoreText, setText, settle, widthOf } from "./dom.js";
-import { heights } from "./data.js";
+import { el, field, scoreText, setText, settle, widthOf } from "./dom.js";
+import { boardOf } from "./board.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
 import { BoardView } from "./boardview.js";
@@ -44,38 +44,20 @@ class Side {
 
   render({ run, episode }, step, state, palette, { between: fraction, playing }) {
     const now = Math.min(step, episode.steps);
-    if (!this.memo || this.memo.episode !== episode || this.memo.step !== now) {
-      const landscape = run.grid ? episode.landscape(now, run.weights) : null;
-      this.memo = {
-        episode,
-        step: now,
-        frame: frameOf(run, episode, now, run.weights),
-        landscape,
-        tops: landscape && heights(landscape, run.A),
-      };
+    if (!this.memo || this.memo.episode !== episode || this.memo.step !== now || this.memo.palette !== palette) {
+      const frame = frameOf(run, episode, now, run.weights);
+      const board = run.grid && boardOf(run, episode, now, episode.landscape(now, run.weights), palette);
+      this.memo = { episode, step: now, frame, board, palette };
     }
-    const { frame, landscape, tops } = this.memo;
+    const { frame, board } = this.memo;
     const reason = episode.reasons[now];
     this.box.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
     if (run.grid) {
       const width = widthOf(this.box, 160);
-      this.board.render(
-        {
-          run,
-          episode,
-          step: now,
-          fraction: now < episode.steps ? fraction : 0,
-          landscape,
-          heights: tops,
-          heat: state.heat,
-          arrows: state.arrows,
-          attractors: [],
-          led: ledItems(frame, reason),
-          palette,
-        },
-        { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) },
-      );
+      const between = now < episode.steps ? fraction : 0;
+      const what = { ...board, fraction: between, heat: state.heat, arrows: state.arrows, led: ledItems(frame, reason) };
+      this.board.render(what, { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) });
     }
     this.bars.render(frame, playing);
     setText(this.sentence, reasonText(frame, reason));
@@ -96,7 +78,7 @@ export class CompareView {
     this.choice = el(
       "div",
       { class: "toolbar" },
-      el("label", { class: "field" }, el("span", {}, "Episode"), episode),
+      field("Episode", episode),
       el("p", { class: "facts" }, "Both runs play the same episode, by one clock."),
     );
     this.body = el(

@@ -1,7 +1,7 @@
 // Learning curves: one for each setting, with an interval over the runs that differ in their seed alone; a chart for
 // each task, as scores of different tasks have nothing to do with each other.
 
-import { el, option, setText, widthOf } from "./dom.js";
+import { el, field, option, setText, svg, widthOf } from "./dom.js";
 import { curveStyle } from "./hues.js";
 import { drawLines } from "./lines.js";
 import { countRows, heads, tableOf } from "./tables.js";
@@ -11,16 +11,7 @@ const MOST_CURVES = 12;
 
 // A piece of the line as it is drawn in the chart.
 function swatch() {
-  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  picture.setAttribute("viewBox", "0 0 28 8");
-  picture.setAttribute("class", "swatch");
-  picture.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  line.setAttribute("d", "M0 4H28");
-  line.setAttribute("fill", "none");
-  line.setAttribute("stroke-width", "3");
-  picture.append(line);
-  return picture;
+  return svg("0 0 28 8", { d: "M0 4H28", fill: "none", "stroke-width": "3" }, { class: "swatch" });
 }
 
 class Chart {
@@ -89,12 +80,7 @@ export class Curves {
     Object.assign(this, { store, source, redraw, curves: null, problem: "", charts: [] });
     this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) });
     this.empty = el("p", { class: "empty" });
-    this.head = el(
-      "div",
-      { class: "line" },
-      el("h2", {}, "Learning curves"),
-      el("label", { class: "field" }, el("span", {}, "Show"), this.pick),
-    );
+    this.head = el("div", { class: "line" }, el("h2", {}, "Learning curves"), field("Show", this.pick));
     this.body = el("div", { class: "charts" });
     this.root = el("section", { class: "card wide" }, this.head, this.empty, this.body);
   }
@@ -137,11 +123,7 @@ export class Curves {
     this.measure = offered;
     this.pick.value = offered;
     for (const chart of this.charts)
-      chart.render(
-        this.curves.filter((curve) => curve.task === chart.task),
-        offered,
-        palette,
-      );
+      chart.render(this.curves.filter((curve) => curve.task === chart.task), offered, palette);
   }
 
   // The charts that stand on the page, for a picture.

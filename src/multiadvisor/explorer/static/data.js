@@ -1,7 +1,7 @@
 // Packs from the server as runs and episodes: who speaks in which step, from which rows of the table.
 
 import { signed } from "./dom.js";
-import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice, largest } from "./maths.js";
+import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice } from "./maths.js";
 
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
@@ -27,7 +27,7 @@ export class Run {
     const { header, arrays } = unpack(buffer, start);
     Object.assign(this, header);
     this.table = arrays.table || null;
-    this.continuous = header.numbers !== null; // its action is compared with the middle of all
+    this.continuous = header.numbers !== null; // its action is compared with the centre of the box
     this.n = header.advisors.length;
     this.A = header.actions.length;
     this.names = header.advisors.map((advisor) => advisor.name);
@@ -235,15 +235,7 @@ export class Episode {
     if (only === null && !run.plain) {
       const parts = heardParts(run.aggregator, advisors, weights);
       for (let c = 0; c < count; c += 1)
-        out.set(
-          preferencesOf(
-            this.table,
-            A,
-            parts,
-            advisors.map((j) => run.rowOf(j, cells, c)),
-          ),
-          c * A,
-        );
+        out.set(preferencesOf( this.table, A, parts, advisors.map((j) => run.rowOf(j, cells, c)), ), c * A);
       return out;
     }
     if (only === null && advisors.length > FEW) return this.summedInBlocks(out, cells, advisors, weights);
@@ -297,11 +289,4 @@ export class Episode {
     }
     return out;
   }
-}
-
-// max_a of a landscape, cell by cell.
-export function heights(landscape, A) {
-  const out = new Float64Array(landscape.length / A);
-  for (let c = 0; c < out.length; c += 1) out[c] = largest(landscape, c * A, A);
-  return out;
 }

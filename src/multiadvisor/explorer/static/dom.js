@@ -13,6 +13,7 @@ const LABELS = new Set(["TH", "H2", "H3", "SPAN", "LABEL", "DT", "SUMMARY", "BUT
 
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
+  if (tag === "button") node.type = "button";
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -21,11 +22,21 @@ export function el(tag, props = {}, ...children) {
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   node.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  explained(
-    node,
-    children.find((child) => typeof child === "string"),
-  );
+  explained(node, children.find((child) => typeof child === "string"));
   return node;
+}
+
+// A control with its label before it.
+export function field(label, control) {
+  return el("label", { class: "field" }, el("span", {}, label), control);
+}
+
+export function slider(min, max, step, props) {
+  return el("input", { type: "range", min, max, step, ...props });
+}
+
+export function card(title, ...content) {
+  return el("section", { class: "card" }, title ? el("h2", {}, title) : null, ...content);
 }
 
 export function byId(id) {
@@ -115,15 +126,21 @@ const SHAPES = {
   loop: "M12 5V1.8L7.3 6.3 12 10.8V7.5a4.9 4.9 0 1 1-4.9 4.9H4.6A7.4 7.4 0 1 0 12 5z",
 };
 
+// A drawing of one path.
+export function svg(viewBox, path, attributes = {}) {
+  const make = (tag, given) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(given)) node.setAttribute(name, value);
+    return node;
+  };
+  const picture = make("svg", { viewBox, "aria-hidden": "true", ...attributes });
+  picture.append(make("path", path));
+  return picture;
+}
+
 // A small picture in the colour of the text.
 export function icon(name) {
-  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  picture.setAttribute("viewBox", "0 0 24 24");
-  picture.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", SHAPES[name]);
-  picture.append(path);
-  return picture;
+  return svg("0 0 24 24", { d: SHAPES[name] });
 }
 
 const widths = new WeakMap();

@@ -1,7 +1,7 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { el, option, sameParts, scoreText, setText, settle, signed, widthOf } from "./dom.js";
-import { heights } from "./data.js";
+import { card, el, field, option, sameParts, scoreText, setText, settle, signed, widthOf } from "./dom.js";
+import { boardOf } from "./board.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionText } from "./bars.js";
 import { BoardView } from "./boardview.js";
@@ -11,7 +11,9 @@ import { Timeline, seriesOf } from "./timeline.js";
 import { Weights, weightsNow } from "./weights.js";
 import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
-import { Beside } from "./beside.js";
+import { Observed, PictureView } from "./picture.js";
+import { Rewards } from "./rewards.js";
+import { Drives, Moments } from "./moments.js";
 
 const AROUND = 290; // pixels above and below the board that are not its own
 const LEADING = -2; // the map of whoever has the strongest wish in this step
@@ -22,13 +24,9 @@ function leadText(run, { lead }) {
   return `Framed, the strongest wish: ${wish(lead.at, lead.action, lead.value)}.${next} `;
 }
 
-export function card(title, ...content) {
-  return el("section", { class: "card" }, title ? el("h2", {}, title) : null, ...content);
-}
-
 export class EpisodeView {
-  constructor({ store, source, player, redraw, retrain, ...others }) {
-    Object.assign(this, { store, source, player, redraw });
+  constructor({ store, source, player, redraw, retrain, loader, insights }) {
+    Object.assign(this, { store, source, player, redraw, insights });
     this.hovered = -1;
     this.board = new BoardView("Board", {
       hover: (cell) => {
@@ -66,15 +64,20 @@ export class EpisodeView {
       { class: "controls" },
       check("heat", "Values"),
       check("arrows", "Arrows"),
-      el("label", { class: "field" }, el("span", {}, "Map of"), this.map),
-      el("label", { class: "field" }, el("span", {}, "Attractors"), this.layer),
+      field("Map of", this.map),
+      field("Attractors", this.layer),
     );
     this.box = el("div", { class: "boardbox" }, this.board.root);
-    this.beside = new Beside({ store, source, redraw, ...others });
+    this.picture = new PictureView(source, redraw);
+    this.observed = new Observed(store);
+    this.observed.root.addEventListener("toggle", redraw);
+    this.rewards = new Rewards(store, redraw);
+    this.moments = new Moments(store, loader, redraw);
+    this.drives = new Drives(store);
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
-    this.boardCard = card("Board", this.layers, this.box, ...this.beside.pictures, this.state, this.board.legend, this.layerText);
+    this.boardCard = card("Board", this.layers, this.box, this.picture.root, this.observed.root, this.state, this.board.legend, this.layerText);
     this.timeCard = card(null, this.player.place(), this.timeline.root);
     this.reasonCard = card("The shortest reason", this.reason.root);
     this.detailCard = card(null, this.inspector.root);
@@ -93,7 +96,7 @@ export class EpisodeView {
     this.root = el(
       "div",
       { class: "columns episode" },
-      el("div", { class: "stack" }, this.boardCard, this.beside.rewards.root, this.detailCard),
+      el("div", { class: "stack" }, this.boardCard, this.rewards.root, this.detailCard),
       el(
         "div",
         { class: "stack" },
@@ -102,8 +105,8 @@ export class EpisodeView {
         this.reasonCard,
         ...this.toolCards,
       ),
-      this.beside.moments.root,
-      this.beside.drives.root,
+      this.moments.root,
+      this.drives.root,
     );
     this.memo = {};
     this.settled = null; // the episode whose texts have the room they need
@@ -137,7 +140,7 @@ export class EpisodeView {
     this.reason.render(frame, reason, state.against);
     this.weights.render(run, state, this.source.live, episode);
     this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
-    this.beside.render({ run, episode, id, number, version }, step, palette, this.boardCard.firstChild);
+    this.renderAround({ run, episode, id, number, version }, step, palette);
     this.timeline.render([series], step, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, episode, step, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
@@ -152,6 +155,19 @@ export class EpisodeView {
     const end = episode.terminated ? "terminated" : "cut off";
     setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${episode.steps} steps, ${end}.${by}`);
     return `Step ${step}. ${reasonText(frame, reason)}`;
+  }
+
+  // The picture, the rewards, the decisive moments and who drives.
+  renderAround(shown, step, palette) {
+    const { run, episode, id, number, version } = shown;
+    const drawn = this.picture.render(shown, step);
+    this.observed.render(shown, step, palette, !drawn);
+    if (!run.grid) setText(this.boardCard.firstChild, drawn ? "Picture" : "State");
+    const answer = this.insights.of(id, version, this.moments.seen);
+    this.moments.board = run.grid !== null;
+    this.moments.render(answer, { id }, palette);
+    this.drives.render(answer, this.moments.seen);
+    this.rewards.render(episode, step, palette, answer?.found ?? null, number);
   }
 
   cellShown(run, episode, step, state) {
@@ -196,26 +212,20 @@ export class EpisodeView {
     const landscape = this.remember("landscape", [episode, step, weights, only], () =>
       episode.landscape(step, weights, only),
     );
-    const tops = this.remember("heights", [landscape], () => heights(landscape, run.A));
+    const board = this.remember("board", [landscape, palette], () => boardOf(run, episode, step, landscape, palette));
     const answer = this.attractors.look(state.attractors, { id, number, episode, step, weights, changed: frame.changed });
-    const rings = answer && answer.late ? [] : ringsOf(state.attractors, answer);
     const width = widthOf(this.box, 160);
     this.board.render(
       {
-        run,
-        episode,
-        step,
+        ...board,
         fraction: this.player.between,
-        landscape,
-        heights: tops,
         heat: state.heat,
         arrows: state.arrows,
-        attractors: rings,
+        attractors: answer && answer.late ? [] : ringsOf(state.attractors, answer),
         led: ledItems(frame, reason),
         ways: this.whatIf.ways,
         cell: this.hovered,
         pinned: state.cell,
-        palette,
       },
       { width, height: Math.max(220, Math.min(width, window.innerHeight - AROUND)) },
     );

@@ -79,7 +79,7 @@ export function csvCell(value) {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-function csvText(lines) {
+export function csvText(lines) {
   return `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`;
 }
 
@@ -157,22 +157,17 @@ export async function exportHtml(source, runs, episode) {
 export function exportMenu(offers, failed) {
   const list = el("div");
   const menu = el("details", { class: "menu" }, el("summary", {}, "Export"), list);
-  const button = ([text, act]) =>
-    el(
-      "button",
-      {
-        type: "button",
-        onclick: async () => {
-          menu.open = false;
-          try {
-            await act();
-          } catch (error) {
-            failed(error.message);
-          }
-        },
-      },
-      text,
-    );
+  const button = ([text, act]) => {
+    const take = async () => {
+      menu.open = false;
+      try {
+        await act();
+      } catch (error) {
+        failed(error.message);
+      }
+    };
+    return el("button", { onclick: take }, text);
+  };
   menu.addEventListener("toggle", () => {
     if (!menu.open) return;
     const found = offers().map(button);

@@ -1,7 +1,8 @@
 // The gallery: small worlds with exact values. The slider is gamma; the arrows follow.
 
-import { el, listed, option, scoreText, setText, signed, widthOf } from "./dom.js";
-import { Episode, Run, heights, unpack } from "./data.js";
+import { card, el, listed, option, scoreText, setText, signed, slider, widthOf } from "./dom.js";
+import { boardOf } from "./board.js";
+import { Episode, Run, unpack } from "./data.js";
 import { Bars, actionPhrase, actionWord } from "./bars.js";
 import { BoardView } from "./boardview.js";
 import { bestActions } from "./maths.js";
@@ -14,31 +15,18 @@ const PATIENCE = 400; // milliseconds after which it says that it is solving
 export class Gallery {
   constructor(store, source, player, exhibits, plannings, redraw) {
     Object.assign(this, { store, source, player, exhibits, redraw });
+    const show = (exhibit) => store.set({ exhibit, planning: "", gamma: -1, noise: -1, at: 0 });
     this.tabs = el(
       "div",
       { class: "exhibits", role: "group", "aria-label": "Exhibits" },
       exhibits.map((one) =>
-        el(
-          "button",
-          {
-            type: "button",
-            title: "Look at this world",
-            "data-id": one.id,
-            onclick: () => store.set({ exhibit: one.id, planning: "", gamma: -1, noise: -1, at: 0 }),
-          },
-          one.title,
-        ),
+        el("button", { title: "Look at this world", "data-id": one.id, onclick: () => show(one.id) }, one.title),
       ),
     );
     this.text = el("p", { class: "prose" });
-    this.gamma = el("input", {
-      type: "range",
-      min: 0.01,
-      max: 0.99,
-      step: 0.01,
-      id: "gamma",
-      oninput: () => store.set({ gamma: Number(this.gamma.value), at: 0 }),
-    });
+    const set = (name) => ({ id: name, oninput: () => store.set({ [name]: Number(this[name].value), at: 0 }) });
+    this.gamma = slider(0.01, 0.99, 0.01, set("gamma"));
+    this.noise = slider(0, 1, 0.05, set("noise"));
     this.gammaText = el("input", {
       type: "number",
       min: 0,
@@ -53,14 +41,6 @@ export class Gallery {
       { id: "planning", onchange: () => store.set({ planning: this.planning.value, at: 0 }) },
       plannings.map((name) => option(name, name)),
     );
-    this.noise = el("input", {
-      type: "range",
-      min: 0,
-      max: 1,
-      step: 0.05,
-      id: "noise",
-      oninput: () => store.set({ noise: Number(this.noise.value), at: 0 }),
-    });
     this.noiseText = el("output", { class: "number" });
     this.noiseField = el("div", { class: "field" }, el("label", { for: "noise" }, "noise"), this.noise, this.noiseText);
     this.board = new BoardView("Board of the exhibit");
@@ -76,30 +56,16 @@ export class Gallery {
       el("div", { class: "field" }, el("label", { for: "planning" }, "planning"), this.planning),
       this.noiseField,
     );
+    const world = [this.tabs, this.text, controls, this.solving, this.box, this.board.legend, player.place()];
+    const none = "The gallery needs the library: `multiadvisor explore` shows it.";
     this.root = exhibits.length
       ? el(
           "div",
           { class: "columns" },
-          el(
-            "section",
-            { class: "card" },
-            el("h2", {}, "Gallery"),
-            this.tabs,
-            this.text,
-            controls,
-            this.solving,
-            this.box,
-            this.board.legend,
-            player.place(),
-          ),
-          el("section", { class: "card" }, el("h2", {}, "In the first state"), this.verdict, this.now, this.bars.root),
+          card("Gallery", ...world),
+          card("In the first state", this.verdict, this.now, this.bars.root),
         )
-      : el(
-          "section",
-          { class: "card wide" },
-          el("h2", {}, "Gallery"),
-          el("p", { class: "empty" }, "The gallery needs the library: `multiadvisor explore` shows it."),
-        );
+      : card("Gallery", el("p", { class: "empty" }, none));
     this.asked = "";
     this.shown = null;
   }
@@ -172,21 +138,8 @@ export class Gallery {
     const untouched = run.grid.items.every((_, k) => episode.hasItem(step, k) === episode.hasItem(0, k));
     const attractors =
       header.attractor && untouched ? [{ cell: episode.cells(0)[0], stable: header.attractor.stable }] : [];
-    this.board.render(
-      {
-        run,
-        episode,
-        step,
-        fraction: this.player.between,
-        landscape,
-        heights: heights(landscape, run.A),
-        heat: true,
-        arrows: true,
-        attractors,
-        palette,
-      },
-      { width: Math.min(widthOf(this.box, 160), 460), height: 360 },
-    );
+    const what = { ...boardOf(run, episode, step, landscape, palette), fraction: this.player.between, attractors };
+    this.board.render(what, { width: Math.min(widthOf(this.box, 160), 460), height: 360 });
     this.bars.render(step === 0 ? { ...frame, action: -1 } : frame);
     setText(this.now, step === 0 ? "What the actions are worth there" : `In step ${step}`);
     setText(this.verdict, verdictText(header, run, first));

@@ -10,26 +10,13 @@ const TOP_FIVE = 5;
 export class Inspector {
   constructor(store) {
     this.title = el("h3");
-    this.pin = el(
-      "button",
-      {
-        type: "button",
-        class: "quiet",
-        "aria-pressed": "false",
-        onclick: () => store.set({ cell: this.pinned ? -1 : this.cell }),
-      },
-      "Pin",
-    );
+    const pin = () => store.set({ cell: this.pinned ? -1 : this.cell });
+    this.pin = el("button", { class: "quiet", "aria-pressed": "false", onclick: pin }, "Pin");
     this.body = el("tbody");
     this.head = el("tr");
     const box = tableOf("Values of the cell", this.head, this.body, "exact");
     this.table = box.firstChild;
-    this.root = el(
-      "div",
-      { class: "inspector" },
-      el("div", { class: "line" }, this.title, this.pin),
-      box,
-    );
+    this.root = el("div", { class: "inspector" }, el("div", { class: "line" }, this.title, this.pin), box);
     this.run = null;
   }
 

@@ -2,6 +2,7 @@
 
 import { el, fitCanvas, setText } from "./dom.js";
 import { termStyle } from "./hues.js";
+import { shareOf, stroke, write } from "./strokes.js";
 
 const LEFT = 52;
 const RIGHT = 20;
@@ -30,7 +31,8 @@ function ticksOf(low, high, most, least = 0) {
   return found;
 }
 
-// `lines`: [{ xs, ys, colour, dash, steps, band, marks }], `band` being the ends of an interval and `marks` points that get a dot, over the cursor. Returns how a place on the canvas becomes an x again.
+// `lines`: [{ xs, ys, colour, dash, steps, band, marks }], `band` being the ends of an interval and `marks` points that
+// get a dot, over the cursor. Returns how a place on the canvas becomes an x again.
 export function drawLines(canvas, { lines, width, height, palette, xs, xName, yName, cursor = null, zero = true }) {
   const context = fitCanvas(canvas, width, height);
   context.clearRect(0, 0, width, height);
@@ -46,36 +48,18 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, yN
   const x = (value) => LEFT + ((width - LEFT - RIGHT) * (value - first)) / (last - first || 1);
   const y = (value) => TOP + ((height - TOP - FOOT) * (high - value)) / (high - low);
   context.font = "11px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.textAlign = "right";
   for (const value of ticksOf(low, high, Math.max(2, Math.floor(height / 32)))) {
-    context.strokeStyle = value === 0 ? palette.soft : palette.line;
-    context.lineWidth = value === 0 ? 0.75 : 1;
-    context.beginPath();
-    context.moveTo(LEFT, Math.round(y(value)) + 0.5);
-    context.lineTo(width - RIGHT, Math.round(y(value)) + 0.5);
-    context.stroke();
-    context.fillStyle = palette.soft;
-    context.fillText(axisText(value), LEFT - 6, y(value));
+    const level = Math.round(y(value)) + 0.5;
+    const [colour, thick] = value === 0 ? [palette.soft, 0.75] : [palette.line, 1];
+    stroke(context, [[LEFT, level], [width - RIGHT, level]], colour, thick);
+    write(context, axisText(value), LEFT - 6, y(value), palette.soft, "right", "middle");
   }
-  context.textAlign = "center";
-  context.textBaseline = "top";
   for (const value of ticksOf(first, last, Math.max(2, Math.floor(width / 90)), 1))
-    context.fillText(axisText(value), x(value), height - FOOT + 8);
-  context.textAlign = "right";
-  context.fillText(xName, width - RIGHT, height - 13);
-  context.textAlign = "left";
-  context.fillText(yName, 0, 0);
-  if (cursor !== null) {
-    context.strokeStyle = palette.accent;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.moveTo(x(cursor), 4);
-    context.lineTo(x(cursor), height - FOOT);
-    context.stroke();
-  }
+    write(context, axisText(value), x(value), height - FOOT + 8, palette.soft, "center");
+  write(context, xName, width - RIGHT, height - 13, palette.soft, "right");
+  write(context, yName, 0, 0, palette.soft);
+  if (cursor !== null) stroke(context, [[x(cursor), 4], [x(cursor), height - FOOT]], palette.accent, 2);
   for (const { xs: at, ys, colour, dash = [], steps = false, band = null, marks = [] } of lines) {
-    context.strokeStyle = colour;
     context.fillStyle = colour;
     if (band) {
       context.globalAlpha = 0.18;
@@ -85,17 +69,14 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, yN
       context.fill();
       context.globalAlpha = 1;
     }
-    context.lineWidth = 2;
     context.lineJoin = "round";
-    context.setLineDash(dash);
-    context.beginPath();
+    const points = [];
     for (let k = 0; k < ys.length; k += 1) {
       if (!Number.isFinite(ys[k])) continue;
-      if (steps && k > 0) context.lineTo(x(at[k]), y(ys[k - 1]));
-      context.lineTo(x(at[k]), y(ys[k]));
+      if (steps && k > 0) points.push([x(at[k]), y(ys[k - 1])]);
+      points.push([x(at[k]), y(ys[k])]);
     }
-    context.stroke();
-    context.setLineDash([]);
+    stroke(context, points, colour, 2, dash);
     if (ys.length === 1) context.fillRect(x(at[0]) - 3, y(ys[0]) - 3, 6, 6);
     for (const k of marks) {
       context.beginPath();
@@ -103,11 +84,7 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, yN
       context.fill();
     }
   }
-  return (clientX) => {
-    const box = canvas.getBoundingClientRect();
-    const share = (clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
-    return first + Math.max(0, Math.min(1, share)) * (last - first);
-  };
+  return (place) => first + shareOf(place, LEFT, width - RIGHT) * (last - first);
 }
 
 // A legend whose entries are switches: one line on and off.
@@ -126,23 +103,17 @@ export class Legend {
     if (!known) {
       this.names = names;
       this.buttons = names.map((name) => {
-        const button = el(
+        const flip = () => {
+          if (!this.off.delete(name)) this.off.add(name);
+          this.redraw();
+        };
+        return el(
           "button",
-          {
-            type: "button",
-            class: "switch",
-            title: "Show or hide this line",
-            onclick: () => {
-              if (this.off.has(name)) this.off.delete(name);
-              else this.off.add(name);
-              this.redraw();
-            },
-          },
+          { class: "switch", title: "Show or hide this line", onclick: flip },
           el("span", { class: "swatch", "aria-hidden": "true" }),
           el("span", { class: "name" }, name),
           el("span", { class: "number" }),
         );
-        return button;
       });
       this.root.replaceChildren(...this.buttons);
     }

@@ -1,6 +1,6 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
-import { el, option, plural, setText, widthOf } from "./dom.js";
+import { el, field, option, plural, setText, widthOf } from "./dom.js";
 import { MOST_TERMS, termStyle } from "./hues.js";
 import { Legend, axisText, drawLines } from "./lines.js";
 
@@ -83,10 +83,7 @@ export class Watch {
     if (this.wanted !== id) {
       this.wanted = id;
       if (!this.logs[id] && this.source.live)
-        this.read(id).then(
-          () => this.redraw(),
-          () => {},
-        );
+        this.read(id).then(() => this.redraw(), () => {});
     }
     return this.logs[id] ?? null;
   }
@@ -131,11 +128,11 @@ export class Live {
     this.trouble = el("p", { class: "prose trouble", role: "status", hidden: true });
     this.facts = el("dl", { class: "facts-now" });
     this.hint = el("p", { class: "hint" }, HINT);
-    this.episode = el("button", { type: "button", onclick: see }, "Latest episode");
+    this.episode = el("button", { onclick: see }, "Latest episode");
     this.root = el(
       "section",
       { class: "card wide", id: "training", hidden: true },
-      el("div", { class: "line" }, this.title, el("label", { class: "field" }, el("span", {}, "Curve"), this.kind), this.episode),
+      el("div", { class: "line" }, this.title, field("Curve", this.kind), this.episode),
       this.state,
       this.trouble,
       this.facts,
@@ -175,10 +172,7 @@ export class Live {
     setText(this.more, `The ${series.length} largest of ${all.length} are drawn.`);
     const names = series.map(({ name }) => name);
     this.legend.root.hidden = names.length < 2;
-    this.legend.render(
-      names,
-      series.map(({ ys }) => axisText(ys.at(-1))),
-    );
+    this.legend.render(names, series.map(({ ys }) => axisText(ys.at(-1))));
     const lines = series.flatMap((one, k) => (this.legend.shows(one.name) ? [{ ...one, ...termStyle(k) }] : []));
     drawLines(this.canvas, {
       lines,

@@ -28,10 +28,7 @@ export class Loader {
       const episode = this.source.pack(`runs/${entry.id}/episodes/${number}`);
       episode.catch(() => {});
       if (!this.runs.has(entry.id))
-        this.runs.set(
-          entry.id,
-          this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)),
-        );
+        this.runs.set(entry.id, this.source.pack(`runs/${entry.id}`).then((buffer) => new Run(buffer)));
       const run = await this.runs.get(entry.id);
       const found = new Episode(run, await episode);
       this.episodes.set(key, { run, episode: found, version });

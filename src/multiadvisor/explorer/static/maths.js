@@ -171,3 +171,10 @@ export function disagreementOf(advice, total) {
   for (const own of advice) sum += largest(own);
   return Math.max(0, sum - largest(total));
 }
+
+// max_a of a landscape, cell by cell.
+export function heights(landscape, A) {
+  const out = new Float64Array(landscape.length / A);
+  for (let c = 0; c < out.length; c += 1) out[c] = largest(landscape, c * A, A);
+  return out;
+}

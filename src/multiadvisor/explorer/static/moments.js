@@ -3,33 +3,17 @@
 import { el, fitCanvas, plural, scoreText, sentenceCase, setText, signed } from "./dom.js";
 import { heads, tableOf } from "./tables.js";
 import { actionText } from "./bars.js";
-import { drawMoving, drawStill } from "./board.js";
+import { boardOf, drawMoving, drawStill } from "./board.js";
 import { changesText, isPushed, whenSeen } from "./insight.js";
 
 const THUMB = 168; // pixels
 const DRIVERS = 8; // advisors in the table before the rest is folded away
 
 function boardThumb(canvas, { run, episode }, step, palette) {
-  const { rows, columns, cells } = run.grid;
+  const { rows, columns } = run.grid;
   const size = Math.max(3, Math.floor(Math.min(THUMB / columns, 130 / rows)));
-  const nothing = new Float64Array(cells.length * run.A);
   const context = fitCanvas(canvas, columns * size, rows * size);
-  const what = {
-    run,
-    episode,
-    step: Math.min(step, episode.steps),
-    fraction: 0,
-    landscape: nothing,
-    heights: new Float64Array(cells.length),
-    heat: false,
-    arrows: false,
-    attractors: [],
-    led: [],
-    ways: [],
-    cell: -1,
-    pinned: -1,
-    palette,
-  };
+  const what = boardOf(run, episode, Math.min(step, episode.steps), null, palette);
   drawStill(context, size, what);
   drawMoving(context, size, what);
 }
@@ -83,7 +67,7 @@ export class Moments {
       {},
       el(
         "button",
-        { type: "button", class: "moment", title: "Go to this step", onclick: () => goTo(this.store, one.episode, one.step) },
+        { class: "moment", title: "Go to this step", onclick: () => goTo(this.store, one.episode, one.step) },
         el("span", { class: "thumb" }, view),
         el("strong", {}, `Episode ${one.episode + 1}, step ${one.step}: ${actionText(one.action)}`),
         el("span", { class: "reason" }, `${sentenceCase(one.reason)}.`),
@@ -101,7 +85,7 @@ export class Drives {
     this.rest = el("tbody", { hidden: true });
     this.head = el("tr", {}, heads(["advisor", "return", "", "expected", "followed", "bias"]));
     this.table = tableOf("Advisors", this.head, [this.body, this.rest]);
-    this.more = el("button", { type: "button", class: "quiet", title: "Show all advisors, or few", onclick: () => this.fold() });
+    this.more = el("button", { class: "quiet", title: "Show all advisors, or few", onclick: () => this.fold() });
     this.hint = el("p", { class: "hint" });
     this.stuck = el("ul", { class: "stuck" });
     this.calm = el("p", { class: "hint" });
@@ -146,23 +130,13 @@ export class Drives {
     setText(this.more, this.moreText);
     setText(this.calm, `None of the ${plural(found.episodes.length, "episode")} is stuck.`);
     this.stuck.replaceChildren(
-      ...found.stuck.map((one) =>
-        el(
-          "li",
-          {},
-          el(
-            "button",
-            {
-              type: "button",
-              class: "mark",
-              title: "Go to the step since which it is stuck",
-              onclick: () => goTo(this.store, one.episode, one.since),
-            },
-            `\u25a6 Episode ${one.episode + 1}, step ${one.since}`,
-          ),
-          el("p", {}, `${sentenceCase(one.sentence)}.`),
-        ),
-      ),
+      ...found.stuck.map((one) => {
+        const go = () => goTo(this.store, one.episode, one.since);
+        const title = "Go to the step since which it is stuck";
+        const text = `\u25a6 Episode ${one.episode + 1}, step ${one.since}`;
+        const sentence = el("p", {}, `${sentenceCase(one.sentence)}.`);
+        return el("li", {}, el("button", { class: "mark", title, onclick: go }, text), sentence);
+      }),
     );
   }
 }

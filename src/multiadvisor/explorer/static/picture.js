@@ -3,6 +3,7 @@
 import { el, fitCanvas, plural, sameParts, setText, widthOf } from "./dom.js";
 import { unpack } from "./data.js";
 import { axisText } from "./lines.js";
+import { scrubbing, shareOf, stroke, write } from "./strokes.js";
 
 const HELD = 4; // episodes whose pictures are kept
 const READY = 40; // decoded pictures that are kept
@@ -151,6 +152,7 @@ export class PictureView {
 }
 
 const STRIP = 24; // pixels of each number
+const NOW = 64; // on the right, for the values in this step
 
 // The observation: a line for each of its numbers, with its name and its value now.
 export class Observed {
@@ -159,14 +161,9 @@ export class Observed {
     this.plot = el("div", { class: "plot" }, this.canvas);
     this.title = el("summary", {}, "Observation");
     this.root = el("details", { class: "more" }, this.title, this.plot);
-    const go = (event) => {
-      if (event.buttons !== 1 || !this.episode) return;
-      const box = this.canvas.getBoundingClientRect();
-      const share = (event.clientX - box.left - this.gutter) / (box.width - this.gutter - 64);
-      store.set({ step: Math.round(Math.max(0, Math.min(1, share)) * this.episode.steps) });
-    };
-    this.canvas.addEventListener("pointerdown", go);
-    this.canvas.addEventListener("pointermove", go);
+    scrubbing(this.canvas, store, (x) =>
+      this.episode ? shareOf(x, this.gutter, this.canvas.clientWidth - NOW) * this.episode.steps : null,
+    );
   }
 
   // `alone`: nothing else shows where the episode is, so that it stands open.
@@ -192,9 +189,8 @@ export class Observed {
     const context = fitCanvas(this.canvas, width, size * STRIP + 4);
     context.clearRect(0, 0, width, size * STRIP + 4);
     context.font = "12px system-ui, sans-serif";
-    context.textBaseline = "middle";
     this.gutter = Math.min(width * 0.36, 12 + Math.max(...names.slice(0, size).map((name) => context.measureText(name).width)));
-    const x = (at) => this.gutter + ((width - this.gutter - 64) * at) / Math.max(1, episode.steps);
+    const x = (at) => this.gutter + ((width - this.gutter - NOW) * at) / Math.max(1, episode.steps);
     const told = [];
     for (let k = 0; k < size; k += 1) {
       let [low, high] = [Infinity, -Infinity];
@@ -204,31 +200,15 @@ export class Observed {
       }
       const top = 2 + k * STRIP;
       const y = (value) => top + STRIP - 6 - ((STRIP - 10) * (value - low)) / (high - low || 1);
-      context.fillStyle = palette.soft;
-      context.textAlign = "left";
-      context.fillText(names[k], 0, top + STRIP / 2, this.gutter - 6);
-      context.strokeStyle = palette.line;
-      context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(0, top + STRIP - 1.5);
-      context.lineTo(width, top + STRIP - 1.5);
-      context.stroke();
-      context.strokeStyle = palette.series[1];
-      context.lineWidth = 1.5;
-      context.beginPath();
-      for (let at = 0; at <= episode.steps; at += 1) context.lineTo(x(at), y(seen[at * size + k]));
-      context.stroke();
-      context.fillStyle = palette.ink;
-      context.textAlign = "right";
-      context.fillText(axisText(seen[step * size + k]), width - 2, top + STRIP / 2);
-      told.push(`${names[k]} ${axisText(seen[step * size + k])}`);
+      const now = axisText(seen[step * size + k]);
+      write(context, names[k], 0, top + STRIP / 2, palette.soft, "left", "middle", this.gutter - 6);
+      stroke(context, [[0, top + STRIP - 1.5], [width, top + STRIP - 1.5]], palette.line);
+      const points = Array.from({ length: episode.steps + 1 }, (_, at) => [x(at), y(seen[at * size + k])]);
+      stroke(context, points, palette.series[1], 1.5);
+      write(context, now, width - 2, top + STRIP / 2, palette.ink, "right", "middle");
+      told.push(`${names[k]} ${now}`);
     }
-    context.strokeStyle = palette.accent;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.moveTo(x(step), 0);
-    context.lineTo(x(step), size * STRIP + 4);
-    context.stroke();
+    stroke(context, [[x(step), 0], [x(step), size * STRIP + 4]], palette.accent, 2);
     this.canvas.setAttribute("aria-label", `Observation in step ${step}: ${told.join(", ")}`);
   }
 }

@@ -16,7 +16,7 @@ export class Player {
     this.steps = 0;
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
     const button = (label, text, onclick) =>
-      el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, text);
+      el("button", { class: "icon", "aria-label": label, title: label, onclick }, text);
     this.toggle = button("Play", icon("play"), () => this.switch());
     this.toggle.classList.add("primary");
     this.loop = button("Loop", icon("loop"), () => store.set({ loop: !store.state.loop }));

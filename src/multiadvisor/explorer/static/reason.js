@@ -1,7 +1,7 @@
 // Why this action: the library's sentence, the fewest advisors that decide, and the table of all differences. Sentences
 // of the recorded steps come with the episode; under other weights, or against another action, the library is asked.
 
-import { el, gapText, option, sentenceCase, setText, signed } from "./dom.js";
+import { el, field, gapText, option, sentenceCase, setText, signed } from "./dom.js";
 import { actionText, actionWord } from "./bars.js";
 import { Asker } from "./source.js";
 import { fillRows, tableOf } from "./tables.js";
@@ -70,7 +70,7 @@ export class Reason {
     this.sentence = el("p", { class: "sentence", id: "sentence" });
     this.caveat = el("p", { class: "hint", id: "caveat" });
     this.pick = el("select", { id: "against", onchange: () => store.set({ against: Number(this.pick.value) }) });
-    this.field = el("label", { class: "field" }, el("span", {}, "Compared with"), this.pick);
+    this.field = field("Compared with", this.pick);
     this.chips = el("div", { class: "chips" });
     this.body = el("tbody");
     const table = tableOf("All differences", ["advisor", "difference", "decides"], this.body);

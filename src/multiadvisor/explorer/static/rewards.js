@@ -1,8 +1,9 @@
 // What each term paid: step by step, so far, and in each episode.
 
-import { el, option, sameParts, scoreText, setText, signed, widthOf } from "./dom.js";
+import { el, field, option, sameParts, scoreText, setText, signed, widthOf } from "./dom.js";
 import { MOST_TERMS, stylesOf, termsOf } from "./hues.js";
 import { Legend, drawLines } from "./lines.js";
+import { scrubbing } from "./strokes.js";
 import { heads, tableOf } from "./tables.js";
 
 // Those that paid most and, as one, all others; each with the number of its colour.
@@ -60,18 +61,14 @@ export class Rewards {
     this.root = el(
       "section",
       { class: "card later", id: "rewards" },
-      el("div", { class: "line" }, el("h2", {}, "Rewards"), el("label", { class: "field" }, el("span", {}, "Lines"), this.kind)),
+      el("div", { class: "line" }, el("h2", {}, "Rewards"), field("Lines", this.kind)),
       this.legend.root,
       this.plot,
       this.table,
       this.hint,
     );
     this.where = null;
-    const go = (event) => {
-      if (event.buttons === 1 && this.where) store.set({ step: Math.round(this.where(event.clientX)) });
-    };
-    this.canvas.addEventListener("pointerdown", go);
-    this.canvas.addEventListener("pointermove", go);
+    scrubbing(this.canvas, store, (x) => (this.where ? this.where(x) : null));
   }
 
   // `known`: from many episodes, once the server has them; `number`: which episode this is.
@@ -86,11 +83,7 @@ export class Rewards {
     const at = (k) => (own ? (step < episode.steps ? rewards[k][step] : 0) : returns[k][step]);
     const names = terms.map((term) => term.name);
     const styles = stylesOf(terms.map(({ hue }) => hue));
-    this.legend.render(
-      names,
-      names.map((_, k) => scoreText(at(k)) || "0"),
-      styles,
-    );
+    this.legend.render(names, names.map((_, k) => scoreText(at(k)) || "0"), styles);
     const width = widthOf(this.plot, 220);
     const key = [width, palette, step, own, [...this.legend.off].join(), episode];
     if (!sameParts(this.drawn, key)) {
@@ -141,7 +134,7 @@ export class Rewards {
       ...rows.map((one) => {
         const go = el(
           "button",
-          { type: "button", class: "quiet", title: "Show this episode", onclick: () => this.store.set({ episode: one.episode, step: 0 }) },
+          { class: "quiet", title: "Show this episode", onclick: () => this.store.set({ episode: one.episode, step: 0 }) },
           `episode ${one.episode + 1}`,
         );
         const figures = [one.score, ...(one.own ?? cells(one))];

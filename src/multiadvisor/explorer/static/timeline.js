@@ -1,7 +1,8 @@
 // The episode at a glance: score, what is left, penalties, disagreement or margin; where it is stuck, where it was closest.
 
-import { el, fitCanvas, sameParts, scoreText, setText, signed } from "./dom.js";
+import { el, fitCanvas, sameParts, scoreText, setText, signed, slider } from "./dom.js";
 import { disagreementOf, marginOf } from "./maths.js";
+import { scrubbing, shareOf, stroke, write } from "./strokes.js";
 
 // All series of an episode under these weights; its score is what it earned, or what that is by the task's own weights.
 export function seriesOf(episode, weights, earned = episode.earned) {
@@ -54,19 +55,11 @@ function countItems(episode, step) {
 export class Timeline {
   constructor(store) {
     this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.slider = el("input", {
-      type: "range",
-      min: 0,
-      max: 1,
-      step: 1,
-      value: 0,
-      class: "scrub",
-      "aria-label": "Step",
-      oninput: () => store.set({ step: Number(this.slider.value) }),
-    });
-    this.stuck = el("button", { type: "button", class: "mark", hidden: true });
-    this.close = el("button", { type: "button", class: "mark", hidden: true, title: "Where the two best actions are nearest" });
-    this.fork = el("button", { type: "button", class: "mark", hidden: true, title: "Where the two runs part" });
+    const go = () => store.set({ step: Number(this.slider.value) });
+    this.slider = slider(0, 1, 1, { value: 0, class: "scrub", "aria-label": "Step", oninput: go });
+    this.stuck = el("button", { class: "mark", hidden: true });
+    this.close = el("button", { class: "mark", hidden: true, title: "Where the two best actions are nearest" });
+    this.fork = el("button", { class: "mark", hidden: true, title: "Where the two runs part" });
     for (const button of [this.stuck, this.close, this.fork])
       button.addEventListener("click", () => store.set({ step: Number(button.dataset.step) }));
     this.plot = el("div", { class: "plot" }, this.canvas, this.slider);
@@ -76,14 +69,9 @@ export class Timeline {
       this.plot,
       el("div", { class: "marks" }, this.stuck, this.close, this.fork),
     );
-    const move = (event) => {
-      if (event.buttons !== 1 || !this.shown) return;
-      const box = this.canvas.getBoundingClientRect();
-      const share = (event.clientX - box.left - GUTTER) / (box.width - GUTTER - PAD);
-      store.set({ step: Math.round(Math.max(0, Math.min(1, share)) * this.longest) });
-    };
-    this.canvas.addEventListener("pointerdown", move);
-    this.canvas.addEventListener("pointermove", move);
+    scrubbing(this.canvas, store, (x) =>
+      this.shown ? shareOf(x, GUTTER, this.canvas.clientWidth - PAD) * this.longest : null,
+    );
     this.canvas.addEventListener("dblclick", (event) => event.preventDefault());
     this.picture = null;
   }
@@ -108,24 +96,17 @@ export class Timeline {
     context.clearRect(0, 0, width, height);
     context.drawImage(this.picture.still, 0, 0, width, height);
     const x = along(step, longest, width);
-    context.strokeStyle = palette.accent;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.moveTo(x, 0);
-    context.lineTo(x, height);
-    context.stroke();
+    stroke(context, [[x, 0], [x, height]], palette.accent, 2);
     context.font = "600 11px system-ui, sans-serif";
-    context.textBaseline = "top";
-    context.textAlign = "right";
     all.forEach((series, k) => {
-      context.fillStyle = all.length > 1 ? palette.series[k] : palette.ink;
+      const colour = all.length > 1 ? palette.series[k] : palette.ink;
       const [now, down] = [Math.min(step, series.steps), all.length > 1 ? 9 + 13 * k : 16];
       [
         scoreText(series.score[now]),
         String(series.speak[now]),
         String(series.penalties.filter((at) => at < step).length),
         signed(series[lastLane(all)][now]),
-      ].forEach((text, lane) => context.fillText(text, width - 4, down + lane * LANE));
+      ].forEach((text, lane) => write(context, text, width - 4, down + lane * LANE, colour, "right"));
     });
   }
 
@@ -165,7 +146,7 @@ function along(step, steps, width) {
 }
 
 // Disagreement is that of a sum; elsewhere the margin between the two best actions stands in its place, or how far an
-// action of real numbers is above the middle of all.
+// action of real numbers is above the centre of the box.
 function lastLane(all) {
   return all.every((series) => series.plain) ? "disagreement" : "margin";
 }
@@ -176,7 +157,7 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     ["score", "score"],
     [items ? "fruit left" : "active", "speak"],
     ["penalties", null],
-    [all[0].continuous ? "over centre" : lastLane(all), lastLane(all)],
+    [all[0].continuous ? "advantage\nover centre" : lastLane(all), lastLane(all)],
   ];
   const height = lanes.length * LANE + 8;
   for (const { since, steps } of all[0].episode.stuck) {
@@ -184,30 +165,17 @@ function drawLanes(context, all, longest, palette, width, divergence) {
     const x = along(since, longest, width);
     const end = along(since + steps, longest, width);
     context.fillRect(x, 0, end - x, height);
-    context.strokeStyle = palette.soft;
-    context.globalAlpha = 0.35;
-    context.lineWidth = 1;
     context.save();
+    context.globalAlpha = 0.35;
     context.beginPath();
     context.rect(x, height - 8, end - x, 8);
     context.clip();
-    for (let at = x - 8; at < end; at += 6) {
-      context.beginPath();
-      context.moveTo(at, height);
-      context.lineTo(at + 8, height - 8);
-      context.stroke();
-    }
+    for (let at = x - 8; at < end; at += 6) stroke(context, [[at, height], [at + 8, height - 8]], palette.soft);
     context.restore();
-    context.globalAlpha = 1;
   }
   lanes.forEach(([label, name], lane) => {
     const top = 4 + lane * LANE;
-    context.strokeStyle = palette.line;
-    context.lineWidth = 1;
-    context.beginPath();
-    context.moveTo(0, top + LANE - 3.5);
-    context.lineTo(width, top + LANE - 3.5);
-    context.stroke();
+    stroke(context, [[0, top + LANE - 3.5], [width, top + LANE - 3.5]], palette.line);
     let low = 0;
     let high = 0;
     if (name)
@@ -217,42 +185,25 @@ function drawLanes(context, all, longest, palette, width, divergence) {
           high = Math.max(high, value);
         }
     all.forEach((series, k) => {
-      context.strokeStyle = palette.series[k];
-      context.fillStyle = palette.series[k];
-      context.lineWidth = 1.75;
-      context.setLineDash(k ? [4, 3] : []);
+      const [colour, dash] = [palette.series[k], k ? [4, 3] : []];
       if (!name) {
         for (const step of series.penalties) {
-          context.beginPath();
-          context.moveTo(along(step, longest, width), top + 10 + 9 * k);
-          context.lineTo(along(step, longest, width), top + 18 + 9 * k);
-          context.stroke();
+          const x = along(step, longest, width);
+          stroke(context, [[x, top + 10 + 9 * k], [x, top + 18 + 9 * k]], colour, 1.75, dash);
         }
         return;
       }
-      context.beginPath();
-      series[name].forEach((value, step) => {
-        const x = along(step, longest, width);
-        const y = top + LANE - 5 - ((LANE - 11) * (value - low)) / (high - low || 1);
-        if (step === 0) context.moveTo(x, y);
-        else context.lineTo(x, y);
-      });
-      context.stroke();
+      const y = (value) => top + LANE - 5 - ((LANE - 11) * (value - low)) / (high - low || 1);
+      const points = Array.from(series[name], (value, step) => [along(step, longest, width), y(value)]);
+      stroke(context, points, colour, 1.75, dash);
     });
-    context.setLineDash([]);
     context.font = "11px system-ui, sans-serif";
-    context.fillStyle = palette.soft;
-    context.textBaseline = "top";
-    context.textAlign = "left";
-    context.fillText(label, 2, top + 12);
+    const words = label.split("\n");
+    words.forEach((text, k) => write(context, text, 2, top + 18 - 6 * words.length + 12 * k, palette.soft));
   });
   const mark = (step, text) => {
-    if (step < 0) return;
-    context.fillStyle = palette.ink;
-    context.textAlign = "center";
-    context.textBaseline = "bottom";
     context.font = "12px system-ui, sans-serif";
-    context.fillText(text, along(step, longest, width), height);
+    if (step >= 0) write(context, text, along(step, longest, width), height, palette.ink, "center", "bottom");
   };
   mark(all[0].closest, "\u25c6");
   mark(divergence, "\u2387");

@@ -1,9 +1,12 @@
 // Who has a say: weights of groups and advisors, mute and solo. The agent itself is never changed.
 
-import { el, setText } from "./dom.js";
+import { el, setText, slider } from "./dom.js";
 
 const SLIDERS = 30;
 const LISTED = 120; // advisors that are listed at once
+
+// The state of the page while nobody has touched a weight.
+export const OWN_WEIGHTS = { weights: {}, muted: [], solo: [] };
 
 // w [n] as it is set on the page.
 export function weightsNow(run, state) {
@@ -14,11 +17,6 @@ export function weightsNow(run, state) {
   if (heard.size) for (let j = 0; j < run.n; j += 1) if (!heard.has(j)) weights[j] = 0;
   for (const j of state.muted) if (j < run.n && !heard.has(j)) weights[j] = 0;
   return weights;
-}
-
-export function weightsChanged(run, state) {
-  const weights = weightsNow(run, state);
-  return run.weights.some((value, j) => value !== weights[j]);
 }
 
 // What other weights mean to values that were learned under the old ones.
@@ -43,13 +41,9 @@ export class Weights {
   constructor(store, retrain) {
     this.store = store;
     this.badge = el("span", { class: "badge", hidden: true }, "changed");
-    this.reset = el(
-      "button",
-      { type: "button", class: "quiet", hidden: true, onclick: () => store.set({ weights: {}, muted: [], solo: [] }) },
-      "Reset",
-    );
+    this.reset = el("button", { class: "quiet", hidden: true, onclick: () => store.set(OWN_WEIGHTS) }, "Reset");
     this.note = el("p", { class: "note", hidden: true });
-    this.retrain = el("button", { type: "button", hidden: true, onclick: retrain }, "Train again with these weights");
+    this.retrain = el("button", { hidden: true, onclick: retrain }, "Train again with these weights");
     this.progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Training" });
     this.groups = el("div", { class: "weights" });
     this.find = el("input", {
@@ -128,57 +122,24 @@ export class Weights {
     // a weight of 1000 needs a longer slider than one of 1
     const far = Math.max(...members.map((j) => Math.abs(this.run.weights[j])));
     const scale = far > 2 ? far : 1;
-    const slider = el("input", {
-      type: "range",
-      min: -2 * scale,
-      max: 4 * scale,
-      step: 0.05 * scale,
+    const range = slider(-2 * scale, 4 * scale, 0.05 * scale, {
       "aria-label": `Weight of ${name}`,
-      oninput: () => change(Number(slider.value)),
+      oninput: () => change(Number(range.value)),
     });
-    const mute = el(
-      "button",
-      {
-        type: "button",
-        class: "toggle",
-        "aria-pressed": "false",
-        "aria-label": `Mute ${name}`,
-        onclick: () => choose("muted", "solo", mute),
-      },
-      "Mute",
-    );
-    const solo = el(
-      "button",
-      {
-        type: "button",
-        class: "toggle",
-        "aria-pressed": "false",
-        "aria-label": `Solo ${name}`,
-        onclick: () => choose("solo", "muted", solo),
-      },
-      "Solo",
-    );
-    const map =
-      members.length === 1 && this.run.grid
-        ? el(
-            "button",
-            {
-              type: "button",
-              class: "toggle",
-              "aria-pressed": "false",
-              "aria-label": `Map of ${name}`,
-              onclick: () => store.set({ map: store.state.map === members[0] ? -1 : members[0] }),
-            },
-            "Map",
-          )
-        : null;
+    const toggle = (text, label, onclick) =>
+      el("button", { class: "toggle", "aria-pressed": "false", "aria-label": `${label} ${name}`, onclick }, text);
+    const mute = toggle("Mute", "Mute", () => choose("muted", "solo", mute));
+    const solo = toggle("Solo", "Solo", () => choose("solo", "muted", solo));
+    const [only] = members;
+    const show = () => store.set({ map: store.state.map === only ? -1 : only });
+    const map = members.length === 1 && this.run.grid ? toggle("Map", "Map of", show) : null;
     const label = members.length > 1 ? `${name} (${members.length})` : name;
-    this.controls.push({ members, number, slider, mute, solo, map });
+    this.controls.push({ members, number, range, mute, solo, map });
     return el(
       "div",
       { class: "weight" },
       el("span", { class: "name", title: name }, label),
-      slider,
+      range,
       number,
       el("span", { class: "buttons" }, mute, solo, map),
     );
@@ -192,9 +153,9 @@ export class Weights {
     for (const control of this.controls) {
       const values = control.members.map((j) => state.weights[j] ?? run.weights[j]);
       const same = values.every((value) => value === values[0]);
-      if (document.activeElement !== control.slider || Number(control.slider.value) !== values[0])
-        control.slider.value = values[0];
-      for (const part of [control.slider, control.mute, control.solo]) part.disabled = !run.known;
+      if (document.activeElement !== control.range || Number(control.range.value) !== values[0])
+        control.range.value = values[0];
+      for (const part of [control.range, control.mute, control.solo]) part.disabled = !run.known;
       setText(control.number, same ? values[0].toFixed(2) : "mixed");
       control.mute.setAttribute("aria-pressed", String(control.members.every((j) => muted.has(j))));
       control.solo.setAttribute("aria-pressed", String(control.members.every((j) => solo.has(j))));
@@ -204,12 +165,13 @@ export class Weights {
 
   render(run, state, live, episode) {
     if (run !== this.run) this.build(run, episode);
-    const changed = weightsChanged(run, state);
+    const weights = weightsNow(run, state);
+    const changed = run.weights.some((value, j) => value !== weights[j]);
     this.badge.hidden = !changed;
     this.reset.hidden = !changed;
     this.note.hidden = !changed && run.known;
     const learned = trainingText(run);
-    const silent = weightsNow(run, state).every((weight) => weight === 0);
+    const silent = weights.every((weight) => weight === 0);
     if (this.problem && this.problem.weights !== state.weights) this.problem = null;
     const parts = [learned, "The episode itself was played with the old weights."];
     if (!live) parts.push("This file cannot retrain.");

@@ -1,6 +1,6 @@
 // What if: another action in this step, twenty continuations each, with common random numbers.
 
-import { el, option, plural, setText, signed } from "./dom.js";
+import { el, field, option, plural, setText, signed } from "./dom.js";
 import { actionText, actionWord } from "./bars.js";
 
 export class WhatIf {
@@ -8,24 +8,12 @@ export class WhatIf {
     this.source = source;
     this.changed = changed;
     this.pick = el("select", { "aria-label": "Another action" });
-    this.button = el("button", { type: "button", onclick: () => this.ask() }, "Try it");
-    this.clear = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.forget() }, "Clear");
+    this.button = el("button", { onclick: () => this.ask() }, "Try it");
+    this.clear = el("button", { class: "quiet", hidden: true, onclick: () => this.forget() }, "Clear");
     this.note = el("p", { class: "hint" }, "Twenty continuations of both actions, with the same random numbers.");
     this.results = el("div", { class: "results" });
-    this.line = el(
-      "div",
-      { class: "line" },
-      el("label", { class: "field" }, el("span", {}, "Instead"), this.pick),
-      this.button,
-      this.clear,
-    );
-    this.root = el(
-      "div",
-      {},
-      this.line,
-      this.note,
-      this.results,
-    );
+    this.line = el("div", { class: "line" }, field("Instead", this.pick), this.button, this.clear);
+    this.root = el("div", {}, this.line, this.note, this.results);
     this.answer = null;
     this.run = null;
   }
