@@ -25,7 +25,7 @@ from multiadvisor.storage.folder_lock import locked
 
 pytestmark = pytest.mark.slow
 PIXEL = """() => {
-  const { canvas } = explorer.episode.beside.picture;
+  const { canvas } = explorer.episode.picture;
   const copy = new OffscreenCanvas(1, 1).getContext("2d");
   copy.drawImage(canvas, 20, 20, 1, 1, 0, 0, 1, 1);
   return [canvas.dataset.step, ...copy.getImageData(0, 0, 1, 1).data.slice(0, 3)].join(" ");
@@ -255,7 +255,7 @@ def test_a_run_is_followed_while_another_process_trains_it(browser: Any, tmp_pat
             card.get_by_label("Curve").select_option("returns")
             returns = training.evaluations[-1]["advisors"]
             expect(card.get_by_role("button", name=next(iter(returns)))).to_be_visible()
-            until(page, "Object.values(explorer.extras.watch.newest)[0] > 0")
+            until(page, "Object.values(explorer.watch.newest)[0] > 0")
             expect(page.get_by_role("img", name="Score of two-goal by ")).to_be_visible()
             card.get_by_label("Curve").select_option("influence")
             expect(card.get_by_role("img", name="Influence of each term after 600 steps: ")).to_be_visible()

@@ -283,14 +283,16 @@ class App {
       this.main.replaceChildren(...roots[state.view]);
     }
     this.fillPickers();
+    this.main.hidden = false;
+    if (state.view !== "episode") this.say("");
     const sentence = {
       episode: () => this.drawEpisode(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
-      agents: () => this.drawAgents(),
+      agents: () => this.agents.render(this.listing.runs, this.watch.versions),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
-    if (!this.player.playing) setText(this.live, sentence);
+    if (!this.player.playing) setText(this.live, sentence ?? "");
     // what stands on the page now, for tests and for anyone who watches it
     const waiting =
       (["episode", "compare"].includes(state.view) && !this.shown) ||
@@ -321,7 +323,6 @@ class App {
       ? this.loader.problem(entry, state.episode)
       : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
     this.bar.hidden = false;
-    this.main.hidden = false;
     this.episode.root.hidden = !shown;
     this.shown = shown;
     if (!shown) {
@@ -337,8 +338,6 @@ class App {
 
   drawCompare(state, palette) {
     this.adopt(this.compare);
-    this.main.hidden = false;
-    this.say("");
     this.shown = null;
     const { runs } = this.listing;
     const [one, two] = [runs[state.run], this.compare.otherOf(runs, state)];
@@ -364,27 +363,15 @@ class App {
   }
 
   drawGallery(state, palette) {
-    this.main.hidden = false;
-    this.say("");
     if (this.listing.gallery.length) this.adopt(this.gallery);
     return this.gallery.render(state, palette);
   }
 
-  drawAgents() {
-    this.main.hidden = false;
-    this.say("");
-    this.agents.render(this.listing.runs, this.watch.versions);
-    return "";
-  }
-
   drawLearning(state, palette) {
     this.training.render(this.listing.runs[state.run], palette);
-    this.main.hidden = false;
-    this.say("");
     this.curves.load(`${this.listing.runs.length} ${this.watch.checkpoints}`);
     this.curves.training = this.watch.busy;
     this.curves.render(state.measure, palette);
-    return "";
   }
 }
 

@@ -5,21 +5,12 @@ import { heardParts } from "./maths.js";
 export function frameOf(run, episode, step, weights) {
   const { advisors, rows, advice } = episode.advice(step, weights);
   const over = step >= episode.steps;
-  return {
-    run,
-    episode,
-    step,
-    weights,
-    advisors,
-    rows,
-    advice,
-    over,
-    parts: run.known ? heardParts(run.aggregator, advisors, episode.heard(step, weights)) : [],
-    total: episode.preferences(step, weights),
-    action: over ? -1 : episode.action[step],
-    explored: !over && episode.explored[step] === 1,
-    changed: run.weights.some((weight, j) => weight !== weights[j]),
-  };
+  const parts = run.known ? heardParts(run.aggregator, advisors, episode.heard(step, weights)) : [];
+  const total = episode.preferences(step, weights);
+  const action = over ? -1 : episode.action[step];
+  const explored = !over && episode.explored[step] === 1;
+  const changed = run.weights.some((weight, j) => weight !== weights[j]);
+  return { run, episode, step, weights, advisors, rows, advice, over, parts, total, action, explored, changed };
 }
 
 // The items of the strongest wish and of the next that wants something else: [cell, whether it leads].
