@@ -147,7 +147,7 @@ class Adapter(LocalStates):
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
     def bind(self, active: np.ndarray, advises: np.ndarray, ended: np.ndarray) -> None:
-        """Where to write who is active [n], who of them is heard [n], and whose own part has ended [n]."""
+        """Where to write who is active [n], who of them advises [n], and whose own part has ended [n]."""
         active[:], advises[:], ended[:] = 1, 1, 0
         self.now_active, self.now_advises, self.has_ended = active, advises, ended
 

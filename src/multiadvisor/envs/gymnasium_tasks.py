@@ -361,17 +361,17 @@ def task_from_gymnasium(
     elif options:
         option = short(next(iter(options)))
         raise BadInput(f"option {option!r} is for an environment given by its name: make this one with it")
-    told = _given_advisors(env, given, remainder)
-    if told is None:
+    chosen = _given_advisors(env, given, remainder)
+    if chosen is None:
         names = component_names(env)
-        told = [Advisor(part, reward=k) for k, part in enumerate(names)] or [Advisor("reward")]
-    check_advisors(told)
-    adapter = Adapter(env, told, discretise)
+        chosen = [Advisor(part, reward=k) for k, part in enumerate(names)] or [Advisor("reward")]
+    check_advisors(chosen)
+    adapter = Adapter(env, chosen, discretise)
     if adapter.box is not None and discretise is not None and adapter.refusal is not None:
         raise adapter.refusal
     adapter.made_here = by_name is not None
     spec = env.spec or getattr(env.unwrapped, "spec", None)
-    data, by_hand = _task_options(env, told, discretise)
+    data, by_hand = _task_options(env, chosen, discretise)
     named = by_name or (None if spec is None else spec.id)
     if name is None and named is None:
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
@@ -380,7 +380,7 @@ def task_from_gymnasium(
         name=name or called, maker="" if by_hand else called, by_hand=by_hand, note=note,
         actions=_names(env, adapter),
         observation_names=observation_names(env),
-        advisors=tuple(told), adapter=adapter, options=data,
+        advisors=tuple(chosen), adapter=adapter, options=data,
         known={"environment": described(env), "discretise": known(discretise)},
     )  # fmt: skip
 

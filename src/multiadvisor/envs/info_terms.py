@@ -166,7 +166,7 @@ def episode_info(infos: Mapping[str, Any], episode: int) -> dict[str, Any]:
 
 # ---- finding them ----------------------------------------------------------------------------------------------------
 def first_info(env: Any) -> dict[str, Any]:
-    """The info of the first step of an episode, with an action by chance; of a vector environment, that of its first
+    """The info of the first step of an episode, with a random action; of a vector environment, that of its first
     episode.
 
     Whoever plays afterwards begins an episode of his own.

@@ -22,7 +22,7 @@ class Step(NamedTuple):
     next_state: Any  # where it led, also where that was the end of an episode
     next_advisors: np.ndarray  # [n] bool: who is active there, where the environment was asked for it
     begun: Any = False  # bool: it was no step at all, only the beginning of an episode
-    gain: float = 0.0  # what it adds to the score; `EvaluationEpisodes` tells it
+    gain: float = 0.0  # what it adds to the score; filled in by `EvaluationEpisodes`
 
     @property
     def over(self) -> Any:

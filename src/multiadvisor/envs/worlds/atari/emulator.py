@@ -63,7 +63,7 @@ class MsPacman(gymnasium.Env[np.ndarray, Any]):
         return memory.read(self._ram, self._emulator.lives())
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Any]:
-        """A new episode; with a seed, everything that is random begins anew."""
+        """A new episode; with a seed, everything random is seeded again."""
         super().reset(seed=seed)
         if seed is not None:
             self._load(seed)
