@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from multiadvisor import load
-from multiadvisor.agent import bank_of
 from multiadvisor.envs.worlds.atari import ram
 
 NAMES = {ram.HUNTING: "hunting", ram.EDIBLE: "edible"}
@@ -27,7 +26,7 @@ def main() -> None:
     given = parser.parse_args()
     cells, steps, back, own = Counter[int](), Counter[int](), Counter[int](), [0, 0]
     ticks, timed = 0, 0
-    bank = bank_of(load(given.run))
+    bank = load(given.run).decider
     for step in (step for episode in range(given.episodes) for step in bank.play(episode, 0)):
         before, after = step.state, step.next_state
         if before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any():

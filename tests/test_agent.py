@@ -187,7 +187,7 @@ def test_weights_decide():
 
 
 def test_interrupting_loses_nothing():
-    agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=9).prepare()
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), seed=9)._prepare()
     threading.Timer(0.4, signal.raise_signal, [signal.SIGINT]).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -131,6 +131,25 @@ def test_public_names_are_about_twenty_and_documented():
         multiadvisor.nothing_of_the_kind  # noqa: B018
 
 
+KINDS_OF_LEARNER = re.compile(
+    r"""settings\.(deep|continuous)\b | task\.continuous | task\.goals | bank_of | tables_of | _actor\( | \._learner\b
+    | getattr\([\w.]*learner | (if|and|or|not)\ isinstance\([^)]*Learner\b""",
+    re.VERBOSE,
+)
+# What a task is made of belongs to the task and to those who make and identify it; the agent has its one learner.
+OWN_KINDS = {"agent.py": {"._learner"}, "task.py": {"task.goals"}, "core/identity.py": {"task.goals"}}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_nobody_branches_on_the_kind_of_a_learner(path):
+    """Whoever needs to know asks the learner to decide, or what is registered of it: a new one is one folder."""
+    where = str(path.relative_to(SOURCE))
+    if where.startswith(("learners/", "envs/")):
+        return
+    found = {match.group(0) for match in KINDS_OF_LEARNER.finditer(path.read_text())} - OWN_KINDS.get(where, set())
+    assert not found, f"{where} asks what kind of learner there is: {found}"
+
+
 def test_an_edit_of_whatever_is_inlined_voids_the_compile_cache():
     """What the compiled loops' modules import and what is itself to be inlined is in the list of the cache."""
     decorated = re.compile(r"^\s*@(compiled|inside|called)$", re.MULTILINE)

@@ -65,7 +65,7 @@ def test_the_agent_runs_on_nothing_else(name):
 
     agent._learner = Fence(agent._learner)
     state = agent.task.initial_state() if agent.task.world is not None else 0
-    agent.prepare().learn(40, progress=False).evaluate(episodes=1)
+    agent._prepare().learn(40, progress=False).evaluate(episodes=1)
     assert agent.act(state) in range(len(agent.task.actions))
     assert agent.act(state, explore=True) in range(len(agent.task.actions))
     assert agent.steps == 40

@@ -25,7 +25,7 @@ def aggregations(rounds: int = 9) -> dict[str, Any]:
         warnings.simplefilter("ignore", Caution)  # fears under a maximum: only its time counts here
         for _ in range(rounds + 1):
             for name, times in taken.items():
-                agent = MultiAdvisor(task, planning="empathic", epsilon=1.0, aggregation=name).prepare()
+                agent = MultiAdvisor(task, planning="empathic", epsilon=1.0, aggregation=name)._prepare()
                 times.append(seconds_of(agent._learner.run, _BLOCK))
     kept = {name: np.array(times[1:]) for name, times in taken.items()}  # the first round only warms up
     return {

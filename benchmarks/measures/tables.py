@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.compiling import compiled
 from multiadvisor.core.optional_dependencies import install, require
 from multiadvisor.core.rng import TRAINING, WORLD, below, draw, stream_key
@@ -112,9 +112,9 @@ def kernel(rounds: int = 9) -> dict[str, Any]:
             native = Native(library, task, planning, gamma)
             pairs = []
             for _ in range(rounds + 1):
-                agent = MultiAdvisor(task, planning=planning, gamma=gamma, noise=noise, seed=0).prepare()
+                agent = MultiAdvisor(task, planning=planning, gamma=gamma, noise=noise, seed=0)._prepare()
                 pairs.append((seconds_of(native.run, _BLOCK), seconds_of(agent._learner.run, _BLOCK)))
-            if noise == 0 and not np.array_equal(native.table, tables_of(agent).table):
+            if noise == 0 and not np.array_equal(native.table, agent.tables.table):
                 raise BadInput(f"the C loop and the kernel differ for {name}: their speeds cannot be compared")
             c, own = np.array(pairs[1:]).T  # the first round only warms up
             speed[name], native_speed[name] = _BLOCK / float(np.median(own)), _BLOCK / float(np.median(c))
@@ -162,7 +162,7 @@ def gymnasium(rounds: int = 9) -> dict[str, Any]:
         result["note"] = f"MORL-Baselines is not installed: {install('benchmarks')} to compare with it"
     for name in ENVIRONMENTS:
         env = mo_gymnasium.make(name)
-        agent = MultiAdvisor(Task.from_gymnasium(env), gamma=0.95, epsilon=0.1).prepare()
+        agent = MultiAdvisor(Task.from_gymnasium(env), gamma=0.95, epsilon=0.1)._prepare()
         runs: dict[str, tuple[Any, Callable[[], None]]] = {"multiadvisor": (env, partial(agent._learner.run, _STEPS))}
         if peer is not None:
             other = mo_gymnasium.make(name)
@@ -254,7 +254,7 @@ def crowd(n: int, active: int) -> Task:
 
 def advisors(rounds: int = 9) -> dict[str, Any]:
     """Nanoseconds a step for n = 77, 770, 7,700 advisors: all of them active, and 77 of them active."""
-    cases = {(n, active): MultiAdvisor(crowd(n, active), planning="empathic").prepare()
+    cases = {(n, active): MultiAdvisor(crowd(n, active), planning="empathic")._prepare()
              for n in (77, 770, 7700) for active in (77, n)}  # fmt: skip
     times: dict[tuple[int, int], list[float]] = {case: [] for case in cases}
     for _ in range(rounds + 1):

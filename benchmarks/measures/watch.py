@@ -95,7 +95,7 @@ def _block(case: _Case, watched: bool) -> tuple[float, float]:
     task = make(case.task)
     with tempfile.TemporaryDirectory() as folder:
         training = Training(MultiAdvisor(task, case.settings), case.schedule, out=Path(folder) / "run", by_advisor=True)
-        training.agent.prepare()
+        training.agent._prepare()
         training.save()
         with _watched(Path(folder) / "run") if watched else contextlib.nullcontext([0.0]) as spent:
             log = LiveLog(training) if watched else None

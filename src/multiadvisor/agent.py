@@ -7,25 +7,22 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION, LEARNED, SELECTIONS, Aggregation, greedy
-from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful, plannings_of, unregistered
+from multiadvisor.core.aggregations import LEARNED, Aggregation
+from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful, unregistered
 from multiadvisor.core.identity import difference, only_in_weights, other_task, same
 from multiadvisor.core.interrupt import deferred_interrupt
 from multiadvisor.core.intervals import interval
 from multiadvisor.core.plannings import Planning
 from multiadvisor.core.progress import LearningBar
-from multiadvisor.core.validation import Shapes
+from multiadvisor.core.validation import Arrays, Shapes
 from multiadvisor.errors import BadInput, Caution, short, unknown
-from multiadvisor.learners.gvf.gvf_learner import BankLearner
-from multiadvisor.learners.protocol import EpisodeReturns
-from multiadvisor.learners.registry import LEARNERS, LearnerSettings, make_learner, resolved
-from multiadvisor.learners.tabular.compiled_learner import CompiledLearner
+from multiadvisor.learners.protocol import Decider, EpisodeReturns, TableLearner
+from multiadvisor.learners.registry import LEARNERS, LearnerSettings, kind_of, make_learner, resolved
 from multiadvisor.settings import MOST_EPISODES, Settings, whole_number
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 from multiadvisor.task import BY_ADVISOR, Advisor, Task, Transition
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     import gymnasium
 
     from multiadvisor.explain.explanation import Explanation
-    from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
 IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
 _LARGEST_SCORE = 1e300  # of an episode: a mean of many would overflow
@@ -68,6 +64,30 @@ class Evaluation:
     """The task's own metrics, as means: in Pac-Boy `touches` by ghosts; empty if it has none."""
     played: EpisodeReturns = dataclasses.field(repr=False)
     """The single episodes."""
+
+    @classmethod
+    def of(cls, task: Task, played: EpisodeReturns) -> Evaluation:
+        """The statistics of episodes that were played."""
+        largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
+        if not largest < _LARGEST_SCORE:
+            raise BadInput(
+                f"the rewards of an episode of {task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot "
+                f"be "
+                "averaged: scale them down"
+            )
+        metrics = task.metrics(played.returns) if task.metrics else {}
+        return cls(
+            episodes=len(played.score),
+            score=float(played.score.mean()),
+            score_interval=interval(played.score),
+            length=float(played.length.mean()),
+            length_interval=interval(played.length),
+            terminated=float(played.terminated.mean()),
+            advisors=dict(zip(task.names, played.returns.mean(axis=0).tolist(), strict=True)),
+            reward=float(task.rewards(played.score, played.returns).mean()),
+            metrics={name: float(values.mean()) for name, values in metrics.items()},
+            played=played,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: everything but the single episodes."""
@@ -130,7 +150,7 @@ class MultiAdvisor:
         bounds = getattr(task.world, "bounds", None)
         if bounds is not None:
             self._caution(np.minimum(task.weights * bounds[:, 0], task.weights * bounds[:, 1]))
-        self.piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
+        self._piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
 
     def __repr__(self) -> str:
         return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.steps} steps)"
@@ -149,14 +169,12 @@ class MultiAdvisor:
     @property
     def exploring(self) -> float:
         """The probability of a random action in the next step; 0 for continuous actions."""
-        now = getattr(self._learner, "epsilon_now", None)
-        return 0.0 if self.task.continuous else float(self.settings.epsilon if now is None else now())
+        return float(self._learner.epsilon_now())
 
     @property
     def losses(self) -> dict[str, float] | None:
         """A network's loss in its last updates, by advisor or in total; None without a network."""
-        found = getattr(self._learner, "last_losses", None)
-        return None if found is None else dict(found())
+        return self._learner.last_losses()
 
     @property
     def advisors(self) -> tuple[Advisor, ...]:
@@ -188,10 +206,7 @@ class MultiAdvisor:
         The state is an observation of a Gymnasium task, or the state x of a compiled world. Continuous actions are
         given, [k, ...], and the advice is [m, k]; by default k is 1, and it is the action that the agent takes.
         """
-        if actions is not None:
-            judged = self._actor().judge(state, np.stack([self._box_action("an action", each) for each in actions]))
-            return judged.names, judged.values
-        told = self._learner.consult(state)
+        told = self._learner.consult(state) if actions is None else self._learner.judge_actions(state, actions)
         return told.names, told.advice
 
     def preferences(self, state: Any) -> np.ndarray:
@@ -204,11 +219,26 @@ class MultiAdvisor:
         With `explore`, the action that learning would take: random with probability epsilon, drawn from the seed.
         For continuous actions it is the actor's, an array in the environment's own form.
         """
-        if self.task.continuous:
-            actor = self._actor()
-            return actor.actions.to_environment(actor.explore(state) if explore else actor.choose(state))
-        chosen = self._learner.explore(state) if explore else int(greedy(self.preferences(state), draw))
-        return self.task.played(chosen)
+        return self._learner.act(state, draw, explore=explore)
+
+    @property
+    def decider(self) -> Decider:
+        """What decides on its steps: traces, reports, videos and the page ask for nothing else."""
+        return self._learner
+
+    @property
+    def tables(self) -> TableLearner:
+        """The tables of an agent in a compiled world, to read exact values or to fill them in; others have none.
+
+        >>> import multiadvisor as mad
+        >>> agent = mad.MultiAdvisor(mad.make("two-goal"))
+        >>> agent.tables.fill(0, np.array([0]), np.array([[0.0, 1.0, 0.0]]))
+        >>> agent.values(0).tolist()
+        [[0.0, 1.0, 0.0]]
+        """
+        if self.task.world is None or not kind_of(self.settings.learner_settings).tables:
+            raise BadInput(f"the agent of task {self.task.name!r} has no tables of a compiled world: {self.settings}")
+        return cast("TableLearner", self._learner)
 
     def explain(self, state: Any, action: Any = None, against: Any = None) -> Explanation:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
@@ -225,16 +255,6 @@ class MultiAdvisor:
 
         return explain(self, state, action, against)
 
-    def _actor(self) -> ContinuousLearner:
-        """The learner of continuous actions."""
-        if not self.task.continuous:
-            raise BadInput(f"the actions of task {self.task.name!r} are a finite choice: leave actions out")
-        return cast("ContinuousLearner", self._learner)
-
-    def _box_action(self, name: str, action: Any) -> np.ndarray:
-        """One of the environment's continuous actions, each number from -1 to 1."""
-        return self._actor().actions.from_environment(action, name)
-
     def reweight(self, _critic: str = "sum", /, **weights: float) -> MultiAdvisor:
         """Continue with other weights, by advisor or group, from the same replay buffer; returns self.
 
@@ -250,25 +270,17 @@ class MultiAdvisor:
         if _critic not in REWEIGHTED:
             raise unknown("way to reweight", _critic, REWEIGHTED)
         task = self.task.with_weights(**weights)
-        if task.continuous:
-            self._actor().reweight(task, _critic == "sum")
-        else:
-            if why := depends_on_weights(task, self.settings):
-                raise BadInput(f"the agent's {why}: train again with other weights")
-            before = self._learner.tensors()
-            learner = make_learner(task, self.settings)
-            learner.restore(before)
-            self._learner = learner
+        self._learner = self._learner.reweighted(task, _critic == "sum")
         self.task = task
         return self
 
-    def begin_reweighted(self) -> None:
+    def _begin_reweighted(self) -> None:
         """Where the agent was loaded with other weights: what `reweight` does on top of that."""
-        if self.task.continuous:
-            self._actor().reweight(self.task, True)
+        if kind_of(self.settings.learner_settings).reweights:
+            self._learner = self._learner.reweighted(self.task, True)
 
     # ---- learning and playing ----------------------------------------------------------------------------------------
-    def prepare(self) -> MultiAdvisor:
+    def _prepare(self) -> MultiAdvisor:
         """Compile for this machine, if not done yet; `learn` and `evaluate` do so automatically."""
         self._learner.prepare()
         return self
@@ -279,11 +291,11 @@ class MultiAdvisor:
         Ctrl-C stops between two transitions: nothing is lost, and another call continues from there.
         """
         steps = whole_number("steps", steps)
-        self.prepare()
+        self._prepare()
         learner, left = self._learner, steps
         with deferred_interrupt() as stop, LearningBar(steps, progress) as bar:
             while left > 0 and not stop.requested:
-                size = min(left, self.piece)
+                size = min(left, self._piece)
                 before, episodes, score = learner.steps, learner.episodes, learner.score_sum
                 start = time.perf_counter()
                 learner.run(size)
@@ -292,9 +304,9 @@ class MultiAdvisor:
                 played = learner.episodes - episodes
                 bar.advance(learner.steps - before, (learner.score_sum - score) / played if played else None)
                 if taken < _PIECE_SECONDS:
-                    self.piece = min(self.piece * 4, 5_000_000) if size == self.piece else self.piece
+                    self._piece = min(self._piece * 4, 5_000_000) if size == self._piece else self._piece
                 elif taken > 4 * _PIECE_SECONDS:
-                    self.piece = max(size // 4, 1)
+                    self._piece = max(size // 4, 1)
         return self
 
     def observe(
@@ -312,28 +324,12 @@ class MultiAdvisor:
         >>> agent.act(14), agent.preferences(14).tolist()
         (2, [0.0, 0.0, 0.5, 0.0])
         """
-        following = None
-        if self.task.continuous:
-            action = self._box_action("action", action)
-        else:
-            following = None if next_action is None else self._own_action("next_action", next_action)
-            action = self._own_action("action", action) + self.task.first_action
+        read = self._learner.read_action
+        following = None if next_action is None else read("next_action", next_action)
+        action = read("action", action) + self.task.first_action
         ends, cut = bool(terminated), bool(truncated)
         transition = Transition(observation, action, reward, next_observation, ends, cut, info or {})
         self._learner.observe(transition, following)
-
-    def _own_action(self, name: str, action: Any) -> int:
-        """An action of the environment's, counted from 0."""
-        first, count = self.task.first_action, len(self.task.actions)
-        several = None if self.task.adapter is None else self.task.adapter.several
-        try:
-            number = index(action) - first if several is None else several.number(action)
-        except TypeError:
-            number = -1
-        if not 0 <= number < count:
-            own = f"{first} to {first + count - 1}" if several is None else short(str(several.space), 60)
-            raise BadInput(f"{name} is {short(repr(action))}: give one of the environment's, {own}")
-        return number
 
     def evaluate(self, episodes: int = 10, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
         """Play `episodes` greedy episodes for each seed, without learning."""
@@ -341,37 +337,18 @@ class MultiAdvisor:
         seeds = tuple(whole_number("seed", seed) for seed in seeds)
         if not seeds:
             raise BadInput("no seed to evaluate with: give at least one")
-        self.prepare()
-        parts = [self._learner.evaluate(episodes, seed) for seed in seeds]
+        parts = [self.play(episodes, seed) for seed in seeds]
         self._caution(np.min([(part.returns * self.task.weights).min(axis=0) for part in parts], axis=0))
-        return self.summary(EpisodeReturns(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
+        return Evaluation.of(self.task, EpisodeReturns(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
 
-    def summary(self, played: EpisodeReturns) -> Evaluation:
-        """The statistics of episodes that were played."""
-        largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
-        if not largest < _LARGEST_SCORE:
-            raise BadInput(
-                f"the rewards of an episode of {self.task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot "
-                f"be "
-                "averaged: scale them down"
-            )
-        metrics = self.task.metrics(played.returns) if self.task.metrics else {}
-        return Evaluation(
-            episodes=len(played.score),
-            score=float(played.score.mean()),
-            score_interval=interval(played.score),
-            length=float(played.length.mean()),
-            length_interval=interval(played.length),
-            terminated=float(played.terminated.mean()),
-            advisors=dict(zip(self.task.names, played.returns.mean(axis=0).tolist(), strict=True)),
-            reward=float(self.task.rewards(played.score, played.returns).mean()),
-            metrics={name: float(values.mean()) for name, values in metrics.items()},
-            played=played,
-        )
+    def play(self, episodes: int, seed: int = 0) -> EpisodeReturns:
+        """The single episodes of `evaluate(episodes, seeds=(seed,))`, without statistics."""
+        self._prepare()
+        return self._learner.evaluate(episodes, seed)
 
     def _caution(self, lowest: np.ndarray) -> None:
         """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted."""
-        if self._cautioned or self.task.continuous or not self.settings.learner_settings.per_advisor:
+        if self._cautioned or not self.settings.learner_settings.per_advisor:
             return
         doubt = doubtful(self.task, aggregator_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
@@ -395,7 +372,11 @@ class MultiAdvisor:
             "steps": self.steps,
             "record": record or {},
         }
-        write_checkpoint(Path(path), header, self._learner.tensors())
+        write_checkpoint(Path(path), header, self.tensors())
+
+    def tensors(self) -> Arrays:
+        """Everything that was learned, and where the run stands, by name."""
+        return self._learner.tensors()
 
 
 def _settings(task: Task | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
@@ -406,20 +387,6 @@ def _settings(task: Task | None, settings: Settings | None, changes: dict[str, A
         if name not in known:
             raise unknown("setting", name, known)
     return dataclasses.replace(settings or Settings(), **changes)
-
-
-def bank_of(agent: MultiAdvisor) -> BankLearner:
-    """The learner of an agent whose task has goals; others have none."""
-    if not isinstance(agent._learner, BankLearner):
-        raise BadInput(f"the agent of task {agent.task.name!r} has no bank of general value functions")
-    return agent._learner
-
-
-def tables_of(agent: MultiAdvisor) -> CompiledLearner:
-    """The learner of an agent in a compiled world, with its one flat table; a network has none."""
-    if not isinstance(agent._learner, CompiledLearner):
-        raise BadInput(f"the agent of task {agent.task.name!r} has no tables of a compiled world: {agent.settings}")
-    return agent._learner
 
 
 REWEIGHTED = ("sum", "kept")
@@ -461,8 +428,13 @@ def load_with_record(
             raise BadInput(f"the checkpoint {str(folder)!r} holds no valid {name}: restore it from a copy")
     if not isinstance(task, Task):
         task, reweight = _made_again(folder, saved, task), False  # its weights come from the same file
-    _check_same(folder, saved, task, known, reweight)
+    reweighted = _check_same(folder, saved, task, reweight)
     agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
+    if reweighted and not reweight and (why := agent._learner.refuses_weights()):
+        raise BadInput(
+            f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
+            "reweight=True to use it anyway, or train again"
+        )
     agent._learner.restore(tensors)
     if unasked := sorted({*tensors} ^ {*agent._learner.tensors()}):
         raise BadInput(
@@ -542,26 +514,12 @@ def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
     return dataclasses.replace(task, name=name)
 
 
-def _check_same(folder: Path, saved: dict[str, Any], task: Task, settings: Settings, reweight: bool | None) -> None:
-    """Refuse another task than the one in the checkpoint; other weights only where values depend on them."""
+def _check_same(folder: Path, saved: dict[str, Any], task: Task, reweight: bool | None) -> bool:
+    """Refuse another task than the one in the checkpoint; whether it differs in its weights, and may."""
     reweighted = reweight is not False and only_in_weights(saved["identity"], task.identity)
-    told = other_task(saved, task, reweighted)
-    if told:
+    if told := other_task(saved, task, reweighted):
         raise BadInput(
             f"the checkpoint {str(folder)!r} was made for task {short(saved['name'])!r} with other advisors, weights "
             f"or options than the given {short(task.name)!r} ({told}): load it with the task it was made for"
         )
-    if reweighted and not reweight and (why := depends_on_weights(task, settings)):
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
-            "reweight=True to use it anyway, or train again"
-        )
-
-
-def depends_on_weights(task: Task, settings: Settings) -> str:
-    """Why other weights would make what was learned out of date; empty where they would not."""
-    summed = not settings.learner_settings.per_advisor or task.continuous
-    if summed or settings.aggregation in (CORRECTION, *SELECTIONS):
-        return "weights are in the values it learned"
-    asks = any(planning.needs for planning in plannings_of(task, settings.planning))  # what the aggregator does
-    return f"{settings.planning} values depend on the weights" if asks else ""
+    return reweighted

@@ -352,12 +352,19 @@ class Task:
         return {advisor.name: float(advisor.weight) for advisor, own in pairs if advisor.weight != own}
 
     def rewards(self, score: np.ndarray, returns: np.ndarray) -> np.ndarray:
-        """[G] what episodes brought by the task's own weights, from their scores [G] and the advisors' returns [G,
-        n]."""
-        if self.goals is not None or not self.other_weights():
-            return score  # of a bank of goals the environment's own already
-        found: np.ndarray = returns @ self.yardstick
+        """[G] what episodes brought by the task's own weights, from scores [G] and the advisors' returns [G, n]."""
+        found: np.ndarray = returns @ self.yardstick if self.measured_otherwise else score
         return found
+
+    @property
+    def own_score(self) -> bool:
+        """Whether the score is the environment's own reward, and not the sum of the advisors': where it has goals."""
+        return self.goals is not None
+
+    @property
+    def measured_otherwise(self) -> bool:
+        """Whether runs with other weights are compared by those that the task came with, and not by their scores."""
+        return bool(not self.own_score and self.other_weights())
 
     @property
     def continuous(self) -> bool:

@@ -29,8 +29,8 @@ def cabinet(browser: Any) -> Iterator[Site]:
 def test_bars_picture_and_groups(cabinet: Site) -> None:
     agent = entry(cabinet, 0).agent
     trace, episode = cabinet.explorer.library.recorded(entry(cabinet, 0).id, 0)
-    seen, aggregator = trace.step(episode, STEP), decider_of(agent).aggregator
-    place = {advisor.name: j for j, advisor in enumerate(decider_of(agent).advisors_asked)}
+    seen, aggregator = trace.step(episode, STEP), decider_of(agent).combined
+    place = {advisor.name: j for j, advisor in enumerate(decider_of(agent).asked)}
     who = np.array([place[name] for name in seen.names])
     wanted = aggregator._replace(of=aggregator.of[who]).prefer(seen.advice, seen.weights)  # [A]
     assert np.ptp(wanted) > 0

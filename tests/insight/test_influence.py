@@ -188,7 +188,7 @@ def test_a_table_of_runs_has_their_advisors_by_column():
     for planning in ("egocentric", "empathic"):
         agent = mad.MultiAdvisor(mad.make("two-goal"), planning=planning).learn(2000, progress=False)
         episodes = play(agent, 3)
-        seen = agent.summary(episodes.played).as_dict()
+        seen = mad.Evaluation.of(agent.task, episodes.played).as_dict()
         rows.append({"run": planning, "task": "two-goal", "planning": planning, "aggregation": "sum", "gamma": 0.9,
                      **seen, "report": report_on(episodes).as_dict()})  # fmt: skip
     head, first, second = table_of(rows).splitlines()

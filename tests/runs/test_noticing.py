@@ -41,7 +41,7 @@ def test_evaluations_say_it_within_their_allowance_and_learning_is_the_same(tmp_
     """20,000 transitions allow for 20 steps in a Python environment: an episode of 60 is looked at in every third
     evaluation."""
     watched = training(planted("goes to and fro", 100), True, out=tmp_path / "run")
-    watched.agent.prepare()
+    watched.agent._prepare()
     log = LiveLog(watched)
     watched.run(lambda steps, evaluation: evaluation and log.add(evaluation))
     log.close()

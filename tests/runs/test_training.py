@@ -86,7 +86,7 @@ run.run(lambda steps, evaluation: print(evaluation, flush=True))
 @pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "a"
-    mad.MultiAdvisor(mad.make("pac-boy")).prepare()
+    mad.MultiAdvisor(mad.make("pac-boy"))._prepare()
     command = [sys.executable, "-m", "multiadvisor", "train", "pac-boy", "--steps", "2000000000", "--out", str(out)]
     often = {**os.environ, "MULTIADVISOR_SAVE_SECONDS": "0"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=often)

@@ -143,7 +143,7 @@ def test_two_tasks_on_one_environment_find_back():
 def test_preparing_a_network_is_noticed_by_whoever_was_in_the_environment():
     shared = task()
     first = mad.MultiAdvisor(shared, seed=1, learner=SMALL).learn(37, progress=False)
-    mad.MultiAdvisor(shared, seed=2, learner=SMALL).prepare()
+    mad.MultiAdvisor(shared, seed=2, learner=SMALL)._prepare()
     first.learn(40, progress=False)
     alone = mad.MultiAdvisor(task(), seed=1, learner=SMALL).learn(77, progress=False)
     own, other = first._learner.tensors(), alone._learner.tensors()

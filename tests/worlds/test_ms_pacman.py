@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.agent import bank_of
 from multiadvisor.cli import main
 from multiadvisor.envs.worlds.atari import atari_picture, ms_pacman, ram
 from multiadvisor.errors import BadInput
@@ -223,7 +222,7 @@ def run(tmp_path_factory):
 @pytest.mark.slow
 def test_it_learns_advisors_as_it_meets_their_goals(run):
     agent = mad.load(run)
-    bank = bank_of(agent)
+    bank = agent.decider
     assert agent.settings.planning == "agnostic"
     assert (agent.settings.gamma, agent.settings.aggregation, agent.settings.epsilon) == (0.99, "normalised", 0.03)
     room = bank.rooms[0]
@@ -246,7 +245,7 @@ def test_a_saved_episode_goes_on_bit_for_bit(run, tmp_path):
 @pytest.mark.slow
 def test_episodes_side_by_side_are_those_that_are_played_in_step(run, capsys):
     agent = mad.load(run)
-    plain, split = bank_of(agent).evaluate(2, 5), side_by_side.evaluate(run, 2, 5, workers=0)
+    plain, split = agent.decider.evaluate(2, 5), side_by_side.evaluate(run, 2, 5, workers=0)
     for one, other in zip(plain, split, strict=True):
         assert np.array_equal(one, other)
     assert len(set(plain.score)) > 1, "the episodes are different ones"

@@ -233,7 +233,7 @@ def _expectations(episodes: Episodes) -> tuple[str, ...]:
     if own_settings(episodes.settings).entropy:
         return (ACTOR if _apart(episodes) else ACTOR_SUM,) * len(episodes.advisors)
     plans = plannings_of(Team(episodes.task.name, episodes.advisors), episodes.settings.planning)
-    stays = "" if episodes.task.goals is None else ", while what it points at stays where it is"
+    stays = "" if not own_settings(episodes.settings).points else ", while what it points at stays where it is"
     return tuple(MEANINGS.get(plan.name, f"what its planning {plan.name!r} says") + stays for plan in plans)
 
 

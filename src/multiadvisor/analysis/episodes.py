@@ -16,6 +16,7 @@ from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.gvf.goal_views import goal_cells, goal_name
 from multiadvisor.learners.protocol import EpisodeReturns
 from multiadvisor.learners.registry import own_settings
 from multiadvisor.settings import Settings, whole_number
@@ -101,8 +102,8 @@ def state_label(task: Task, state: Any) -> str:
         return task.board.name(int(task.board.movers(state)[0]))
     if task.labels and len(state) == 1:
         return task.labels[int(state[0])]
-    if task.goals is not None and task.goals.label is not None:
-        return task.goals.label(state)
+    if (name := goal_name(task, state)) is not None:
+        return name
     names = task.observation_names
     parts = _flat(state)
     if len(parts) > 24:
@@ -152,7 +153,7 @@ def _played(agent: MultiAdvisor, seeds: list[int], episodes: int, draws: int, lo
 def spread(trace: Trace, origin: Origin) -> Episodes:
     """A recording as whole arrays, with places for those who were silent."""
     task, decider, states = origin.task, origin.decider, origin.states
-    advisors, asked = decider.advisors_asked, trace.active
+    advisors, asked = decider.asked, trace.active
     assert asked is not None
     assert trace.advice is not None
 
@@ -169,7 +170,7 @@ def spread(trace: Trace, origin: Origin) -> Episodes:
         task=task,
         settings=origin.settings,
         advisors=advisors,
-        aggregator=decider.aggregator,
+        aggregator=decider.combined,
         length=trace.length,
         terminated=trace.terminated,
         actions=decider.choices,
@@ -213,7 +214,7 @@ def _as_learned(
     stands = own_settings(settings).stands_for(task)
     if stands is None:
         found.ended[:, : task.n], found.paid[:, : task.n] = own.ended, own.paid
-        if task.goals is None:
+        if not own_settings(settings).points:
             found.active[:, : task.n] = own.active
         else:  # who points at nothing has no part
             found.ended[:-1] |= ~asked[1:]
@@ -227,10 +228,8 @@ def _as_learned(
 # ---- where everybody is ----------------------------------------------------------------------------------------------
 def _places(task: Task, advisors: tuple[Advisor, ...], states: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The local states [T + G, V] of each view, and whose these are [V, n]."""
-    if task.goals is not None:
-        goals = task.goals
-        cells = [room * goals.states + local for room, local in map(goals.at, states)]
-        return np.array(cells, np.int64)[:, None], np.ones((1, len(advisors)), bool)
+    if (cells := goal_cells(task, states)) is not None:
+        return cells[:, None], np.ones((1, len(advisors)), bool)
     if task.world is not None:
         local = np.array([_local_states(task, state) for state in states])  # [T + G, task.n]
         keys = [advisor.state if advisor.table is None else ("table", advisor.table) for advisor in task.advisors]

@@ -14,6 +14,7 @@ import numpy as np
 
 from multiadvisor.analysis.episodes import CELLS, Episodes, _flat
 from multiadvisor.explain.explanation import Push, explain_advice, explain_numbers
+from multiadvisor.learners.registry import own_settings
 
 _LONGEST = 64  # numbers of an observation that are compared one by one
 APART = 10
@@ -119,7 +120,7 @@ def _alike(episodes: Episodes) -> Callable[[int, int], bool]:
         np.arange(len(episodes)), episodes.length
     )  # where each step's place is
     first = _flat(episodes.states[0])
-    if first.dtype.kind != "f" or len(first) > _LONGEST or episodes.task.goals is not None:
+    if first.dtype.kind != "f" or len(first) > _LONGEST or own_settings(episodes.settings).points:
         places = episodes.places[here]
         return lambda one, other: bool((places[one] == places[other]).all())
     seen = np.array([_flat(episodes.states[k]) for k in here], float)  # [T, d]
@@ -147,6 +148,6 @@ def _reason(episodes: Episodes, at: int) -> tuple[str, str]:
     why = explain_advice(
         names, advice, weights, episodes.actions, action=episodes.actions[episodes.choice[at]], groups=groups,
         task=episodes.task.name, aggregation=episodes.settings.aggregation, aggregator=aggregator,
-        by_group=episodes.task.goals is not None,
+        by_group=own_settings(episodes.settings).points,
     )  # fmt: skip
     return why.action, why.sentence

@@ -20,7 +20,8 @@ from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput
-from multiadvisor.explain.decisions import Decider, Decision, decider_of
+from multiadvisor.explain.decisions import decider_of
+from multiadvisor.learners.protocol import Decider, Decision
 from multiadvisor.learners.registry import own_settings
 from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import Advisor, Task
@@ -82,12 +83,12 @@ def recording(
     """Episodes for each of the seeds; refused where they say more than `most` values. Nobody else plays meanwhile."""
     task, decider = agent.task, decider_of(agent)
     apart = own_settings(agent.settings).own_draws(task)
-    size = len(decider.advisors_asked) * len(decider.choices)
+    size = len(decider.asked) * len(decider.choices)
     said: list[Decision] = []
     each: list[list[Step]] = []
 
     def act(state: Any, draw: int) -> Any:
-        said.append(decider.tell(state, draw, epsilon, values=advice))
+        said.append(decider.decide(state, draw, epsilon, values=advice))
         if most is not None and len(said) * size > most:
             count = len(seeds) * episodes
             raise BadInput(f"{count} episodes of {task.name!r} say more than fits into memory: give fewer episodes")
@@ -102,7 +103,7 @@ def recording(
         "version": VERSION, "task": task.as_data(), "settings": as_saved(agent.settings),
         "trained": int(getattr(agent, "steps", 0)), "seed": seeds[0], "draws": draws, "epsilon": float(epsilon),
         "actions": list(decider.choices), "first_action": task.first_action, "advisors": _listed(task.advisors),
-        "wishes": _listed(decider.advisors_asked), "apart": apart,
+        "wishes": _listed(decider.asked), "apart": apart,
         "sizes": None if task.world is None or task.world.sizes is None else list(task.world.sizes),
     }  # fmt: skip
     return _trace(header, origin, said, advice), origin
@@ -129,7 +130,7 @@ def _trace(header: dict[str, Any], origin: Origin, said: list[Decision], advice:
         x=None if task.world is None else np.array(states, np.int64),
         observed=_observed(states) if task.world is None else None,
         taken=None if box is None else actions,
-        gain=None if task.goals is None else np.array([step.gain for step in steps]),
+        gain=None if not task.own_score else np.array([step.gain for step in steps]),
         **(_spoken(said, origin.decider) if advice else {"active": None, "advice": None}),
     )
 
@@ -146,7 +147,7 @@ def _listed(advisors: tuple[Advisor, ...]) -> list[dict[str, Any]]:
 
 def _spoken(said: list[Decision], decider: Decider) -> dict[str, Any]:
     """Who spoke in each step [T, n] and, row by row, what they said."""
-    active = np.zeros((len(said), len(decider.advisors_asked)), bool)
+    active = np.zeros((len(said), len(decider.asked)), bool)
     for row, one in zip(active, said, strict=True):
         row[one.advisors] = True
     order = [np.argsort(one.advisors, kind="stable") for one in said]  # rows stand in the order of the advisors
@@ -154,7 +155,7 @@ def _spoken(said: list[Decision], decider: Decider) -> dict[str, Any]:
     def rows(name: str) -> np.ndarray:
         return np.concatenate([getattr(one, name)[k] for one, k in zip(said, order, strict=True)])
 
-    own = np.array([advisor.weight for advisor in decider.advisors_asked], float)[np.nonzero(active)[1]]
+    own = np.array([advisor.weight for advisor in decider.asked], float)[np.nonzero(active)[1]]
     heard = rows("weights")
     return {
         "active": active, "advice": rows("values"), "heard": None if (heard == own).all() else heard,

@@ -161,7 +161,7 @@ class Trace:
             np.add.at(score, np.repeat(np.arange(len(self)), self.length), self.gain)
             return score
         episode = np.repeat(np.arange(len(self)), self.length)[self.reward_step]
-        with np.errstate(over="ignore"):  # `MultiAdvisor.summary` refuses what does not add up
+        with np.errstate(over="ignore"):  # `Evaluation.of` refuses what does not add up
             np.add.at(score, episode, weights[self.reward_advisor] * self.reward)
         return score
 

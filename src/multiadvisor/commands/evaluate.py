@@ -122,7 +122,9 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             traced = with_pictures(traced, agent.task)
         traced.save(given.trace)
     else:
-        seen = _seen(agent, given, folder) if looked is None else agent.summary(looked.played)
+        from multiadvisor.agent import Evaluation
+
+        seen = _seen(agent, given, folder) if looked is None else Evaluation.of(agent.task, looked.played)
     result = _result(folder, agent, seen, given.report)
     text = [str(seen)]
     if looked is not None and given.report:
@@ -146,8 +148,9 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             result["frames"] = traced.header["pictures"]
             text.append(f"with {result['frames']['different']} pictures, {result['frames']['bytes'] / 1e6:.1f} MB")
     if given.video is not None:
-        marked = agent.task.goals is not None and agent.task.goals.mark is not None
-        if marked and given.moments is None:
+        from multiadvisor.learners.gvf.goal_views import mark_of
+
+        if mark_of(agent.task) is not None and given.moments is None:
             text.append(_filmed(agent, given))
         else:
             _film(agent, given, result.get("moments"))
@@ -160,16 +163,12 @@ def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
     """The episodes, one after the other or side by side."""
     if given.workers is None or given.workers == 1:
         return agent.evaluate(given.episodes, seeds=(given.seed,))
-    if agent.task.goals is None:
-        raise BadInput(
-            f"--workers is for tasks with a bank of general value functions, and {agent.task.name!r} has none: leave "
-            "it out"
-        )
+    from multiadvisor.agent import Evaluation
     from multiadvisor.runs.side_by_side import evaluate
     from multiadvisor.settings import whole_number
 
     episodes = whole_number("episodes", given.episodes, 1)
-    return agent.summary(evaluate(folder, episodes, given.seed, given.workers, given.named))
+    return Evaluation.of(agent.task, evaluate(folder, episodes, given.seed, given.workers, given.named))
 
 
 def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> None:

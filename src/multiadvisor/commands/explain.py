@@ -9,6 +9,7 @@ from typing import Any
 from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.registry import CONTINUOUS, kind_of
 
 _LAST_EPISODE = 100_000
 
@@ -54,9 +55,10 @@ def run(arguments: Sequence[str]) -> int:
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run, given.named)
-    if given.against is not None and not agent.task.continuous:
+    own = agent.settings.learner_settings
+    if given.against is not None and not _numbers(agent):
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
-    if trace is None and (agent.task.continuous or agent.task.goals is not None):
+    if trace is None and (_numbers(agent) or own.points):
         return _replayed(agent, given)
     if trace is None:
         _, trace = record_evaluation(agent, given.episode + 1, given.seed or 0)
@@ -82,15 +84,16 @@ def _replayed(agent: Any, given: Any) -> int:
     if given.out is not None:
         raise BadInput("--out is for advisors with their own values of a few actions: leave it out")
     against, seed, decider = _against(agent, given.against), given.seed or 0, decider_of(agent)
-    source = EvaluationEpisodes(agent.task, agent.settings.seed, seed)
-    played = list(rollout(source, given.episode, lambda state, draw: decider.tell(state, draw, values=False).action))
+    own = agent.settings.learner_settings
+    source = EvaluationEpisodes(agent.task, agent.settings.seed, seed, own.own_draws(agent.task))
+    played = list(rollout(source, given.episode, lambda state, draw: decider.decide(state, draw, values=False).action))
     if given.step >= len(played):
         raise BadInput(
             f"nothing is done at step {given.step}: episode {given.episode} ended after {len(played)} steps, "
             "counted from 0"
         )
     step = played[given.step]
-    action = None if agent.task.continuous else agent.task.first_action + int(step.action)
+    action = None if _numbers(agent) else agent.task.first_action + int(step.action)
     found = agent.explain(step.state, action, against)
     place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": len(played)}
     where = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {len(played)}"
@@ -98,9 +101,14 @@ def _replayed(agent: Any, given: Any) -> int:
     return 0
 
 
+def _numbers(agent: Any) -> bool:
+    """Whether its actions are real numbers."""
+    return kind_of(agent.settings.learner_settings).actions == CONTINUOUS
+
+
 def _against(agent: Any, text: str | None) -> Any:
     """The action to compare with: a name, or the numbers of a continuous one."""
-    if text is None or not agent.task.continuous:
+    if text is None or not _numbers(agent):
         return text
     try:
         return [float(part) for part in text.split(",")]

@@ -28,9 +28,12 @@ from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, learned_beside
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explain.ablation import best, contributions, disagreement, rounding, without_each
+from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.leads import Lead, PlanLead, followed, lead
 from multiadvisor.explain.msx import MSX, msx
 from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
+from multiadvisor.learners.protocol import Decision
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.learners.sac.push import push_shares
 from multiadvisor.settings import CAVEAT
 from multiadvisor.task import Advisor
@@ -500,14 +503,14 @@ def explain(agent: Any, state: Any, action: Any = None, against: Any = None) -> 
     >>> print(explain(agent, task.initial_state(), against="North").sentence)
     goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
     """
-    if agent.task.continuous:
-        return _explain_actor(agent._actor(), state, action, against)
-    names, advice = agent.advice(state)
-    # advisors that point at goals have other weights from step to step
-    weights = None if agent.task.goals is None else agent._learner.consult(state).weights
-    action = _numbered(agent.task, agent.act(state) if action is None else action)
+    task, decider = agent.task, decider_of(agent)
+    told = decider.compare(state, action, against)
+    names = [decider.asked[j].name for j in told.advisors.tolist()]
+    if told.compared is not None:
+        return _explain_compared(task.name, names, told, len(agent.advisors))
+    action = task.first_action + told.action if action is None else _numbered(task, action)
     here = surroundings(agent, state) or NOTHING_KNOWN._replace(stuck=greedy_stuck(agent, state))
-    return explain_advised(agent, names, advice, action, _numbered(agent.task, against), here, state, weights)
+    return explain_advised(agent, names, told.values, action, _numbered(task, against), here, state, told.weights)
 
 
 def _numbered(task: Any, action: Any) -> Any:
@@ -543,20 +546,18 @@ def explain_advised(
         names, advice, np.array([advisor.weight for _, advisor in active]) if weights is None else weights,
         task.actions, action=action, against=against, groups=[advisor.group for _, advisor in active], task=task.name,
         aggregation=aggregation, aggregator=aggregator, first=task.first_action, here=here,
-        by_group=task.goals is not None, caveat=getattr(agent.settings, "caveat", ""),
+        by_group=own_settings(agent.settings).points, caveat=getattr(agent.settings, "caveat", ""),
     )  # fmt: skip
 
 
-def _explain_actor(learner: Any, state: Any, action: Any, against: Any) -> Explanation:
-    """Why the actor takes this action, by default its own, rather than another, by default the centre of the box."""
-    box, task = learner.actions, learner.task
-    chosen = learner.choose(state) if action is None else box.from_environment(action, "action")
-    other = np.zeros(box.size, np.float32) if against is None else box.from_environment(against, "against")
-    told = learner.judge(state, np.stack([chosen, other]))
-    shares, left = push_shares(told.slopes)
-    control = float(told.control[0])
-    gap = float((told.weights * told.values[:, 0]).sum() + told.entropy[0]) - control
-    push = Push(dict(zip(told.names, shares.tolist(), strict=True)), left, control, gap, told.slopes)
-    pair = (box.to_environment(chosen), box.to_environment(other))
-    entropy = told.entropy if learner.tells_entropy else None
-    return explain_numbers(task.name, pair, told.names, told.values, told.weights, push, entropy)
+def _explain_compared(task: str, names: Sequence[str], told: Decision, advisors: int) -> Explanation:
+    """Why an actor takes this action, of real numbers, rather than another; the entropy comes behind the advisors."""
+    assert told.compared is not None
+    assert told.push is not None
+    pair, count = told.compared, int((told.advisors < advisors).sum())
+    entropy = told.values[count] if count < len(names) else None
+    shares, left = push_shares(pair.slopes)
+    gap = float((told.weights * told.values[:, 0]).sum()) - pair.control
+    push = Push(dict(zip(names[:count], shares.tolist(), strict=True)), left, pair.control, gap, pair.slopes)
+    values, weights = told.values[:count], told.weights[:count]
+    return explain_numbers(task, (pair.mine, pair.other), names[:count], values, weights, push, entropy)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.boards import has_tables
 from multiadvisor.core.aggregations import SELECTIONS
 from multiadvisor.core.aggregator import plannings_of
@@ -22,6 +22,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explorer.curves import label
 from multiadvisor.explorer.reasons import Reasons
+from multiadvisor.learners.registry import own_settings
 from multiadvisor.runs.trace import Trace
 
 _LARGEST_TABLE = 64 << 20  # bytes
@@ -53,8 +54,8 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
     """What the page shows of a run before it has any number of it."""
     task, grid, decider = agent.task, agent.task.board, decider_of(agent)
-    box, advisors = None if task.adapter is None else task.adapter.box, decider.advisors_asked[: _advisors(agent)]
-    aggregator = decider.aggregator._replace(of=decider.aggregator.of[: len(advisors)])
+    box, advisors = None if task.adapter is None else task.adapter.box, decider.asked[: _advisors(agent)]
+    aggregator = decider.combined._replace(of=decider.combined.of[: len(advisors)])
     return {
         "name": name,
         "task": task.name,
@@ -65,7 +66,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "actions": list(decider.choices),
         "numbers": None if box is None else {**box.bounds(), "names": list(task.actions)},
         "entropy": _ENTROPY,
-        "pointing": task.goals is not None,
+        "pointing": own_settings(agent.settings).points,
         # a network may have others than the task, which is paid
         "advisors": [{"name": one.name, "group": one.group, "weight": float(one.weight)} for one in advisors],
         "aggregation": agent.settings.aggregation,
@@ -79,7 +80,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planning)),
         "prices": task.weights.tolist(),
         # by these, which the task came with, runs with different weights are compared; None: with its own
-        "yardstick": task.yardstick.tolist() if task.goals is None and task.other_weights() else None,
+        "yardstick": task.yardstick.tolist() if task.measured_otherwise else None,
         "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
@@ -91,7 +92,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
 
 def _advisors(agent: Any) -> int | None:
     """How many of those who speak are advisors: what is expected of an actor's entropy is told beside them."""
-    return len(agent.advisors) if agent.task.continuous else None
+    return len(agent.advisors) if own_settings(agent.settings).entropy else None
 
 
 def sends_table(agent: MultiAdvisor) -> bool:
@@ -102,15 +103,14 @@ def sends_table(agent: MultiAdvisor) -> bool:
         return False
     if agent.settings.aggregation in SELECTIONS:  # who is in control is not in the tables
         return False
-    learner = tables_of(agent)
-    return learner.table.nbytes <= _LARGEST_TABLE
+    return agent.tables.table.nbytes <= _LARGEST_TABLE
 
 
 def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     """The run: its descriptor and, on a grid, the one flat table and where each advisor's rows lie in it."""
     if not sends_table(agent):
         return pack(describe(agent, name), {})
-    learner = tables_of(agent)
+    learner = agent.tables
     return pack(
         describe(agent, name), {"table": np.asarray(learner.table, float), "layout": learner.layout.astype(np.int32)}
     )

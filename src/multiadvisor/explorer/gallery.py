@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.attractors import attractors, critical_gamma
 from multiadvisor.analysis.theory.boards import maze_constants
 from multiadvisor.analysis.theory.enumeration import enumerate_task
@@ -106,12 +106,10 @@ def exact(task: str, planning: str, gamma: float) -> MultiAdvisor:
     made, mdp, _ = _mdp(task)
     solution = _solved(task, planning, gamma)
     agent = MultiAdvisor(made, planning=planning, gamma=gamma)
-    layout = made.layout()
     for k, name in enumerate(mdp.advisors):
         j = made.names.index(name)
         advises = np.flatnonzero(mdp.local[k] >= 0)
-        rows = layout.offset[j] + layout.stride[j] * mdp.local[k, advises]
-        tables_of(agent).table[rows] = solution.values[k, advises]
+        agent.tables.fill(j, mdp.local[k, advises], solution.values[k, advises])
     return agent
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.boards import has_tables
 from multiadvisor.core.aggregations import CORRECTION, greedy
 from multiadvisor.core.intervals import interval
@@ -58,13 +58,13 @@ class TablePlayer:
     """An agent of a compiled world that acts as if its advisors had these weights [n]."""
 
     def __init__(self, agent: MultiAdvisor, weights: np.ndarray) -> None:
-        self._learner = tables_of(agent)
-        self._weights = np.concatenate([weights, self._learner.weights[len(weights) :]])  # a correction keeps its own
+        self._tables = agent.tables
+        self._weights = np.concatenate([weights, self._tables.weights[len(weights) :]])  # a correction keeps its own
 
     def act(self, x: np.ndarray, draw: float = 0.0) -> int:
         """The greedy action; `draw` in [0, 1) picks among exactly equal ones."""
-        advisors, rows = self._learner.rows(x)
-        preferences = self._learner.aggregator.prefer(self._learner.table[rows], self._weights[advisors], advisors)
+        advisors, rows = self._tables.rows(x)
+        preferences = self._tables.aggregator.prefer(self._tables.table[rows], self._weights[advisors], advisors)
         return int(greedy(preferences, draw))
 
 

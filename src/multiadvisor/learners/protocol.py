@@ -30,10 +30,56 @@ class Advice(NamedTuple):
     advisors: np.ndarray  # [m] int64 their indices
 
 
-class Learner(Protocol):
+class ComparedActions(NamedTuple):
+    """Two actions of real numbers that are compared, as the environment has them, and what the actor follows."""
+
+    mine: np.ndarray
+    other: np.ndarray
+    control: float  # what the critic that the actor follows says of the first
+    slopes: np.ndarray  # [m, d] of the weighted values at the first, each number of an action from -1 to 1
+
+
+class Decision(NamedTuple):
+    """One step before it is played: m advisors were asked about K choices."""
+
+    action: Any  # as an environment of episodes takes it: counted from 0, or numbers from -1 to 1 [d]
+    chosen: int  # its place among the choices
+    explored: bool  # whether it was drawn at random
+    advisors: np.ndarray  # [m] who was asked: places among all that may be
+    values: np.ndarray  # [m, K] what they expect of each choice, before weights
+    weights: np.ndarray  # [m]
+    goals: np.ndarray | None = None  # [m] the places that they point at, below 0: none
+    push: np.ndarray | None = None  # [m] each one's share of the push at an action of real numbers; NaN: none
+    compared: ComparedActions | None = None  # where two actions of real numbers were compared
+
+
+class Decider(Protocol):
+    """Whoever decides on a step: traces, reports, videos and the page ask for nothing else."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What is compared [K]."""
+
+    @property
+    def asked(self) -> tuple[Advisor, ...]:
+        """Who may be asked [n]."""
+
+    @property
+    def combined(self) -> Aggregator:
+        """How these n are combined."""
+
+    def decide(self, state: Any, draw: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
+        """What is done in a state by 64 random bits; without `values` nobody is asked."""
+
+    def compare(self, state: Any, action: Any = None, against: Any = None) -> Decision:
+        """The decision in a state about two actions, by default its own and the usual one to compare with."""
+
+
+class Learner(Decider, Protocol):
     """Learns the advisors' values of one task, in episodes of its own or from transitions that it is told.
 
-    Actions are counted from 0. A state is an observation of a Gymnasium task, or the state x of a compiled world.
+    Actions are counted from 0, or numbers from -1 to 1. A state is an observation of a Gymnasium task, or the state x
+    of a compiled world. `learners.finite_choice.FiniteChoice` has what learners of a finite choice have in common.
     """
 
     @property
@@ -54,7 +100,7 @@ class Learner(Protocol):
 
     @property
     def aggregator(self) -> Aggregator:
-        """How the aggregator hears the advisors."""
+        """How the aggregator combines the advisors."""
 
     def consult(self, state: Any) -> Advice:
         """The active advisors' advice in one state."""
@@ -63,10 +109,16 @@ class Learner(Protocol):
         """What the aggregator makes of the advice in one state [A]."""
 
     def aggregator_at(self, state: Any) -> Aggregator:
-        """How those who are active in one state [m] are heard there."""
+        """How those who are active in one state [m] are combined there."""
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor [local states, A], where there is a table."""
+
+    def judge_actions(self, state: Any, actions: Any) -> Advice:
+        """The active advisors' values of given actions of real numbers, as the environment has them."""
+
+    def read_action(self, name: str, action: Any) -> Any:
+        """An action of the environment's own; `name` is what an error calls it."""
 
     def prepare(self) -> None:
         """Whatever has to be done once before learning, such as compiling."""
@@ -77,17 +129,50 @@ class Learner(Protocol):
     def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
         """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
 
-    def explore(self, state: Any) -> int:
+    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> Any:
+        """The action in one state, as the environment has it; with `explore`, the one that learning would take."""
+
+    def explore(self, state: Any) -> Any:
         """The action that learning would take in one state: at random with probability epsilon, else the best."""
+
+    def epsilon_now(self) -> float:
+        """The probability of a random action in the next step."""
+
+    def last_losses(self) -> dict[str, float] | None:
+        """A network's loss in its last updates, by advisor or in total; None without a network."""
 
     def observe(self, transition: Transition, following: int | None) -> None:
         """Learn from a transition that somebody else played, and from the action that followed where it is known."""
+
+    def refuses_weights(self) -> str:
+        """Why other weights would make what was learned out of date; empty where they would not."""
+
+    def reweighted(self, task: Task, anew: bool) -> Learner:
+        """The learner that goes on with the weights of this task; `anew`: what the old weights are in begins again."""
 
     def tensors(self) -> Arrays:
         """Everything the run is made of."""
 
     def restore(self, tensors: Arrays) -> None:
         """Take up what `tensors` gave."""
+
+
+class TableLearner(Learner, Protocol):
+    """A learner with the tables of a compiled world, for those who read exact values or fill them in."""
+
+    table: np.ndarray  # [rows, A]
+    layout: np.ndarray  # [2, n] the first row of each advisor, and how far its rows are apart
+    weights: np.ndarray  # [n]
+
+    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The active advisors [m] and their rows [m] in a state."""
+
+    def fill(self, j: int, states: np.ndarray, values: np.ndarray) -> None:
+        """Put values [S, A] into the table of an advisor, for these local states [S]."""
+
+    @property
+    def plan_values(self) -> np.ndarray:
+        """[rows, J, A] under `gpi`, what following each plan is worth."""
 
 
 class Exploration:

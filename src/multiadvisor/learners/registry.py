@@ -51,6 +51,8 @@ class LearnerSettings:
     """Whether one value is learned for all advisors together, so that a single one's means nothing."""
     entropy: ClassVar[bool] = False
     """Whether it is paid for entropy besides, of which something is expected too."""
+    points: ClassVar[bool] = False
+    """Whether its advisors point at goals, with weights that change from step to step."""
     explores: ClassVar[str] = "explore more (epsilon)"
     """What to do for more exploration."""
 
@@ -106,6 +108,8 @@ class LearnerKind:
     """Whether it learns tasks with goals, and no others."""
     tables: bool = False
     """Whether its values are exact entries of tables, one row for each local state of an advisor."""
+    reweights: bool = False
+    """Whether it goes on with other weights although they are in what it learned."""
     plans: bool = True
     """Whether the setting `planning` says how it learns."""
     extra: str = ""
@@ -173,7 +177,8 @@ LEARNERS: dict[str, LearnerKind] = {
         ),
         LearnerKind(
             "sac", "an actor, and critics for each advisor", f"{_HERE}.sac.sac_settings:SAC",
-            f"{_HERE}.sac.sac_learner:make_sac", actions=CONTINUOUS, worlds=False, plans=False, extra="deep",
+            f"{_HERE}.sac.sac_learner:make_sac", actions=CONTINUOUS, worlds=False, plans=False, reweights=True,
+            extra="deep",
         ),
         LearnerKind(
             "gvf", "a bank of general value functions", f"{_HERE}.gvf.gvf_settings:GVF",

@@ -22,6 +22,7 @@ from multiadvisor.analysis.trace_file import Pictures, Trace
 from multiadvisor.core.optional_dependencies import lacking
 from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.gvf.goal_views import mark_of
 from multiadvisor.runs.artists import Gone, replayed
 from multiadvisor.runs.drawing import Order, Scene
 from multiadvisor.task import Task
@@ -172,15 +173,15 @@ class Painting:
 
     def _marked(self, drawn: np.ndarray | str, step: int) -> np.ndarray | str:
         """With the strongest wishes and fears of a step drawn in, where the advisors point at places."""
-        trace, goals = self.trace, self.task.goals
-        if isinstance(drawn, str) or trace.goals is None or goals is None or goals.mark is None:
+        trace, mark = self.trace, mark_of(self.task)
+        if isinstance(drawn, str) or trace.goals is None or mark is None:
             return drawn
         seen, action = trace.step(self.episode, step), int(trace.choice[trace.span(self.episode)][step])
         assert seen.goals is not None
         assert seen.advice is not None
         assert seen.weights is not None
         picture = np.array(drawn)
-        draw_wishes(goals.mark, picture, seen.goals, seen.weights * seen.advice[:, action])
+        draw_wishes(mark, picture, seen.goals, seen.weights * seen.advice[:, action])
         return picture
 
     def _add(self, drawn: np.ndarray | str) -> None:

@@ -49,7 +49,9 @@ def record_evaluation(agent: MultiAdvisor, episodes: int, seed: int) -> tuple[Ev
         # a network's last bits depend on how many episodes it is asked about at once, so that only one of them can
         # count
         trace = record(agent, episodes, seed)
-        return agent.summary(trace.played()), trace
+        from multiadvisor.agent import Evaluation
+
+        return Evaluation.of(agent.task, trace.played()), trace
     seen, trace = agent.evaluate(episodes, seeds=(seed,)), record(agent, episodes, seed)
     same = np.array_equal(seen.played.score, trace.score) and np.array_equal(seen.played.length, trace.length)
     if not same:

@@ -23,7 +23,7 @@ from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.envs.builtin import checked_options, make
 from multiadvisor.envs.registry import DEFAULTS
 from multiadvisor.errors import BadInput, Diverged, short, unknown
-from multiadvisor.learners.registry import resolved
+from multiadvisor.learners.registry import kind_of, resolved
 from multiadvisor.runs.logs import MEASURES, room_for_advisors
 from multiadvisor.runs.stuck_monitor import allowance, is_look, look
 from multiadvisor.settings import Schedule, Settings, finite_number
@@ -97,14 +97,14 @@ class Training:
         # a network may diverge at any time: its first evaluation is saved as soon as it is there
         fragile = self.keep_last and self.agent.settings.learner_settings.network
         try:
-            self.agent.prepare()  # outside the clock
+            self.agent._prepare()  # outside the clock
             while len(self.evaluations) < self.schedule.evaluations:
                 number = len(self.evaluations) + 1
                 # episodes that are played side by side go on together, past one evaluation or several
                 while (due := self.schedule.due(number) - self.agent.steps) > 0:
                     start, steps = time.perf_counter(), self.agent.steps
                     try:
-                        self.agent.learn(min(due, self.agent.piece), progress=False)
+                        self.agent.learn(min(due, self.agent._piece), progress=False)
                     finally:
                         self.seconds += time.perf_counter() - start
                         tell(self.agent.steps - steps, None)
@@ -283,9 +283,10 @@ def begin(
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
     changed = reweight and not same(read_header(out).get("task", {}).get("identity"), task.identity)
-    agent, record = load_with_record(out, task, reweight=(task.continuous or None) if changed else False)
+    goes_on = kind_of(resolved(task, settings).learner_settings).reweights
+    agent, record = load_with_record(out, task, reweight=(goes_on or None) if changed else False)
     if changed:
-        agent.begin_reweighted()
+        agent._begin_reweighted()
     settings = resolved(task, settings)
     if agent.settings != settings:
         raise BadInput(
@@ -434,7 +435,7 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
 def table_digest(agent: MultiAdvisor) -> str:
     """SHA-256 of everything the agent has learned."""
     digest = hashlib.sha256()
-    for name, array in sorted(agent._learner.tensors().items()):
+    for name, array in sorted(agent.tensors().items()):
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

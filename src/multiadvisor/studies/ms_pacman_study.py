@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, bank_of, load_with_record
+from multiadvisor.agent import MultiAdvisor, load_with_record
 from multiadvisor.core.intervals import Estimate, stratified
 from multiadvisor.envs.builtin import make
 from multiadvisor.errors import BadInput
@@ -89,7 +89,8 @@ def run(
 ) -> dict[str, Any]:  # fmt: skip
     """`work`, cut short where it is `late` for a share of the time there is: its result says how many episodes."""
     agent, before = _begun(config, folder)
-    learner = bank_of(agent)
+    learner = agent.decider
+    assert isinstance(learner, BankLearner)
     start = emulator_frames(agent)
     frames = before
     while agent.episodes < config["episodes"] and frames < FRAMES - _LAST and not late(_LEARNING):
@@ -137,12 +138,12 @@ def _begun(config: dict[str, Any], folder: Path | None) -> tuple[MultiAdvisor, i
     if folder is not None and (folder / "agent.json").exists():
         try:
             agent, record = load_with_record(folder, task)
-            bank_of(agent).run(0)  # which plays the current stretch again
+            agent.learn(0, progress=False)  # which plays the current stretch again
             return agent, int(record["frames"])
         except (BadInput, KeyError):
             pass  # what is left of a crash and cannot be used: the run begins again
     agent = MultiAdvisor(task, **config["settings"], seed=config["seed"])
-    agent.prepare()
+    agent._prepare()
     return agent, 0
 
 

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, bank_of
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.gvf.goal_views import mark_of
 
 WISHES, FEARS = 6, 4  # at most so many are drawn in
 
@@ -37,20 +39,18 @@ def draw_wishes(
 
 def film(agent: MultiAdvisor, episodes: int = 1, seed: int = 0, scale: int = 2) -> Film:
     """Play the episodes of `agent.evaluate(episodes, seeds=(seed,))` and keep the pictures of the best one."""
-    task, bank = agent.task, bank_of(agent)
-    assert task.adapter is not None
-    assert task.goals is not None
-    env, mark = task.adapter.env, task.goals.mark
-    if mark is None:
+    task, decider, mark = agent.task, agent.decider, mark_of(agent.task)
+    if mark is None or task.adapter is None:
         raise BadInput(f"task {task.name!r} does not say where its goals are in the picture: give Goals(mark=...)")
-    best = Film(-1, -np.inf, [])
-    agent.prepare()
+    env, best = task.adapter.env, Film(-1, -np.inf, [])
+    agent._prepare()
     for episode in range(episodes):
         score, pictures = 0.0, []
-        for step in bank.play(episode, seed):
-            picture = np.array(env.render())
-            _, advice, weights, goals = bank.pointing(step.next_state)
-            draw_wishes(mark, picture, goals, weights * advice[:, step.action])
+        source = EvaluationEpisodes(task, agent.settings.seed, seed, apart=True)
+        for step in rollout(source, episode, lambda state, draw: decider.decide(state, draw, values=False).action):
+            picture, told = np.array(env.render()), decider.compare(step.next_state)
+            if told.goals is not None:
+                draw_wishes(mark, picture, told.goals, told.weights * told.values[:, step.action])
             pictures.append(np.repeat(np.repeat(picture, scale, axis=0), scale, axis=1))
             score += step.gain
         if score > best.score:

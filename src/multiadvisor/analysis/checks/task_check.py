@@ -287,7 +287,7 @@ def _watch(agent: MultiAdvisor, episodes: int, seed: int, findings: Findings, te
 
 
 def _subject(task: Task, findings: Findings, seed: int) -> Subject:
-    if task.goals is not None:
+    if task.own_score:
         raise BadInput(f"task {task.name!r} has a bank of general value functions, which this check does not know yet")
     if task.adapter is not None:
         from multiadvisor.analysis.checks.environment_check import EnvironmentSubject
@@ -305,8 +305,9 @@ def _wander(subject: Subject, episode: int) -> Iterator[Any]:
     action: Any = 0
     for step in itertools.count():
         if step == 0 or generator.random() < 0.5:
-            count = len(subject.task.actions)
-            action = generator.uniform(-1, 1, count) if subject.task.continuous else int(generator.integers(count))
+            count, adapter = len(subject.task.actions), subject.task.adapter
+            real = adapter is not None and adapter.box is not None
+            action = generator.uniform(-1, 1, count) if real else int(generator.integers(count))
         yield action
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.bounds import Bound, bound_of
 from multiadvisor.analysis.theory.mdp import FiniteMDP, LocalMDP
 from multiadvisor.analysis.theory.solver import Solution, backup, error_bound, solve_local
@@ -94,9 +94,8 @@ def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iter
 def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum") -> MultiAdvisor:
     """An agent whose tables hold the exact values instead of learned ones."""
     agent = MultiAdvisor(task, planning=planning, gamma=gamma, seed=seed, aggregation=aggregation)
-    layout = task.layout()
     for j, (q, _) in enumerate(local_values(task, planning, gamma)):
-        tables_of(agent).table[layout.offset[j] + layout.stride[j] * np.arange(len(q))] = q
+        agent.tables.fill(j, np.arange(len(q)), q)
     return agent
 
 

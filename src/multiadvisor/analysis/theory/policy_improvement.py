@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multiadvisor.agent import MultiAdvisor, tables_of
+from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.boards import exact_agent, fruit_mdp, maze_constants
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import Solution, evaluate, greedy_policy, solve, solve_local
@@ -77,7 +77,7 @@ def exact_plans(task: Task, gamma: float = 0.9, seed: int = 0) -> MultiAdvisor:
     """
     world = maze_constants(task)
     agent = exact_agent(task, "egocentric", gamma, seed, aggregation="fruits=gpi")
-    worth, ghosts = tables_of(agent).extra.table, len(world.ghost_start)
+    worth, ghosts = agent.tables.plan_values, len(world.ghost_start)
     layout, gammas = task.layout(), task.gammas(gamma)
     mdps = [fruit_mdp(world, int(cell)) for cell in world.fruit_cell]
     for j in range(ghosts, task.n):

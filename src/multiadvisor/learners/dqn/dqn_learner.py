@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.core.aggregations import CORRECTION
-from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, plannings_of
+from multiadvisor.core.aggregator import Team, aggregator_of, plannings_of
 from multiadvisor.core.rng import EVALUATION, TRAINING, episode_key, stream_key, training_keys
 from multiadvisor.core.validation import Arrays, Shapes, require, whole
 from multiadvisor.envs.compiled_env import CompiledEnv
@@ -30,6 +30,7 @@ from multiadvisor.learners.dqn.network import Network, check_saved, initial, pla
 from multiadvisor.learners.dqn.network_state import kept, leaves_of, networks_of, part_of
 from multiadvisor.learners.dqn.replay import DONE, FILLED, SCORE_SUM, STEPS, Chooser, Replay, StepBatch, add
 from multiadvisor.learners.dqn.split import advisors_of, split_task, with_correction
+from multiadvisor.learners.finite_choice import FiniteChoice
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, not_finite, refuse_unobservable
 from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task, Transition
@@ -54,7 +55,7 @@ def make_dqn(task: Task, settings: Settings, saved: Shapes | None) -> DeepLearne
     return DeepLearner(task, settings, saved=saved)
 
 
-class DeepLearner(LockedRollout):
+class DeepLearner(LockedRollout, FiniteChoice):
     """Learns with a network; S = len(seeds) runs side by side, all of them alike but for the seed."""
 
     def __init__(
@@ -214,11 +215,6 @@ class DeepLearner(LockedRollout):
         names = tuple(self.split.names[j] for j in keep)
         return Advice(names, advice[keep].astype(np.float64), self.split.weights[keep], keep)
 
-    def preferences(self, state: Any) -> np.ndarray:
-        """What the aggregator makes of the advice in one state [A]."""
-        told = self.consult(state)
-        return self.aggregator.prefer(told.advice, told.weights, told.advisors)
-
     def _active_in(self, state: Any) -> np.ndarray:
         """[1, k] who has a say in one state."""
         return self.split.add(self.env.active_in(state)[None].astype(np.uint8), 1)
@@ -226,15 +222,6 @@ class DeepLearner(LockedRollout):
     def _active(self, active: np.ndarray, always: np.ndarray) -> np.ndarray:
         """[N, k] who of the network's advisors is active; `always` where everybody is, all the time."""
         return self.split.add(active.astype(np.uint8), 1) if self._activity else always
-
-    def aggregator_at(self, state: Any) -> Aggregator:
-        """How those who are active in one state [m] are heard there."""
-        told = self.consult(state)
-        return self.aggregator._replace(of=self.aggregator.of[told.advisors])
-
-    def values(self, j: int) -> np.ndarray:
-        """There is no table."""
-        raise BadInput("a network has no table of values: ask for the advice in a state")
 
     # ---- learning ----------------------------------------------------------------------------------------------------
     def _times(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.core import rng
-from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
+from multiadvisor.core.aggregator import aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use
 from multiadvisor.core.validation import MOST_STEPS, Arrays, Shapes, array, require, whole
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
@@ -16,12 +16,13 @@ from multiadvisor.envs.segment import Segment
 from multiadvisor.envs.step import Step
 from multiadvisor.envs.stepping import copied, finite_reward
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.finite_choice import FiniteChoice, nobody
 from multiadvisor.learners.gvf import bank
 from multiadvisor.learners.gvf.env_workers import NOTHING, EnvWorker, EnvWorkers
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, KnownModel
-from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration
+from multiadvisor.learners.protocol import Advice, Decision, EpisodeReturns, Exploration
 from multiadvisor.settings import Settings
-from multiadvisor.task import Advisor, Task, Transition
+from multiadvisor.task import Task, Transition
 
 UNIFORM, GREEDY = "uniform", "greedy"
 KINDS = {"egocentric": "", "agnostic": UNIFORM, "empathic": GREEDY, "estimate": GREEDY}
@@ -49,7 +50,7 @@ def make_gvf(task: Task, settings: Settings, saved: Shapes | None) -> BankLearne
     return BankLearner(task, settings)
 
 
-class BankLearner:
+class BankLearner(FiniteChoice):
     """Learns a bank of general value functions, and plays by the advisors that point at them."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
@@ -97,11 +98,6 @@ class BankLearner:
     def score_sum(self) -> float:
         """The scores of those episodes together."""
         return float(self.tally[1])
-
-    @property
-    def advisors(self) -> tuple[Advisor, ...]:
-        """The task's own."""
-        return self.task.advisors
 
     def values(self, j: int) -> np.ndarray:
         """There is no table of one advisor alone."""
@@ -195,9 +191,16 @@ class BankLearner:
         preferred: np.ndarray = self.aggregator.prefer(told.advice, told.weights, told.advisors)
         return preferred
 
-    def aggregator_at(self, state: Any) -> Aggregator:
-        """How those who speak in one state [m] are heard there."""
-        return Aggregator(self.aggregator.parts, self.aggregator.of[self.consult(state).advisors])
+    def decide(self, state: Any, draw: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
+        """What is done in a state by 64 random bits: also without learning it may be restless."""
+        action, greedy = self._choose(state, draw, max(epsilon, self.goals.restless), False)
+        said = self.pointing(state) if values else nobody(len(self.choices))
+        return Decision(action, action, action != greedy, *said)
+
+    def compare(self, state: Any, action: Any = None, against: Any = None) -> Decision:
+        """All actions are compared with each other: the greedy decision, without restlessness."""
+        chosen = self._choose(state, 0, 0.0, False)[1]
+        return Decision(chosen, chosen, False, *self.pointing(state))
 
     def explore(self, state: Any) -> int:
         """The action that learning would take in one state."""
@@ -353,28 +356,15 @@ class BankLearner:
 
     def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
         """Play without learning; the run goes on afterwards as if nothing had happened."""
-        return self.evaluate_from(0, episodes, seed)
-
-    def evaluate_from(self, first: int, episodes: int, seed: int) -> EpisodeReturns:
-        """The same from the first episode on: each is the same whichever others are played."""
         score, steps, finished = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64)
         played = EpisodeReturns(score, steps, finished, np.zeros((episodes, self.task.n)))
         for episode in range(episodes):
-            for step in self.play(first + episode, seed):
+            for step in self.play(episode, seed):
                 score[episode] += step.gain
                 steps[episode] += 1
                 played.returns[episode] += step.reward
                 finished[episode] = int(step.terminated)
         return played
-
-    def state_at(self, seed: int, episode: int, step: int) -> Step:
-        """One step of the episodes that `evaluate` plays with this seed."""
-        length = 0
-        for came in self.play(episode, seed):
-            if length == step:
-                return came
-            length += 1
-        raise BadInput(f"nothing is done at step {step}: episode {episode} ended after {length} steps, counted from 0")
 
     def pointing(self, observation: Any) -> GoalAdvice:
         """Who speaks in one state, what they say, their weights and the places they point at."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from multiadvisor.learners.registry import LearnerSettings, named
 
@@ -21,6 +21,7 @@ class GVF(LearnerSettings):
     """
 
     name: str = named("gvf")
+    points: ClassVar[bool] = True
 
     def own_draws(self, task: Task) -> bool:
         """Every episode can be played by itself."""

@@ -74,3 +74,22 @@ def _kind(leaf: Array, shape: tuple[int, ...]) -> str:
 
 
 _layout = lru_cache(maxsize=64)(Layout)
+
+
+class NetworkState:
+    """A state between updates: packed, and unpacked where somebody asks."""
+
+    def __init__(self, tree: Any, axes: int) -> None:
+        self.layout: Layout = layout_of(tree, axes)
+        self.packed: PackedTree = self.layout.pack(tree, axes)
+        self._read: tuple[Any, Any] = (None, None)  # the packed one that was unpacked last, and what it was
+
+    def tree(self) -> Any:
+        """All of it, as NumPy arrays; copies, as the memory is given away at the next update."""
+        if self._read[0] is not self.packed:
+            self._read = self.packed, self.layout.unpack(jax.tree.map(np.array, self.packed))
+        return self._read[1]
+
+    def first(self, count: int) -> list[Any]:
+        """So many arrays; of these the small ones are copies."""
+        return self.layout.leaves(self.packed._replace(small=np.array(self.packed.small)), count)

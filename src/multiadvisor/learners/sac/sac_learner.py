@@ -24,9 +24,20 @@ from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learners.dqn.backend import jax, jnp
 from multiadvisor.learners.dqn.locked_rollout import LockedRollout
 from multiadvisor.learners.dqn.network_state import kept, leaves_of, networks_of, part_of
-from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, not_finite, refuse_unobservable
+from multiadvisor.learners.finite_choice import nobody
+from multiadvisor.learners.protocol import (
+    Advice,
+    ComparedActions,
+    Decision,
+    EpisodeReturns,
+    Exploration,
+    Learner,
+    not_finite,
+    refuse_unobservable,
+)
 from multiadvisor.learners.sac.actor_critic import Layers, explored, forward, initial, means, slopes
-from multiadvisor.learners.sac.packing import Layout, PackedTree, layout_of
+from multiadvisor.learners.sac.packing import NetworkState
+from multiadvisor.learners.sac.push import push_shares
 from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.learners.sac.sac_update import MODES, SeparateCritic, State, Twins, decomposed, heads_of, program
 from multiadvisor.learners.sac.sac_update import Task as Weighed
@@ -37,6 +48,8 @@ from multiadvisor.task import Advisor, Task, Transition
 _BLOCK = 256  # steps whose noise is drawn together
 _BATCHES = 16  # calls of the update whose batches are drawn together
 _ACTING, _LEARNING = 1 << 33, 1 << 34  # streams of a run
+TAKEN, CENTRE, ENTROPY = "action taken", "centre of the box", "entropy"
+"""What is compared where actions are real numbers, and what speaks beside the advisors."""
 _SUM = "reward"  # what the only head of a plain critic values
 
 
@@ -49,25 +62,6 @@ class ActionValues(NamedTuple):
     entropy: np.ndarray  # [k] of the entropy to come; 0 where no critic tells it apart
     control: np.ndarray  # [k] what the actor follows
     slopes: np.ndarray  # [m, d] of the weighted values at the first action, each number of an action from -1 to 1
-
-
-class NetworkState:
-    """A state between updates: packed, and unpacked where somebody asks."""
-
-    def __init__(self, tree: Any, axes: int) -> None:
-        self.layout: Layout = layout_of(tree, axes)
-        self.packed: PackedTree = self.layout.pack(tree, axes)
-        self._read: tuple[Any, Any] = (None, None)  # the packed one that was unpacked last, and what it was
-
-    def tree(self) -> Any:
-        """All of it, as NumPy arrays; copies, as the memory is given away at the next update."""
-        if self._read[0] is not self.packed:
-            self._read = self.packed, self.layout.unpack(jax.tree.map(np.array, self.packed))
-        return self._read[1]
-
-    def first(self, count: int) -> list[Any]:
-        """So many arrays; of these the small ones are copies."""
-        return self.layout.leaves(self.packed._replace(small=np.array(self.packed.small)), count)
 
 
 def make_sac(task: Task, settings: Settings, saved: Shapes | None) -> ContinuousLearner:
@@ -88,7 +82,7 @@ class ContinuousLearner(LockedRollout):
         assert isinstance(own, SAC)
         self.task, self.settings, self.own = task, settings, own
         self.seeds = tuple(seeds) if seeds is not None else (settings.seed,)
-        _refuse(task, settings, own)
+        own.check_task(task, settings.gamma)
         self.critics = "one" if task.n == 1 and own.critics == "separate" else own.critics  # nothing to tell apart
         self.aggregator: Aggregator = aggregator_of(task, "sum")
         self.actions = task.adapter.box
@@ -278,6 +272,81 @@ class ContinuousLearner(LockedRollout):
     def values(self, j: int) -> np.ndarray:
         """There is no table."""
         raise BadInput("critics have no table of values: ask for the advice in a state")
+
+    # ---- what is decided ---------------------------------------------------------------------------------------------
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The action taken is compared with the centre of the box."""
+        return (TAKEN, CENTRE)
+
+    @property
+    def asked(self) -> tuple[Advisor, ...]:
+        """The advisors, and what is expected of the entropy, where a critic tells it."""
+        names = [advisor.name for advisor in self.advisors]
+        entropy = Advisor(ENTROPY if ENTROPY not in names else f"{ENTROPY} of the actor")
+        return (*self.advisors, *((entropy,) if self.tells_entropy else ()))
+
+    @property
+    def combined(self) -> Aggregator:
+        """All of them are summed."""
+        return self.aggregator._replace(of=np.zeros(len(self.asked), np.int64))
+
+    def decide(self, state: Any, draw: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
+        """The actor's own action, compared with the centre of the box."""
+        if epsilon:
+            raise BadInput(
+                f"epsilon is for a finite choice, and actions of {self.task.name!r} are real numbers: leave it"
+            )
+        action = self.choose(state)
+        if not values:
+            return Decision(action, 0, False, *nobody(len(self.choices)))
+        return self._compared(state, action, np.zeros_like(action))
+
+    def compare(self, state: Any, action: Any = None, against: Any = None) -> Decision:
+        """An action, by default the actor's own, compared with another, by default the centre of the box."""
+        box = self.actions
+        mine = self.choose(state) if action is None else box.from_environment(action, "action")
+        other = np.zeros(box.size, np.float32) if against is None else box.from_environment(against, "against")
+        return self._compared(state, mine, other)
+
+    def _compared(self, state: Any, mine: np.ndarray, other: np.ndarray) -> Decision:
+        box, told = self.actions, self.judge(state, np.stack([mine, other]))
+        names = [advisor.name for advisor in self.advisors]
+        who, values, weights = [names.index(name) for name in told.names], told.values, told.weights
+        push = push_shares(told.slopes)[0]
+        if self.tells_entropy:
+            who, weights, push = [*who, len(names)], np.append(weights, 1.0), np.append(push, np.nan)
+            values = np.concatenate([values, told.entropy[None]])
+        pair = ComparedActions(box.to_environment(mine), box.to_environment(other), float(told.control[0]), told.slopes)
+        return Decision(mine, 0, False, np.array(who, np.int64), values, weights, None, push, pair)
+
+    def act(self, state: Any, draw: float = 0.0, *, explore: bool = False) -> Any:
+        """The actor's action, an array in the environment's own form."""
+        return self.actions.to_environment(self.explore(state) if explore else self.choose(state))
+
+    def epsilon_now(self) -> float:
+        """Exploration is the actor's own noise."""
+        return 0.0
+
+    def judge_actions(self, state: Any, actions: Any) -> Advice:
+        """The active advisors' values [m, k] of actions [k, ...] of the environment's."""
+        told = self.judge(state, np.stack([self.read_action("an action", each) for each in actions]))
+        names = [advisor.name for advisor in self.advisors]
+        who = np.array([names.index(name) for name in told.names], np.int64)
+        return Advice(told.names, told.values, told.weights, who)
+
+    def read_action(self, name: str, action: Any) -> np.ndarray:
+        """One of the environment's actions, each number from -1 to 1."""
+        return self.actions.from_environment(action, name)
+
+    def refuses_weights(self) -> str:
+        """The critics value the weighted sum; the replay buffer keeps the terms apart."""
+        return "weights are in the values it learned"
+
+    def reweighted(self, task: Task, anew: bool) -> Learner:
+        """It goes on itself, from the same replay buffer."""
+        self.reweight(task, anew)
+        return self
 
     def reweight(self, task: Task, anew: bool) -> None:
         """Go on with other weights: the memory keeps the terms apart, so that nothing in it is out of date.
@@ -508,26 +577,3 @@ class ContinuousLearner(LockedRollout):
         self.state, self.beside = networks_of(given, (self.state, self.beside))
         self.exploration.restore(tensors, self.rounds)
         self._resume(part_of(tensors, "episodes"), self._clock)
-
-
-def _refuse(task: Task, settings: Settings, own: SAC) -> None:
-    """What has no meaning here, in one line."""
-    if any(advisor.planning not in (None, "empathic") for advisor in task.advisors):
-        raise BadInput(
-            "with continuous actions every advisor expects what the actor will do: leave the advisors' plannings out"
-        )
-    for advisor in task.advisors:
-        if advisor.state is not None:
-            raise BadInput(
-                f"advisor {advisor.name!r} looks at a part of the state, and critics see all of it: leave it out"
-            )
-        if advisor.advises is not None or advisor.alpha is not None or advisor.table is not None:
-            raise BadInput(
-                f"advisor {advisor.name!r} has advises, alpha or a table, which are for tables: leave them out"
-            )
-        odd = advisor.ended is not None or advisor.gamma not in (None, settings.gamma)
-        if own.critics != "shared" and odd and task.n > 1:
-            raise BadInput(
-                f"advisor {advisor.name!r} has its own gamma or end, which no single critic can represent: choose "
-                "critics='shared' (--critics shared)"
-            )

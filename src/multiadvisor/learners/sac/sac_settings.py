@@ -81,3 +81,25 @@ class SAC(NetworkSettings):
             )
         if settings.noise:
             raise BadInput("noise on rewards is for tables and networks with a finite choice of actions: leave it out")
+
+    def check_task(self, task: Task, gamma: float) -> None:
+        """Refuse what has no meaning here, in one line."""
+        if any(advisor.planning not in (None, "empathic") for advisor in task.advisors):
+            raise BadInput(
+                "with continuous actions every advisor expects what the actor will do: leave their plannings out"
+            )
+        for advisor in task.advisors:
+            if advisor.state is not None:
+                raise BadInput(
+                    f"advisor {advisor.name!r} looks at a part of the state, and critics see all of it: leave it out"
+                )
+            if advisor.advises is not None or advisor.alpha is not None or advisor.table is not None:
+                raise BadInput(
+                    f"advisor {advisor.name!r} has advises, alpha or a table, which are for tables: leave them out"
+                )
+            odd = advisor.ended is not None or advisor.gamma not in (None, gamma)
+            if self.critics != "shared" and odd and task.n > 1:
+                raise BadInput(
+                    f"advisor {advisor.name!r} has its own gamma or end, which no single critic can represent: choose "
+                    "critics='shared' (--critics shared)"
+                )

@@ -46,6 +46,7 @@ class AdapterLearner(Tables):
         self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
         self._lock = task.adapter.lock
         self.made = made_committee(task, settings)
+        self.aggregator = self.made.aggregator
         if is_mapped(task):
             raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
         if self.made.needs & kernel.NEEDS["target"]:

@@ -6,7 +6,7 @@ the same bytes.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from multiadvisor.core.plannings import TAKEN, TARGET
 from multiadvisor.core.validation import MOST_STEPS, Arrays, array, require
 from multiadvisor.envs.stepping import LONGEST_EPISODE
 from multiadvisor.errors import BadInput, short
+from multiadvisor.learners.finite_choice import FiniteChoice
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, refuse_unobservable
 from multiadvisor.learners.tabular import kernel, records, switch
 from multiadvisor.learners.tabular.rules.arbitration import Claims, in_control
@@ -29,11 +30,9 @@ from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task, Transition
 
 
-class Tables(ABC):
+class Tables(FiniteChoice):
     """What the learners with tables answer alike."""
 
-    task: Task
-    settings: Settings
     table: np.ndarray
     weights: np.ndarray  # [n]
     key: np.uint64
@@ -47,11 +46,6 @@ class Tables(ABC):
         """[1] PROGRESS: how far the run has come."""
 
     @property
-    def aggregator(self) -> Aggregator:
-        """How the aggregator hears the advisors."""
-        return self.made.aggregator
-
-    @property
     def steps(self) -> int:
         """Transitions learned from."""
         return int(self.progress["step"][0])
@@ -60,11 +54,6 @@ class Tables(ABC):
     def episodes(self) -> int:
         """Episodes played to their end."""
         return int(self.progress["episodes"][0])
-
-    @property
-    def advisors(self) -> tuple[Advisor, ...]:
-        """The task's own."""
-        return self.task.advisors
 
     @property
     def score_sum(self) -> float:
@@ -121,8 +110,10 @@ class Tables(ABC):
         """What the aggregator makes of the advice in one state [A]."""
         given = self.consult(state)
         if isinstance(self.extra, Plans):
-            return self.aggregator_at(state).prefer(given.advice, given.weights)
-        return self.aggregator.prefer(given.advice, given.weights, given.advisors)
+            found: np.ndarray = self.aggregator_at(state).prefer(given.advice, given.weights)
+        else:
+            found = self.aggregator.prefer(given.advice, given.weights, given.advisors)
+        return found
 
     def _advising(
         self, advisors: np.ndarray, rows: np.ndarray, advises: np.ndarray
@@ -191,6 +182,7 @@ class CompiledLearner(Tables):
         assert world is not None
         layout, actions = task.layout(), len(task.actions)
         made = self.made = made_committee(task, settings)
+        self.aggregator = made.aggregator
         self.committee = records.Committee(
             layout.offset, layout.stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
             task.alphas(settings.alpha),
@@ -314,6 +306,16 @@ class CompiledLearner(Tables):
         except NumbaError as error:
             raise self._not_compiled(error) from None
         return m, records.unpack_slots.py_func(integers, reals), work.aggregator.total
+
+    def fill(self, j: int, states: np.ndarray, values: np.ndarray) -> None:
+        """Put values [S, A] into the table of an advisor, for these local states [S]: exact ones, for instance."""
+        self.table[self.layout[0, j] + self.layout[1, j] * states] = values
+
+    @property
+    def plan_values(self) -> np.ndarray:
+        """[rows, J, A] under `gpi`, what following each plan is worth."""
+        found: np.ndarray = self.extra.table
+        return found
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""

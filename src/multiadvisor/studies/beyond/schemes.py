@@ -119,7 +119,7 @@ def run_job(scheme: Scheme, case: Case, seed: int, plan: Plan) -> Job:
 def run_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """The score of every epoch, and the means of the first and the last; bad episodes are those with many touches."""
     run = RunConfig.parse(config["run"])
-    agent = MultiAdvisor(run.make_task(), run.settings).prepare()
+    agent = MultiAdvisor(run.make_task(), run.settings)._prepare()
     rows = []
     for epoch in range(1, run.schedule.evaluations + 1):
         agent.learn(run.schedule.due(epoch) - agent.steps, progress=False)
@@ -136,7 +136,7 @@ def run_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | No
 
 def _looked_at(agent: MultiAdvisor, episodes: int, epoch: int) -> list[float]:
     """Score, steps, finished, touches and bad episodes of greedy play: the very episodes of `agent.evaluate`."""
-    played = agent._learner.evaluate(episodes, epoch)  # which needs no intervals of its own
+    played = agent.play(episodes, epoch)  # which needs no intervals of its own
     metrics = agent.task.metrics
     touches = metrics(played.returns)["touches"] if metrics else np.zeros(episodes)
     return [float(figure.mean()) for figure in
