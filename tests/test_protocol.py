@@ -8,9 +8,9 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
-from multiadvisor.learners.protocol import Learner
+from multiadvisor.learners.protocol import Decider, Learner
 
-OFFERED = {name: part for name, part in vars(Learner).items() if part.__doc__ and not name.startswith("_")}
+OFFERED = {name: part for name, part in {**vars(Decider), **vars(Learner)}.items() if part.__doc__ and not name.startswith("_")}
 
 
 def environment(**how):

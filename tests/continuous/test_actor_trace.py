@@ -198,7 +198,7 @@ def test_the_page_gets_the_numbers_of_every_action(agent, trace):
     assert np.array_equal(arrays["entropy"], said[:, 2]), "told beside the advisors"
     assert np.array_equal(arrays["rows"], np.arange(2 * len(said)).reshape(-1, 2))
     assert np.isfinite(arrays["push"]).all()
-    assert episode["reasons"][2] == explain_step(agent, trace, 1, 2).sentence
+    assert episode["reasons"][2]["sentence"] == explain_step(agent, trace, 1, 2).sentence
     library = Library(episodes=1)
     entry = library.add_agent(agent, "actor")
     assert f"runs/{0}/episodes/0" in html(library, [entry.id], 0)
