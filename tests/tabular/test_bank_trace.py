@@ -72,8 +72,8 @@ def test_a_step_says_who_points_where_and_how_loudly(agent, trace):
 
 def test_the_page_gets_weights_and_the_score_of_the_environment(trace, agent):
     header = episode_pack(trace, 1, agent)
-    for name in (b'"voice"', b'"earned"', b'"preferences"'):
-        assert name in header[:2000]
+    for name in (b'"voice"', b'"earned"'):
+        assert name in header
 
 
 def test_the_report_and_the_groups(agent):
