@@ -10,7 +10,8 @@ import multiadvisor as mad
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
 from multiadvisor.learners.protocol import Decider, Learner
 
-OFFERED = {name: part for name, part in {**vars(Decider), **vars(Learner)}.items() if part.__doc__ and not name.startswith("_")}
+PARTS = {**vars(Decider), **vars(Learner)}
+OFFERED = {name: part for name, part in PARTS.items() if part.__doc__ and not name.startswith("_")}
 
 
 def environment(**how):
