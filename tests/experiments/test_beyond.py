@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multiadvisor.analysis.theory.boards import distances, random_boards
+from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.commands.reproduce import run
 from multiadvisor.core.aggregations import AGGREGATIONS, aggregation_named
 from multiadvisor.core.plannings import TEMPERATURE, bootstrap, egocentric, tempered
@@ -102,7 +102,7 @@ def test_tempered_planning_is_egocentric_where_one_action_is_much_better_and_a_m
 # ---- boards ----------------------------------------------------------------------------------------------------------
 def test_the_tour_is_the_shortest_of_all_on_small_boards():
     task = make("pac-boy", ghosts=False)
-    steps, world = distances(task), task.world.constants
+    steps, world = Maze(task).distances, task.world.constants
     generator = np.random.default_rng(0)
     for _ in range(10):
         places = generator.choice(len(steps), 6, replace=False)
@@ -116,7 +116,7 @@ def test_the_tour_is_the_shortest_of_all_on_small_boards():
 
 def test_walks_end_and_are_never_shorter_than_the_tour():
     task = make("pac-boy", ghosts=False)
-    boards, found = random_boards(task, 5, tours.FIRST_BOARD), tours.tours_work(tours.tours_job(5).config)
+    boards, found = Maze(task).random_boards(5, tours.FIRST_BOARD), tours.tours_work(tours.tours_job(5).config)
     assert found["fruits"] == boards.sum(axis=1).tolist()
     for (name, _), steps in zip(tours.WALKS, found["walks"], strict=True):
         assert (np.array(steps) >= np.array(found["tours"])).all()

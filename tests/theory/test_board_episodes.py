@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory import board_episodes
-from multiadvisor.analysis.theory.boards import distances
+from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.cli import main
 from multiadvisor.core.aggregator import aggregator_of
 from multiadvisor.envs.compiled_env import CompiledEnv
@@ -31,7 +31,8 @@ def task_of(tmp_path, lines):
 
 def ending(task, seed, gamma):
     x = task.initial_state(seed)
-    return board_episodes.greedy_episode(task, x, board_episodes.fruit_advice(task, distances(task), gamma))
+    maze = Maze(task)
+    return board_episodes.greedy_episode(maze, x, board_episodes.fruit_advice(maze, gamma))
 
 
 def played(task, seed, gamma, steps):
@@ -125,15 +126,16 @@ def test_episodes_are_those_that_an_agent_with_exact_values_plays(gamma, seed):
 @given(st.integers(0, 10**6), st.integers(2, 6), st.integers(2, 6), st.floats(0.05, 1 / 3))
 def test_below_the_bound_of_theorem_4_no_episode_gets_stuck(seed, width, height, gamma):
     task = mad.make("fruit-grid", width=width, height=height, fruits=min(8, width * height - 1))
-    assert all(one.left == 0 for one in board_episodes.endings(task, task.initial_state(seed), distances(task), gamma))
+    assert all(one.left == 0 for one in board_episodes.endings(Maze(task), task.initial_state(seed), gamma))
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(0.4, 0.99))
 def test_a_walk_is_stuck_where_the_solver_says(seed, gamma):
     task = mad.make("fruit-grid", width=5, height=5, fruits=8)
-    x, advice = task.initial_state(seed), board_episodes.fruit_advice(task, distances(task), gamma)
-    walk = board_episodes._Walk(task.world.constants, advice, task.weights, x[1:] == 1, aggregator_of(task, "sum"))
+    x, maze = task.initial_state(seed), Maze(task)
+    advice = board_episodes.fruit_advice(maze, gamma)
+    walk = board_episodes._Walk(maze, advice, maze.fruit(x), aggregator_of(task, "sum"))
     stuck = theory.stuck_states(theory.board_solution(task, x, gamma))
     free = [cell for cell in range(25) if not walk.holds(cell)]
     assert [walk.stuck(cell) for cell in free] == stuck[free].tolist()
@@ -142,7 +144,7 @@ def test_a_walk_is_stuck_where_the_solver_says(seed, gamma):
 def test_a_tie_is_played_both_ways(tmp_path):
     """North and South are alike at first, and both episodes are finished; more than one is played."""
     task = task_of(tmp_path, ["F", "_", "P", "_", "F"])
-    found = list(board_episodes.endings(task, task.initial_state(), distances(task), 0.4))
+    found = list(board_episodes.endings(Maze(task), task.initial_state(), 0.4))
     assert len(found) > 1
     assert {one.left for one in found} == {0}
     assert {one.cell for one in found} == {0, 4}

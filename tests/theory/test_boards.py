@@ -19,12 +19,12 @@ def maze():
 
 @pytest.fixture(scope="module")
 def random_boards(maze):
-    return boards.random_boards(maze, 2000)
+    return boards.Maze(maze).random_boards(2000)
 
 
 def test_egocentric_values_are_powers_of_the_distance(maze):
     gamma = 0.7
-    steps = boards.distances(maze)
+    steps = boards.Maze(maze).distances
     neighbour = maze.world.constants.neighbour
     for j, (q, residual) in enumerate(boards.local_values(maze, "egocentric", gamma)):
         goal = maze.world.constants.fruit_cell[j]
@@ -35,17 +35,17 @@ def test_egocentric_values_are_powers_of_the_distance(maze):
 
 def test_no_attractor_below_one_third_and_no_stable_one_below_one_half(maze, random_boards):
     for gamma in (0.1, 0.2, 0.3, 0.333):
-        peak, _ = boards.peaks(maze, random_boards, gamma)
+        peak, _ = boards.peaks(boards.Maze(maze), random_boards, gamma)
         assert not peak.any()
     for gamma in (0.4, 0.45, 0.499):
-        peak, stable = boards.peaks(maze, random_boards, gamma)
+        peak, stable = boards.peaks(boards.Maze(maze), random_boards, gamma)
         assert not stable.any()
         assert peak.any()
 
 
 def test_boards_agree_with_the_general_definition(maze, random_boards):
     for gamma in (0.5, 0.6, 0.9):
-        peak, stable = boards.peaks(maze, random_boards[:25], gamma)
+        peak, stable = boards.peaks(boards.Maze(maze), random_boards[:25], gamma)
         for k, board in enumerate(random_boards[:25]):
             x = np.concatenate([maze.initial_state()[:1], board]).astype(np.int64)
             found = theory.board_solution(maze, x, gamma)
@@ -68,7 +68,7 @@ def test_the_ghost_mdp_is_the_world(rules, tmp_path):
     path = tmp_path / "maze.txt"
     path.write_text("G.P\n.#.\n")
     task = mad.make("pac-boy", maze=str(path), rules=rules)
-    local = boards._ghost_mdp(task.world.constants)
+    local = boards.Maze(task).ghost_mdp
     cells, batch = 5, 4000
     for start in range(cells):
         for ghost in range(cells):
@@ -90,9 +90,9 @@ def test_enumeration_agrees_with_the_ghost_mdp(tmp_path):
     path.write_text("GF\n_P\n")
     task = mad.make("pac-boy", maze=str(path))
     mdp = theory.enumerate_task(task)
-    local, markov = mdp.local_mdp(0)
+    local, markov = mdp.local_mdps[0]
     assert mdp.probability.sum(axis=-1) == pytest.approx(1.0)
-    whole = boards._ghost_mdp(task.world.constants)
+    whole = boards.Maze(task).ghost_mdp
     seen = np.unique(mdp.local[0])
     assert local.reward[seen] == pytest.approx(whole.reward[seen])
     assert markov  # with a single fruit; of more the ghost's advisor would not know when the episode ends
@@ -185,7 +185,7 @@ def test_exact_agents_play_like_learned_ones(maze):
 def test_bad_input(maze):
     for call, message in (
         (lambda: list(boards.local_values(maze, "empathic", 0.9)), "not defined in a local state alone"),
-        (lambda: boards.distances(mad.make("two-goal")), "is not a maze"),
+        (lambda: boards.Maze(mad.make("two-goal")), "is not a maze"),
         (lambda: theory.board_solution(maze, np.full(76, 99), 0.9), "it must be below"),
         (lambda: theory.enumerate_task(maze), "--boards"),
         (lambda: theory.enumerate_task(mad.make("pac-boy"), mad.make("pac-boy").initial_state()), "too many to list"),

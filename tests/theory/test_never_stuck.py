@@ -13,7 +13,7 @@ import multiadvisor as mad
 from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory import FiniteMDP, board_episodes, counterexamples
 from multiadvisor.analysis.theory.attractors import attractor_states, stuck_states
-from multiadvisor.analysis.theory.boards import distances, peaks, random_boards
+from multiadvisor.analysis.theory.boards import Maze, peaks
 from multiadvisor.analysis.theory.bounds import verdict
 from multiadvisor.analysis.theory.earning import (
     broken_premises,
@@ -323,8 +323,9 @@ def test_a_learned_solution_hears_as_its_agent_does():
 @pytest.mark.parametrize("name", ["max", "p_norm:3", "ranks", "fruits=max"])
 def test_attractors_of_boards_are_those_of_the_solver(name):
     task = mad.make("fruit-grid", width=5, height=5, fruits=8)
-    boards = random_boards(task, 12)
-    found, stable = peaks(task, boards, 0.8, aggregation=name)
+    maze = Maze(task)
+    boards = maze.random_boards(12)
+    found, stable = peaks(maze, boards, 0.8, name)
     for k, board in enumerate(boards):
         x = np.array([int(np.flatnonzero(~board)[0]), *board.astype(int)])
         x[0] = next(c for c in range(25) if not board[task.world.constants.fruit_at[c]])
@@ -337,8 +338,8 @@ def test_attractors_of_boards_are_those_of_the_solver(name):
 @given(st.integers(0, 10**6), st.sampled_from(["max", "p_norm:3", "majority"]))
 def test_episodes_and_agents_agree_under_any_aggregation(seed, name):
     task = mad.make("fruit-grid", width=4, height=4, fruits=4)
-    x, advice = task.initial_state(seed), board_episodes.fruit_advice(task, distances(task), 0.8)
-    ending = board_episodes.greedy_episode(task, x, advice, aggregation=name)
+    x, maze = task.initial_state(seed), Maze(task)
+    ending = board_episodes.greedy_episode(maze, x, board_episodes.fruit_advice(maze, 0.8), aggregation=name)
     if name == "max":
         assert ending.left == 0
     elif ending.left:
@@ -349,14 +350,8 @@ def _board_of(task, x, ending, name):
     """The board on which the episode got stuck: played again, with the same ties."""
     from multiadvisor.core.aggregator import aggregator_of
 
-    world = task.world.constants
-    walk = board_episodes._Walk(
-        world,
-        board_episodes.fruit_advice(task, distances(task), 0.8),
-        task.weights,
-        x[1:] == 1,
-        aggregator_of(task, name),
-    )
+    maze = Maze(task)
+    walk = board_episodes._Walk(maze, board_episodes.fruit_advice(maze, 0.8), maze.fruit(x), aggregator_of(task, name))
     cell, chance = int(x[0]), np.random.default_rng(0)
     for _ in range(ending.steps):
         choices = walk.best(cell)
@@ -495,7 +490,8 @@ def test_a_small_share_of_the_sum_of_either_sign_keeps_the_bound(mdp, gamma, par
 
 def test_away_from_crowds_boards_are_finished_in_fewer_steps():
     task = mad.make("pac-boy", ghosts=False)
-    boards, steps = random_boards(task, 300, 700), distances(task)
+    maze = Maze(task)
+    boards, steps = maze.random_boards(300, 700), maze.distances
     near, away, crowd = (walk(task, boards, steps, name, 0.9) for name in ("max", "max_plus:-0.001", "max_plus:0.001"))
     assert max(near.max(), away.max(), crowd.max()) < task.limit
     assert away.mean() + 2 < near.mean() < crowd.mean() - 2

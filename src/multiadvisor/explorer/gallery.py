@@ -11,7 +11,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.attractors import attractors, critical_gamma
-from multiadvisor.analysis.theory.boards import maze_constants
+from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import SOLVED, Solution, best_actions, check_planning, solve
@@ -155,7 +155,7 @@ def _shown(name: str, planning: str, gamma: float, noise: float) -> bytes:
 
 def _agreement(agent: MultiAdvisor, truth: MultiAdvisor) -> float:
     """The share of cells, all fruit in place, in which the greedy action is one of the exact ones."""
-    x, world = agent.task.initial_state(), maze_constants(agent.task)
+    x, world = agent.task.initial_state(), Maze(agent.task).world
     held = {int(cell) for cell in world.fruit_cell}
     right = []
     for cell in range(len(world.neighbour)):

@@ -17,10 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.analysis.theory.mdp import FiniteMDP
-from multiadvisor.analysis.theory.solver import Solution, best_actions, solve
+from multiadvisor.analysis.theory.solver import TIE, Solution, best_actions, exceeds, fixpoint, solve
 from multiadvisor.errors import BadInput
-
-_TIE = 1e-12  # relative: a margin within rounding is no margin
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,8 @@ class Attractor:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "state": self.label, "margin": self.margin, "stable": self.stable, "advisors": list(self.advisors),
-            "action": self.action,
-        }  # fmt: skip
+        kept = ("margin", "stable", "advisors", "action")
+        return {"state": self.label, **{key: getattr(self, key) for key in kept}, "advisors": list(self.advisors)}
 
 
 class Pull(NamedTuple):
@@ -86,20 +82,13 @@ def margins(solution: Solution) -> np.ndarray:
 def attractor_states(solution: Solution) -> np.ndarray:
     """[S] bool."""
     stay, leave, _ = pull(solution)
-    return np.isfinite(leave) & (stay - leave > _TIE * np.maximum(1.0, np.abs(stay)))
+    return np.isfinite(leave) & exceeds(stay, leave)
 
 
 def stable_states(solution: Solution, attracting: np.ndarray) -> np.ndarray:
     """[S] bool: attractors that some greedy action leaves only for others like them, with no chance of an end."""
-    mdp = solution.mdp
-    greedy = best_actions(solution.preferences)
-    stable = attracting.copy()
-    while True:
-        inside = np.where(mdp.probability > 0, stable[mdp.successor] & ~mdp.final, True).all(axis=-1)  # [S, A]
-        kept = stable & (greedy & inside).any(axis=-1)
-        if np.array_equal(kept, stable):
-            return stable
-        stable = kept
+    mdp, greedy = solution.mdp, best_actions(solution.preferences)
+    return fixpoint(lambda stable: stable & (greedy & mdp.stays_in(stable)).any(axis=-1), attracting)
 
 
 def stuck_states(solution: Solution) -> np.ndarray:
@@ -117,35 +106,26 @@ def stuck_states(solution: Solution) -> np.ndarray:
 
 def stuck_by(mdp: FiniteMDP, preferences: np.ndarray) -> np.ndarray:
     """The same of any preferences [S, A], whatever they were made of."""
-    greedy = best_actions(preferences)
-    pays = (mdp.reward != 0).any(axis=-1)  # [S, A]
-    stuck = np.any(mdp.local >= 0, axis=0)
-    while True:
-        inside = np.where(mdp.probability > 0, stuck[mdp.successor] & ~mdp.final, True).all(axis=-1)
-        kept = stuck & np.where(greedy, inside & ~pays, True).all(axis=-1)
-        if np.array_equal(kept, stuck):
-            return stuck
-        stuck = kept
+    idle, unpaid = ~best_actions(preferences), (mdp.reward == 0).all(axis=-1)  # [S, A]
+    return fixpoint(lambda stuck: stuck & (idle | (mdp.stays_in(stuck) & unpaid)).all(axis=-1), mdp.active)
 
 
 def attractors(solution: Solution) -> list[Attractor]:
     """All attractors of a solution, the strongest first."""
     mdp = solution.mdp
     stay, leave, options = pull(solution)
-    attracting = attractor_states(solution)
+    attracting, greedy = attractor_states(solution), best_actions(solution.preferences)
     stable = stable_states(solution, attracting)
-    greedy = best_actions(solution.preferences)
-    discounts = mdp.discounts(solution.gamma)
+    idle = mdp.discounts(solution.gamma)[:, None] * solution.values.max(axis=-1)  # [n, S]
     found = []
     for state in np.flatnonzero(attracting).tolist():
-        values = solution.values[:, state]  # [n, A]
-        tied = options[state] >= leave[state] - _TIE * max(1.0, abs(leave[state]))
-        wish = mdp.weights * (discounts * values.max(axis=1) - values[:, tied].mean(axis=1))
-        who = [j for j in np.argsort(-wish) if wish[j] > _TIE * max(1.0, abs(stay[state]))]
+        tied = options[state] >= leave[state] - TIE * max(1.0, abs(leave[state]))
+        wish = mdp.weights * (idle[:, state] - solution.values[:, state, tied].mean(axis=1))  # [n]
+        who = [j for j in np.argsort(-wish) if wish[j] > TIE * max(1.0, abs(stay[state]))]
         action = " or ".join(mdp.actions[a] for a in np.flatnonzero(greedy[state]))
         found.append(
             Attractor(
-                int(state), mdp.label(state), float(stay[state] - leave[state]), bool(stable[state]), action,
+                state, mdp.label(state), float(stay[state] - leave[state]), bool(stable[state]), action,
                 tuple(mdp.advisors[j] for j in who),
             )
         )  # fmt: skip

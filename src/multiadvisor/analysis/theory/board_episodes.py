@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.analysis.theory.boards import distances, exact_agent, maze_constants
+from multiadvisor.analysis.theory.boards import Maze, exact_agent
+from multiadvisor.analysis.theory.solver import best_actions
 from multiadvisor.core.aggregator import Aggregator, aggregator_of
-from multiadvisor.envs.worlds.maze import MazeConstants
 from multiadvisor.task import Task
 
-_TIE = 1e-12  # relative: preferences closer than this count as equal, as the last bits are rounding
 _TIES = 10  # episodes that are played where ties leave a choice
 OTHERS = 1000  # random episodes beside the one that was asked for
 
@@ -34,21 +33,16 @@ class Ending(NamedTuple):
     """Whether several actions were best somewhere, so that another episode may go another way."""
 
 
-def fruit_advice(task: Task, steps: np.ndarray, gamma: float) -> np.ndarray:
-    """Exact egocentric values [cells, fruits, A] from the distances `steps` [fruits, cells]: reward * gamma^d."""
-    world = maze_constants(task)
-    gammas = task.gammas(gamma)[len(world.ghost_start) :]
-    worth = world.fruit_reward * gammas[:, None] ** steps  # [fruits, cells]
-    return np.ascontiguousarray(worth[:, world.neighbour].transpose(1, 0, 2))
+def fruit_advice(maze: Maze, gamma: float) -> np.ndarray:
+    """Exact egocentric values [cells, fruits, A]: reward * gamma^d."""
+    return np.ascontiguousarray(maze.worth(gamma, maze.distances)[:, maze.world.neighbour].transpose(1, 0, 2))
 
 
 class _Walk:
     """The greedy actions on one board after the other, each found once."""
 
-    def __init__(
-        self, world: MazeConstants, advice: np.ndarray, weights: np.ndarray, fruit: np.ndarray, aggregator: Aggregator
-    ) -> None:
-        self.world, self.advice, self.weights, self.aggregator = world, advice, weights, aggregator
+    def __init__(self, maze: Maze, advice: np.ndarray, fruit: np.ndarray, aggregator: Aggregator) -> None:
+        self.maze, self.advice, self.aggregator = maze, advice, aggregator
         self.fruit = fruit.copy()  # [fruits] bool
         self._known: dict[int, list[int]] = {}
 
@@ -56,20 +50,19 @@ class _Walk:
         """The cells that the best actions lead to."""
         if cell not in self._known:
             there = np.flatnonzero(self.fruit)
-            advisors = len(self.world.ghost_start) + there
-            preferences = self.aggregator.prefer(self.advice[cell, there], self.weights[there], advisors)  # [A]
-            close = preferences >= preferences.max() - _TIE * np.abs(preferences).max()
-            self._known[cell] = self.world.neighbour[cell, close].tolist()
+            advice, weights = self.advice[cell, there], self.maze.weights[there]
+            preferences = self.aggregator.prefer(advice, weights, self.maze.ghosts + there)  # [A]
+            self._known[cell] = self.maze.world.neighbour[cell, best_actions(preferences, tiny=True)].tolist()
         return self._known[cell]
 
     def holds(self, cell: int) -> bool:
         """Whether there is fruit on the cell."""
-        place = int(self.world.fruit_at[cell])
+        place = int(self.maze.world.fruit_at[cell])
         return place >= 0 and bool(self.fruit[place])
 
     def eat(self, cell: int) -> None:
         """The next board."""
-        self.fruit[self.world.fruit_at[cell]] = False
+        self.fruit[self.maze.world.fruit_at[cell]] = False
         self._known.clear()
 
     def stuck(self, cell: int) -> bool:
@@ -85,15 +78,13 @@ class _Walk:
         return True
 
 
-def greedy_episode(task: Task, x: np.ndarray, advice: np.ndarray, seed: int = 0, aggregation: str = "sum") -> Ending:
+def greedy_episode(maze: Maze, x: np.ndarray, advice: np.ndarray, seed: int = 0, aggregation: str = "sum") -> Ending:
     """Play the episode that begins with the board x, without ghosts; ties are broken at random."""
-    world = maze_constants(task)
-    ghosts = len(world.ghost_start)
-    walk = _Walk(world, advice, task.weights[ghosts:], x[1 + ghosts :] == 1, aggregator_of(task, aggregation))
+    walk = _Walk(maze, advice, maze.fruit(x), aggregator_of(maze.task, aggregation))
     cell, steps, tied = int(x[0]), 0, False
     chance = np.random.default_rng(seed)
     left, seen = int(walk.fruit.sum()), {cell}
-    longest = 4 * len(world.neighbour) * (left + 1)  # without ties a walk to the next fruit visits no cell twice
+    longest = 4 * maze.cells * (left + 1)  # without ties a walk to the next fruit visits no cell twice
     while left > 0 and steps < longest:
         choices = walk.best(cell)
         tied = tied or len(choices) > 1
@@ -108,18 +99,17 @@ def greedy_episode(task: Task, x: np.ndarray, advice: np.ndarray, seed: int = 0,
     return Ending(steps, left, cell, tied)
 
 
-def endings(task: Task, x: np.ndarray, steps: np.ndarray, gamma: float, aggregation: str = "sum") -> Iterator[Ending]:
+def endings(maze: Maze, x: np.ndarray, gamma: float, aggregation: str = "sum") -> Iterator[Ending]:
     """The greedy episode from the board x, and where ties leave a choice, some more."""
-    advice = fruit_advice(task, steps, gamma)
-    first = greedy_episode(task, x, advice, 0, aggregation)
+    advice = fruit_advice(maze, gamma)
+    first = greedy_episode(maze, x, advice, 0, aggregation)
     yield first
-    yield from (greedy_episode(task, x, advice, seed, aggregation) for seed in range(1, _TIES if first.tied else 1))
+    yield from (greedy_episode(maze, x, advice, seed, aggregation) for seed in range(1, _TIES if first.tied else 1))
 
 
 def other_episodes(task: Task, gamma: float, count: int = OTHERS, aggregation: str = "sum") -> float:
     """The share of greedy episodes from random boards that end stuck: not finished in ample time."""
-    cells = len(maze_constants(task).neighbour)
-    ample = replace(task, limit=max(task.limit or 0, 4 * cells))
+    ample = replace(task, limit=max(task.limit or 0, 4 * Maze(task).cells))
     return 1.0 - exact_agent(ample, "egocentric", gamma, aggregation=aggregation).evaluate(count).terminated
 
 
@@ -188,20 +178,19 @@ def outlook(
 ) -> Outlook:  # fmt: skip
     """Play greedy episodes at many gammas; `above` is a gamma up to which a theorem promises that nothing gets
     stuck."""
-    steps = distances(task)
+    maze = Maze(task)
 
     def stuck_here(g: float) -> bool:
         tell(f"the episode of this board at gamma = {g:.4g}")
-        return any(one.left for one in endings(task, x, steps, g, aggregation))
+        return any(one.left for one in endings(maze, x, g, aggregation))
 
     def stuck_elsewhere(g: float) -> bool:
         tell(f"{OTHERS} other episodes at gamma = {g:.4g}")
         return other_episodes(task, g, aggregation=aggregation) > 0
 
-    ending = max(endings(task, x, steps, gamma, aggregation), key=lambda one: one.left)
+    ending = max(endings(maze, x, gamma, aggregation), key=lambda one: one.left)
     safe, stuck = safe_and_caught(stuck_here, 10_000, 100)
-    world = maze_constants(task)
-    if world.start >= 0 and world.fruits == len(world.fruit_cell):  # every episode is this one
+    if maze.world.start >= 0 and maze.world.fruits == len(maze.world.fruit_cell):  # every episode is this one
         return Outlook(ending, safe, stuck, 0, None, None)
     elsewhere, _ = safe_and_caught(stuck_elsewhere, _LATTICE, 5, above)
     return Outlook(ending, safe, stuck, OTHERS, elsewhere, other_episodes(task, gamma, aggregation=aggregation))

@@ -76,11 +76,10 @@ def gamma_bound(mdp: FiniteMDP) -> Bound:
     0.3333
     """
     parts = []
-    for j in range(mdp.n):
-        local, markov = mdp.local_mdp(j)
+    for name, row, (local, markov) in zip(mdp.advisors, mdp.local, mdp.local_mdps, strict=True):
         if not markov:
-            return Bound(None, None, (f"what {mdp.advisors[j]!r} sees is not enough to foresee what it will see next",))
-        parts.append((mdp.advisors[j], local, np.unique(mdp.local[j][mdp.local[j] >= 0])))
+            return Bound(None, None, (f"what {name!r} sees is not enough to foresee what it will see next",))
+        parts.append((name, local, np.unique(row[row >= 0])))
     return bound_of(parts, mdp.actions, mdp.weights)
 
 

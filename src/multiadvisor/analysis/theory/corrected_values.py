@@ -59,7 +59,7 @@ def expected(solution: Solution) -> np.ndarray:
         )
     discounted = mdp.weights * mdp.discounts(solution.gamma)
     ahead = discounted @ np.stack([bootstrap(planning, values) for values in solution.values])  # [S]
-    return (mdp.going_on * ahead[mdp.successor]).sum(axis=-1)
+    return mdp.whole.expect(ahead)
 
 
 def correct(solution: Solution) -> Correction:
@@ -75,8 +75,7 @@ def correct(solution: Solution) -> Correction:
     source = expected(solution)
 
     def once_more(values: np.ndarray) -> np.ndarray:
-        best = (promised - values).max(axis=-1)  # [S]
-        return source - gamma * (mdp.going_on * best[mdp.successor]).sum(axis=-1)
+        return source - gamma * mdp.whole.expect((promised - values).max(axis=-1))
 
     values = np.zeros_like(promised)
     scale = max(1.0, float(np.abs(promised).max(initial=0.0)))

@@ -23,10 +23,9 @@ import math
 
 import numpy as np
 
-from multiadvisor.analysis.theory.solver import Solution
+from multiadvisor.analysis.theory.solver import TIE, Solution, best_actions, fixpoint
 from multiadvisor.errors import BadInput
 
-_TIE = 1e-12  # relative: preferences closer than this count as equal, as the last bits are rounding
 _SWEEPS = 100_000
 
 
@@ -77,7 +76,7 @@ def hope(solution: Solution) -> np.ndarray:
     if (mdp.reward >= 0).all():
         return strongest  # what is 0 is exactly 0
     # losses and gains that cancel leave rounding, which is no wish
-    unsure = float(np.abs(mdp.weights).max()) * (solution.bound if np.isfinite(solution.bound) else _TIE)
+    unsure = float(np.abs(mdp.weights).max()) * (solution.bound if np.isfinite(solution.bound) else TIE)
     return np.where(strongest > unsure, strongest, 0.0)
 
 
@@ -158,13 +157,6 @@ def weak_fears(solution: Solution) -> bool:
     return bool((margin[hope(solution) > 0] > 0).all())
 
 
-def _greedy(solution: Solution) -> np.ndarray:
-    """[S, A] bool: the best actions, up to rounding; relative to what they are worth, as far goals are worth little."""
-    preferences = solution.preferences
-    best, scale = preferences.max(axis=-1, keepdims=True), np.abs(preferences).max(axis=-1, keepdims=True)
-    return np.asarray(preferences >= best - _TIE * scale)
-
-
 def _pays(solution: Solution) -> np.ndarray:
     """[S, A] bool: the actions that pay somebody, with some chance at least."""
     return np.asarray((solution.mdp.reward > 0).any(axis=-1))
@@ -172,24 +164,23 @@ def _pays(solution: Solution) -> np.ndarray:
 
 def earning_steps(solution: Solution) -> np.ndarray:
     """[S] the steps until the greedy walk earns, at worst: over ties and over chance; infinite where it may not."""
-    mdp, greedy, pays = solution.mdp, _greedy(solution), _pays(solution)
-    steps = np.full(mdp.states, np.inf)
-    for _ in range(mdp.states):  # states whose every way out is known are one step further
+    mdp, greedy, pays = solution.mdp, best_actions(solution.preferences, tiny=True), _pays(solution)
+
+    def one_further(steps: np.ndarray) -> np.ndarray:  # states whose every way out is known
         ahead = np.where(mdp.probability > 0, np.where(mdp.final, np.inf, steps[mdp.successor]), -np.inf).max(axis=-1)
-        worst = np.where(greedy, np.where(pays, 1.0, 1.0 + ahead), -np.inf).max(axis=-1)
-        if np.array_equal(worst, steps):
-            break
-        steps = worst
-    return steps
+        found: np.ndarray = np.where(greedy, np.where(pays, 1.0, 1.0 + ahead), -np.inf).max(axis=-1)
+        return found
+
+    return fixpoint(one_further, np.full(mdp.states, np.inf))
 
 
 def discounted_earning(solution: Solution) -> np.ndarray:
     """[S] E[gamma^(T - 1)], T the step that pays, at worst over ties: 1 where it pays now, 0 where it never does."""
-    mdp, greedy, pays = solution.mdp, _greedy(solution), _pays(solution)
+    mdp, greedy, pays = solution.mdp, best_actions(solution.preferences, tiny=True), _pays(solution)
     gamma = float(mdp.discounts(solution.gamma).max())
     worth = np.zeros(mdp.states)
     for _ in range(_SWEEPS):
-        ahead = gamma * (mdp.going_on * worth[mdp.successor]).sum(axis=-1)
+        ahead = gamma * mdp.whole.expect(worth)
         new = np.where(greedy, np.where(pays, 1.0, ahead), np.inf).min(axis=-1)
         if np.abs(new - worth).max(initial=0.0) <= 1e-14:
             break

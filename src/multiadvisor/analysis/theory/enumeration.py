@@ -58,20 +58,16 @@ def _first_state(task: Task) -> tuple[int, ...]:
 
 
 def _listed(task: Task, listing: Listing, full: bool) -> FiniteMDP:
-    return FiniteMDP(
-        name=task.name,
-        actions=task.actions,
-        advisors=task.names,
+    return FiniteMDP.of_task(
+        task,
+        range(task.n),
         successor=listing.successor,
         probability=listing.probability,
         final=listing.final,
         reward=(listing.probability[..., None] * listing.reward).sum(axis=2),
-        weights=task.weights,
         local=np.tile(np.arange(len(listing.start)), (task.n, 1)) if full else listing.local,
         start=listing.start,
         labels=task.labels,
-        gammas=tuple(advisor.gamma for advisor in task.advisors),
-        groups=tuple(advisor.group for advisor in task.advisors),
     )
 
 
@@ -156,20 +152,16 @@ def _explore(task: Task, first: tuple[int, ...], happens: Happens, full: bool) -
     local = _local(task, order)
     used = np.flatnonzero((local >= 0).any(axis=1))  # a place without fruit has no advisor that ever speaks
     shape = (states, actions, width)
-    return FiniteMDP(
-        name=task.name,
-        actions=task.actions,
-        advisors=tuple(task.names[j] for j in used),
+    return FiniteMDP.of_task(
+        task,
+        used,
         successor=successor.reshape(shape),
         probability=probability.reshape(shape),
         final=final.reshape(shape),
         reward=np.array([pay[used] for _, pay in rows]).reshape(states, actions, len(used)),
-        weights=task.weights[used],
         local=np.tile(np.arange(states), (len(used), 1)) if full else local[used],
         start=np.eye(states)[0],
         labels=tuple(label_of(task, state) for state in order),
-        gammas=tuple(task.advisors[j].gamma for j in used),
-        groups=tuple(task.advisors[j].group for j in used),
     )
 
 

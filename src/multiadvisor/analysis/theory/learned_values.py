@@ -18,7 +18,7 @@ from multiadvisor.analysis.theory.attractors import (
     stuck_by,
     stuck_states,
 )
-from multiadvisor.analysis.theory.boards import board_mdp, board_solution
+from multiadvisor.analysis.theory.boards import Maze, board_solution
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import Solution
@@ -46,70 +46,58 @@ class Surroundings(NamedTuple):
     """Whether the greedy walk from here never earns and never ends."""
 
 
-def _values(task: Task) -> int:
-    """How many the agent would be asked for."""
-    states = 0 if task.world is None or task.world.sizes is None else task.world.sizes[0]
-    return task.n * states * len(task.actions)
-
-
-def _lying(task: Task, x: np.ndarray) -> list[int] | None:
-    """The fruits that lie on the board x, by advisor; None where there are none, or too many to look at."""
-    maze = maze_of(task)
-    assert maze is not None
-    ghosts = len(maze.ghost_start)
-    fruits = [ghosts + place for place in np.flatnonzero(x[1 + ghosts :]).tolist()]
-    return fruits if fruits and len(maze.neighbour) * (len(fruits) + ghosts) * 4 <= _MOST_VALUES else None
-
-
-def _listed(task: Task) -> bool:
-    """Whether all states are few enough to be looked at."""
-    return task.world is not None and task.world.listing is not None and _values(task) <= _MOST_VALUES
-
-
 def _foreign(agent: Any) -> bool:
     """Whether its values are not those of the task's advisors."""
     own = own_settings(agent.settings)
     return not (own.per_advisor or own.summed)
 
 
-def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
-    """The agent's values over all cells of the board, or all states, and which one x is; None if not known."""
+def _heard(agent: Any) -> str:
+    return getattr(agent.settings, "aggregation", "sum")
+
+
+def _around(agent: Any, x: np.ndarray) -> tuple[FiniteMDP, list[np.ndarray]] | None:
+    """The board x or the listed task as an MDP, and the state x of each of its S states; None if there is none."""
     task: Task = agent.task
-    if _foreign(agent) or learned_beside(_heard(agent)):
-        return None  # the advisors' values alone are not what it acts by
+    if _foreign(agent) or task.world is None:
+        return None
     if maze_of(task) is not None:
-        return None if _lying(task, x) is None else (board_solution(task, x, agent.settings.gamma, agent), int(x[0]))
-    if not _listed(task):
+        maze = Maze(task)
+        lying = [maze.ghosts + place for place in np.flatnonzero(maze.fruit(x)).tolist()]
+        if not lying or maze.cells * (len(lying) + maze.ghosts) * 4 > _MOST_VALUES:
+            return None
+        return maze.board_mdp(x, lying), [np.array([cell, *x[1:]]) for cell in range(maze.cells)]
+    states = 0 if task.world.sizes is None else task.world.sizes[0]
+    if task.world.listing is None or task.n * states * len(task.actions) > _MOST_VALUES:
         return None
     mdp = enumerate_task(task)
+    return mdp, [np.array([state]) for state in range(mdp.states)]
+
+
+def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:
+    """The agent's values over all cells of the board, or all states, and which one x is; None if not known."""
+    task, settings = agent.task, agent.settings
+    if learned_beside(_heard(agent)) or (found := _around(agent, x)) is None:
+        return None  # the advisors' values alone are not what it acts by
+    if maze_of(task) is not None:
+        return board_solution(task, x, settings.gamma, agent), int(x[0])
+    mdp, states = found
     values, place = np.zeros((mdp.n, mdp.states, len(mdp.actions))), {name: j for j, name in enumerate(task.names)}
-    for state in range(mdp.states):
-        names, advice = agent.advice(np.array([state]))
+    for state, at in enumerate(states):
+        names, advice = agent.advice(at)
         values[[place[name] for name in names], state] = advice
-    planning, gamma = agent.settings.planning, agent.settings.gamma
-    return Solution(mdp, planning, gamma, values, np.nan, np.inf, True, 0, aggregation=_heard(agent)), int(x[0])
+    return (
+        Solution(mdp, settings.planning, settings.gamma, values, np.nan, np.inf, True, 0, aggregation=_heard(agent)),
+        int(x[0]),
+    )
 
 
 def learned_preferences(agent: Any, x: np.ndarray) -> tuple[FiniteMDP, np.ndarray, int] | None:
     """What the agent prefers [S, A] over all cells or states, of whatever it is made, and which one x is."""
-    task: Task = agent.task
-    if _foreign(agent):
+    if (found := _around(agent, x)) is None:
         return None
-    if maze_of(task) is not None:
-        if (fruits := _lying(task, x)) is None:
-            return None
-        mdp = board_mdp(task, x, fruits)
-        states = [np.array([cell, *x[1:]]) for cell in range(mdp.states)]
-    elif _listed(task):
-        mdp = enumerate_task(task)
-        states = [np.array([state]) for state in range(mdp.states)]
-    else:
-        return None
+    mdp, states = found
     return mdp, np.array([agent.preferences(state) for state in states], float), int(x[0])
-
-
-def _heard(agent: Any) -> str:
-    return getattr(agent.settings, "aggregation", "sum")
 
 
 def surroundings(agent: Any, state: Any) -> Surroundings | None:
@@ -130,7 +118,7 @@ def surroundings(agent: Any, state: Any) -> Surroundings | None:
     if learned_beside(_heard(agent)):
         return _by_preferences(learned_preferences(agent, x))
     found = learned_solution(agent, x)
-    if found is None or not (found[0].mdp.local[:, found[1]] >= 0).any():
+    if found is None or not found[0].mdp.active[found[1]]:
         return None
     solution, here = found
     away, stuck = leaves(solution.mdp)[here], bool(stuck_states(solution)[here])
@@ -143,7 +131,7 @@ def surroundings(agent: Any, state: Any) -> Surroundings | None:
 
 def _by_preferences(found: tuple[FiniteMDP, np.ndarray, int] | None) -> Surroundings | None:
     """Where the aggregator acts by more than the advisors' values: no word on attractors, which are theirs."""
-    if found is None or not (found[0].local[:, found[2]] >= 0).any():
+    if found is None or not found[0].active[found[2]]:
         return None
     mdp, preferences, here = found
     return Surroundings(leaves(mdp)[here], None, None, None, bool(stuck_by(mdp, preferences)[here]))

@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.aggregator import Team
 from multiadvisor.errors import BadInput
-from multiadvisor.task import Advisor, check_gamma
+from multiadvisor.task import Advisor, Task, check_gamma
 
 LARGEST = 40_000_000  # entries of the transition array: beyond it nothing here ends in a sensible time
+_SAME = 1e-9  # probabilities and rewards that differ by less are the same
 
 
 class LocalMDP(NamedTuple):
-    """One advisor's environment: outcome k of (local state, action)."""
+    """One reward in one environment: outcome k of (state, action)."""
 
     successor: np.ndarray  # [S, A, K] int64
     weight: np.ndarray  # [S, A, K] probability, 0 where the advisor's part ends
     reward: np.ndarray  # [S, A] expected
+
+    def expect(self, value: np.ndarray) -> np.ndarray:
+        """E[V(x')] [S, A] from V [S]."""
+        found: np.ndarray = (self.weight * value[self.successor]).sum(axis=-1)
+        return found
+
+    def backup(self, value: np.ndarray, gamma: float) -> np.ndarray:
+        """The Bellman operator: Q [S, A] from V [S]."""
+        return self.reward + gamma * self.expect(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +58,9 @@ class FiniteMDP:
     groups: tuple[str, ...] = ()  # the advisors' groups, which an aggregation may name
 
     def __post_init__(self) -> None:
-        off = np.abs(self.probability.sum(axis=-1) - 1.0) > 1e-9
-        if off.any() or (self.probability < 0).any() or not np.isfinite(self.probability).all():
-            state, action = np.argwhere(off | (self.probability < 0).any(axis=-1))[0]
+        off = ~(np.abs(self.probability.sum(axis=-1) - 1.0) <= _SAME) | (self.probability < 0).any(axis=-1)
+        if off.any():
+            state, action = np.argwhere(off)[0]
             raise BadInput(
                 f"the probabilities of state {self.label(state)} and action {self.actions[action]!r} of {self.name!r} "
                 f"sum to {self.probability[state, action].sum():.6g}: they must not be negative and sum to 1"
@@ -61,17 +71,16 @@ class FiniteMDP:
                 f"the reward of advisor {self.advisors[j]!r} in state {self.label(state)} of {self.name!r} is "
                 f"{self.reward[state, action, j]}: give a finite number"
             )
-        if self.weights.shape != (self.n,):
-            raise BadInput(f"{self.name!r} has {self.n} advisors but {self.weights.size} weights: give one for each")
-        if self.groups and len(self.groups) != self.n:
-            raise BadInput(f"{self.name!r} has {self.n} advisors but {len(self.groups)} groups: give one for each")
+        for what, given in (("weights", self.weights.size), ("groups", len(self.groups) or self.n)):
+            if given != self.n:
+                raise BadInput(f"{self.name!r} has {self.n} advisors but {given} {what}: give one for each")
         if not np.isfinite(self.weights).all():
             raise BadInput(f"{self.name!r} has a weight that is not finite")
 
     @property
     def states(self) -> int:
         """S."""
-        return self.successor.shape[0]
+        return len(self.successor)
 
     @property
     def n(self) -> int:
@@ -82,9 +91,12 @@ class FiniteMDP:
     def team(self) -> Team:
         """The advisors and their groups, for settings that name them."""
         groups = self.groups or ("",) * self.n
-        return Team(
-            self.name, tuple(Advisor(name, group=group) for name, group in zip(self.advisors, groups, strict=True))
-        )
+        return Team(self.name, tuple(Advisor(name, group=g) for name, g in zip(self.advisors, groups, strict=True)))
+
+    @cached_property
+    def active(self) -> np.ndarray:
+        """[S] bool: where somebody has a say."""
+        return np.asarray((self.local >= 0).any(axis=0))
 
     @cached_property
     def heard(self) -> np.ndarray:
@@ -110,6 +122,10 @@ class FiniteMDP:
         """A state as people call it."""
         return self.labels[state] if self.labels else str(state)
 
+    def labelled(self, states: np.ndarray) -> list[str]:
+        """Those of the states [S] bool, as people call them."""
+        return [self.label(state) for state in np.flatnonzero(states).tolist()]
+
     def discounts(self, gamma: float) -> np.ndarray:
         """gamma_j [n], checked: 1 needs an end."""
         given = np.array([gamma if own is None else own for own in self.gammas or (None,) * self.n], float)
@@ -118,6 +134,29 @@ class FiniteMDP:
         if (given == 1.0).any() and self.endless:
             raise BadInput(f"gamma is 1 and no episode of {self.name!r} ever ends: choose it below 1")
         return given
+
+    def one_discount(self, gamma: float, so_that: str) -> float:
+        """The discount that all advisors share; refused where they have different ones, `so_that` this is undefined."""
+        given = self.discounts(gamma)
+        if np.ptp(given) > 0:
+            raise BadInput(f"the advisors of {self.name!r} have different gammas, so that {so_that}")
+        return float(given[0])
+
+    def stays_in(self, states: np.ndarray) -> np.ndarray:
+        """[S, A] bool: the actions that surely lead to one of the states [S] bool, and do not end the episode."""
+        inside = np.where(self.probability > 0, states[self.successor] & ~self.final, True)
+        return np.asarray(inside.all(axis=-1))
+
+    @classmethod
+    def of_task(cls, task: Task, used: Sequence[int] | np.ndarray, **arrays: Any) -> FiniteMDP:
+        """A task's MDP for those of its advisors that have a part in it, from the arrays that only the caller knows."""
+        advisors = [task.advisors[j] for j in used]
+        names = {
+            "name": task.name, "actions": task.actions, "advisors": tuple(advisor.name for advisor in advisors),
+            "weights": task.weights[list(used)], "gammas": tuple(advisor.gamma for advisor in advisors),
+            "groups": tuple(advisor.group for advisor in advisors),
+        }  # fmt: skip
+        return cls(**{**names, **arrays})
 
     @classmethod
     def from_arrays(
@@ -146,24 +185,16 @@ class FiniteMDP:
         if ending.shape != (states, acts):
             raise BadInput(f"end has the shape {ending.shape}: give [{states}, {acts}]")
         # 1 in `end` alone may stand for "ends whatever happens"
-        transition = np.where((ending == 1.0)[:, :, None], 0.0, transition)
-        width = max(int((transition > 0).sum(axis=-1).max()), 1) + 1
-        order = np.argsort(-transition, axis=-1, kind="stable")[:, :, : width - 1]
-        going = np.take_along_axis(transition, order, axis=-1)
-        pad = width - 1 - going.shape[-1]
-        order, going = np.pad(order, ((0, 0), (0, 0), (0, pad))), np.pad(going, ((0, 0), (0, 0), (0, pad)))
+        successor, going = _sparse(np.where((ending == 1.0)[:, :, None], 0.0, transition))
         probability = np.concatenate([going, ending[:, :, None]], axis=-1)
-        successor = np.concatenate([order, np.zeros((states, acts, 1), np.int64)], axis=-1)
-        final = np.zeros(probability.shape, bool)
-        final[:, :, -1] = True
         n = len(reward)
         return cls(
             name=name,
             actions=tuple(actions or (f"a{a}" for a in range(acts))),
             advisors=tuple(advisors or (f"advisor {j}" for j in range(n))),
-            successor=successor,
+            successor=np.concatenate([successor, np.zeros((states, acts, 1), np.int64)], axis=-1),
             probability=probability,
-            final=final,
+            final=np.broadcast_to(np.arange(going.shape[-1] + 1) == going.shape[-1], probability.shape),
             reward=np.moveaxis(reward, 0, -1),
             weights=np.ones(n) if weights is None else np.asarray(weights, float),
             local=np.tile(np.arange(states), (n, 1)),
@@ -171,36 +202,52 @@ class FiniteMDP:
             groups=tuple(groups),
         )
 
-    def local_mdp(self, j: int) -> tuple[LocalMDP, bool]:
-        """Advisor j's own MDP over its local states, and whether it is Markov (the paper's Assumption 1).
+    # ---- one reward --------------------------------------------------------------------------------------------------
+    def paying(self, reward: np.ndarray) -> LocalMDP:
+        """The whole environment with one reward [S, A]."""
+        return LocalMDP(self.successor, self.going_on, reward)
 
-        Where it is not, global states that look alike to the advisor count equally.
-        """
-        row = self.local[j]
-        if (row >= 0).all() and np.array_equal(row, np.arange(self.states)):
-            return LocalMDP(self.successor, self.going_on, self.reward[:, :, j]), True
+    @cached_property
+    def whole(self) -> LocalMDP:
+        """With the weighted rewards of all."""
+        return self.paying(self.reward @ self.weights)
+
+    @cached_property
+    def local_mdps(self) -> tuple[tuple[LocalMDP, bool], ...]:
+        """[n] each advisor's own MDP over its local states, and whether it is Markov (the paper's Assumption 1)."""
+        return tuple(self._local_mdp(j) for j in range(self.n))
+
+    def _local_mdp(self, j: int) -> tuple[LocalMDP, bool]:
+        """Advisor j's; where it is not Markov, global states that look alike to the advisor count equally."""
+        row, paid = self.local[j], self.reward[:, :, j]
+        if np.array_equal(row, np.arange(self.states)):
+            return self.paying(paid), True
+        seen = np.flatnonzero(row >= 0).tolist()
         states, acts = int(row.max()) + 1, len(self.actions)
-        flow = np.zeros((states, acts, states))
-        lowest, highest = np.full((states, acts, states), np.inf), np.full((states, acts, states), -np.inf)
-        pay, count = np.zeros((states, acts)), np.zeros(states)
-        low_pay, high_pay = np.full((states, acts), np.inf), np.full((states, acts), -np.inf)
-        for state in np.flatnonzero(row >= 0):
-            here, to = row[state], row[self.successor[state]]  # [A, K]
-            chance = np.where(to >= 0, self.going_on[state], 0.0)
-            mine = np.zeros((acts, states))
-            np.add.at(mine, (np.arange(acts)[:, None], np.maximum(to, 0)), chance)
-            flow[here] += mine
-            lowest[here], highest[here] = np.minimum(lowest[here], mine), np.maximum(highest[here], mine)
-            pay[here] += self.reward[state, :, j]
-            low_pay[here] = np.minimum(low_pay[here], self.reward[state, :, j])
-            high_pay[here] = np.maximum(high_pay[here], self.reward[state, :, j])
-            count[here] += 1
-        seen = count > 0
-        markov = bool(
-            (highest[seen] - lowest[seen] < 1e-9).all() and (high_pay[seen] - low_pay[seen] < 1e-9).all()
-        )  # fmt: skip
-        share = np.maximum(count, 1)
+        flow, pay = np.zeros((states, acts, states)), np.zeros((states, acts))
+        for state in seen:
+            flow[row[state]] += self._arrivals(row, state)
+            pay[row[state]] += paid[state]
+        share = np.maximum(np.bincount(row[seen], minlength=states), 1)
         flow, pay = flow / share[:, None, None], pay / share[:, None]
-        width = max(int((flow > 0).sum(axis=-1).max()), 1)
-        order = np.argsort(-flow, axis=-1, kind="stable")[:, :, :width]
-        return LocalMDP(order, np.take_along_axis(flow, order, axis=-1), pay), markov
+        alike = (
+            (np.abs(self._arrivals(row, state) - flow[row[state]]) < _SAME).all()
+            and (np.abs(paid[state] - pay[row[state]]) < _SAME).all()
+            for state in seen
+        )
+        return LocalMDP(*_sparse(flow), pay), bool(all(alike))
+
+    def _arrivals(self, row: np.ndarray, state: int) -> np.ndarray:
+        """[A, S_j] the probability of each local state after each action, from who sees the states as `row` [S]."""
+        to = row[self.successor[state]]  # [A, K]
+        found = np.zeros((len(to), int(row.max()) + 1))
+        there = np.where(to >= 0, self.going_on[state], 0.0)
+        np.add.at(found, (np.arange(len(to))[:, None], np.maximum(to, 0)), there)
+        return found
+
+
+def _sparse(flow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The successors [S, A, K] and probabilities [S, A, K] of a dense array [S, A, S], the likely ones first."""
+    width = max(int((flow > 0).sum(axis=-1).max()), 1)
+    order = np.argsort(-flow, axis=-1, kind="stable")[:, :, :width]
+    return order, np.take_along_axis(flow, order, axis=-1)

@@ -44,10 +44,8 @@ def component_bounds(mdp: FiniteMDP, gamma: float) -> tuple[np.ndarray, np.ndarr
         j = int(np.argwhere(paid < 0)[0, 2])
         raise BadInput(f"advisor {mdp.advisors[j]!r} of {mdp.name!r} may lose, and bounds need rewards of at least 0")
     values, backups = np.zeros((mdp.n, mdp.states)), 0
-    for j, own in enumerate(mdp.discounts(gamma)):
-        if own != gamma:
-            raise BadInput(f"the advisors of {mdp.name!r} have different gammas, so that there is no one optimum")
-        local, markov = mdp.local_mdp(j)
+    gamma = mdp.one_discount(gamma, "there is no one optimum")
+    for j, (local, markov) in enumerate(mdp.local_mdps):
         if not markov:
             raise BadInput(
                 f"what advisor {mdp.advisors[j]!r} of {mdp.name!r} sees is not an MDP by itself: merge others"
@@ -68,13 +66,13 @@ def merge(mdp: FiniteMDP, gamma: float = 0.9, tolerance: float = 1e-6) -> MergeR
     (True, True)
     """
     lower, upper, components = component_bounds(mdp, gamma)
-    reward, allowed = mdp.reward @ mdp.weights, np.ones(mdp.reward.shape[:2], bool)
+    allowed = np.ones(mdp.reward.shape[:2], bool)
     backups, course = 0, [(0, 0.0)]
     for _ in range(_SWEEPS):
         if course[-1][1] == 1.0 or (upper - lower).max() <= tolerance:
             return MergeResult(lower, upper, allowed, backups, np.array(course), components)
         backups += 2 * int(allowed.sum())
-        low, high = (np.where(allowed, backup(mdp, reward, value, gamma), -np.inf) for value in (lower, upper))
+        low, high = (np.where(allowed, mdp.whole.backup(value, gamma), -np.inf) for value in (lower, upper))
         lower, upper = np.maximum(lower, low.max(axis=1)), np.minimum(upper, high.max(axis=1))
         allowed &= high >= lower[:, None]
         course.append((backups, decided(allowed)))
@@ -83,10 +81,10 @@ def merge(mdp: FiniteMDP, gamma: float = 0.9, tolerance: float = 1e-6) -> MergeR
 
 def value_iteration(mdp: FiniteMDP, gamma: float = 0.9, tolerance: float = 1e-6) -> MergeResult:
     """Plain value iteration from 0, which ends as `merge` does: its bounds are those of the last change."""
-    reward, value, backups = mdp.reward @ mdp.weights, np.zeros(mdp.states), 0
+    value, backups = np.zeros(mdp.states), 0
     course = [(0, 0.0)]
     for _ in range(_SWEEPS):
-        q = backup(mdp, reward, value, gamma)
+        q = mdp.whole.backup(value, gamma)
         backups += q.size
         off = gamma / (1.0 - gamma) * float(np.abs(q.max(axis=1) - value).max())
         value = q.max(axis=1)
@@ -101,11 +99,6 @@ def value_iteration(mdp: FiniteMDP, gamma: float = 0.9, tolerance: float = 1e-6)
 def decided(allowed: np.ndarray) -> float:
     """The share of states in which one of the actions [S, A] is left."""
     return float((allowed.sum(axis=1) == 1).mean())
-
-
-def backup(mdp: FiniteMDP, reward: np.ndarray, value: np.ndarray, gamma: float) -> np.ndarray:
-    """Q [S, A] from rewards [S, A] and values [S]."""
-    return reward + gamma * (mdp.going_on * value[mdp.successor]).sum(axis=-1)
 
 
 def random_components(components: int = 3, states: int = 5, own: int = 3, busy: int = 2, seed: int = 0) -> FiniteMDP:

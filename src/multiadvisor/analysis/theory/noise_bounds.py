@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.analysis.theory.attractors import critical_gamma
-from multiadvisor.analysis.theory.boards import distances, random_boards
+from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.analysis.theory.earning import hope
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
@@ -114,20 +114,17 @@ def _met(solution: Solution) -> np.ndarray:
 
 def _of_boards(task: Task, gamma: float) -> Wish:
     """The weakest wish that is followed in an episode, as it is in most of many episodes."""
-    world = maze_of(task)
-    assert world is not None
-    ghosts, steps = len(world.ghost_start), distances(task)  # [fruits, cells]
-    weights, gammas = task.weights[ghosts:], task.gammas(gamma)[ghosts:]
-    worth = world.fruit_reward * weights[:, None] * gammas[:, None] ** np.maximum(steps - 1, 0)
+    maze = Maze(task)
+    worth = maze.weights[:, None] * maze.worth(gamma, np.maximum(maze.distances - 1, 0))
     weakest = []
-    for k, fruit in enumerate(random_boards(task, BOARDS)):
+    for k, fruit in enumerate(maze.random_boards(BOARDS)):
         cell, left, least = int(task.initial_state(k)[0]), fruit.copy(), math.inf
         while left.any():
             wished = np.where(left, worth[:, cell], -np.inf)
             first = int(wished.argmax())
-            cell, least, left[first] = int(world.fruit_cell[first]), min(least, float(wished[first])), False
+            cell, least, left[first] = int(maze.world.fruit_cell[first]), min(least, float(wished[first])), False
         weakest.append(least)
-    heard = "max" if not ghosts else "fruits=max"
+    heard = "max" if not maze.ghosts else "fruits=max"
     return Wish(float(np.quantile(weakest, USUAL)), float(worth.max()), heard, None)
 
 

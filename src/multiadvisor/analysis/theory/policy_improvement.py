@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.analysis.theory.boards import exact_agent, fruit_mdp, maze_constants
+from multiadvisor.analysis.theory.boards import Maze, exact_agent
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import Solution, evaluate, greedy_policy, solve, solve_local
-from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 
 
@@ -58,10 +57,7 @@ def improve(mdp: FiniteMDP, gamma: float = 0.9) -> Improvement:
     >>> improve(enumerate_task(mad.make("two-goal")), 0.9).preferences.round(6).tolist()
     [[0.9, 1.0, 1.0]]
     """
-    if np.ptp(mdp.discounts(gamma)) > 0:
-        raise BadInput(
-            f"the advisors of {mdp.name!r} have different gammas, so that plans have no one worth: give them one gamma"
-        )
+    mdp.one_discount(gamma, "plans have no one worth: give them one gamma")
     worth = [evaluate(mdp, plan, gamma) for plan in plans(solve(mdp, "egocentric", gamma))]
     return Improvement(mdp, gamma, np.stack([each.values for each in worth]), max(each.bound for each in worth))
 
@@ -75,15 +71,15 @@ def exact_plans(task: Task, gamma: float = 0.9, seed: int = 0) -> MultiAdvisor:
     >>> exact_plans(mad.make("three-fruits"), 0.9).evaluate(episodes=10).terminated
     1.0
     """
-    world = maze_constants(task)
+    maze = Maze(task)
     agent = exact_agent(task, "egocentric", gamma, seed, aggregation="fruits=gpi")
-    worth, ghosts = agent.tables.plan_values, len(world.ghost_start)
-    layout, gammas = task.layout(), task.gammas(gamma)
-    mdps = [fruit_mdp(world, int(cell)) for cell in world.fruit_cell]
-    for j in range(ghosts, task.n):
+    worth, layout, gammas = agent.tables.plan_values, task.layout(), task.gammas(gamma)[maze.ghosts :]
+    mdps = [maze.fruit_mdp(place) for place in range(len(maze.weights))]
+    for place, cell in enumerate(maze.world.fruit_cell):
+        j = maze.ghosts + place
         plan = greedy_policy(agent.values(j))
-        plan[world.fruit_cell[j - ghosts]] = 0.25  # there its fruit is eaten, and it has no more to wish
+        plan[cell] = 0.25  # there its fruit is eaten, and it has no more to wish
         rows = layout.offset[j] + layout.stride[j] * np.arange(len(plan))
-        for k, local in enumerate(mdps):
-            worth[rows, k] = solve_local(local, float(gammas[ghosts + k]), policy=plan)[0]
+        for k, (local, own) in enumerate(zip(mdps, gammas, strict=True)):
+            worth[rows, k] = solve_local(local, float(own), policy=plan)[0]
     return agent

@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import load
 from multiadvisor.analysis.theory.attractors import attractors, first_gamma, stuck_states
 from multiadvisor.analysis.theory.board_episodes import Outlook, other_episodes, outlook
-from multiadvisor.analysis.theory.boards import board_bound, board_solution, distances, peaks, present, trap_shares
+from multiadvisor.analysis.theory.boards import Maze, board_solution, peaks, present, trap_shares
 from multiadvisor.analysis.theory.bounds import (
     Bound,
     Verdict,
@@ -139,9 +139,9 @@ def answer_board(
     x = _deal(task, seed)
     if any(advisor.group == "ghosts" for advisor in task.advisors):
         raise BadInput(f"a board of {task.name!r} is solved without ghosts: add --no-ghosts")
-    solution, away = board_solution(task, x, gamma, aggregation=aggregation), distances(task)
-    bound = board_bound(task) if solution.aggregator.plain else Bound(None, None, ("Theorem 4 is about sums",))
-    critical, stable = (_critical(task, x, away, only_stable, aggregation) for only_stable in (False, True))
+    solution, maze = board_solution(task, x, gamma, aggregation=aggregation), Maze(task)
+    bound = maze.bound() if solution.aggregator.plain else Bound(None, None, ("Theorem 4 is about sums",))
+    critical, stable = (_critical(maze, x, only_stable, aggregation) for only_stable in (False, True))
     episodes = outlook(task, x, gamma, bound.gamma or 0.0, tell, aggregation)
     here = among([one.label for one in attractors(solution)], "cell")
     lines = _describe_episodes(task, episodes, gamma)
@@ -220,14 +220,10 @@ def _deal(task: Task, seed: int) -> np.ndarray:
     return task.initial_state(seed)
 
 
-def _critical(task: Task, x: np.ndarray, steps: np.ndarray, stable: bool, aggregation: str) -> float | None:
+def _critical(maze: Maze, x: np.ndarray, stable: bool, aggregation: str) -> float | None:
     """The smallest gamma at which this board has an attractor, by bisection."""
-    boards = (x[1:] == 1)[None]
-
-    def caught(gamma: float) -> bool:
-        return bool(peaks(task, boards, gamma, steps, aggregation)[int(stable)].any())
-
-    return first_gamma(caught)
+    board = maze.fruit(x)[None]
+    return first_gamma(lambda gamma: bool(peaks(maze, board, gamma, aggregation)[int(stable)].any()))
 
 
 def traps(

@@ -1,4 +1,4 @@
-"""Exact fixed points of the three plannings, the global optimum, and values of a given policy, each certified.
+"""Exact fixed points of the plannings, the global optimum, and values of a given policy, each certified.
 
 The iteration sweeps the states forwards and backwards in place, in float64, until nothing moves; the certificate is
 computed afresh by one plain Bellman backup, so that it does not depend on the iteration.
@@ -6,6 +6,7 @@ computed afresh by one plain Bellman backup, so that it does not depend on the i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,11 +16,13 @@ from multiadvisor.analysis.theory.mdp import FiniteMDP, LocalMDP
 from multiadvisor.core.aggregations import weighted_sum
 from multiadvisor.core.aggregator import Aggregator, aggregator_of
 from multiadvisor.core.compiling import cached
-from multiadvisor.core.plannings import agnostic, bootstrap, egocentric, planning_named
+from multiadvisor.core.plannings import Ahead, bootstrap, egocentric, planning_named, target
 from multiadvisor.errors import BadInput
 
 _SWEEPS = 1_000_000
-_TIE = 1e-12  # relative: values closer than this count as equal, as the last bits are rounding
+TIE = 1e-12  # relative: values closer than this count as equal, as the last bits are rounding
+LOCAL = ("egocentric", "agnostic")  # plannings whose values need nobody else's
+SOLVED = (*LOCAL, "empathic")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +82,27 @@ def aggregate(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return weighted_sum(values.reshape(n, states * actions), weights).reshape(states, actions)
 
 
-def best_actions(preferences: np.ndarray) -> np.ndarray:
-    """[S, A] bool: the greedy actions, all of those that are equal up to rounding."""
+def best_actions(preferences: np.ndarray, *, tiny: bool = False) -> np.ndarray:
+    """[..., A] bool: the greedy actions, all of those that are equal up to rounding.
+
+    Rounding is relative to the best one and at least to 1; where values are `tiny`, as of far goals, to the largest.
+    """
     best = preferences.max(axis=-1, keepdims=True)
-    return preferences >= best - _TIE * np.maximum(1.0, np.abs(best))
+    size = np.abs(preferences).max(axis=-1, keepdims=True) if tiny else np.maximum(1.0, np.abs(best))
+    found: np.ndarray = preferences >= best - TIE * size
+    return found
+
+
+def exceeds(one: np.ndarray, other: np.ndarray | float) -> np.ndarray:
+    """Whether `one` is larger than the other by more than rounding."""
+    return np.asarray(one - other > TIE * np.maximum(1.0, np.abs(one)))
+
+
+def fixpoint(operator: Callable[[np.ndarray], np.ndarray], first: np.ndarray) -> np.ndarray:
+    """Apply an operator until it changes nothing."""
+    while not np.array_equal(after := operator(first), first):
+        first = after
+    return first
 
 
 def greedy_policy(preferences: np.ndarray) -> np.ndarray:
@@ -117,11 +137,6 @@ def _sweep(successor, weight, reward, policy, gamma, greedy, tolerance, limit, v
     return -1
 
 
-def backup(local: LocalMDP, value: np.ndarray, gamma: float) -> np.ndarray:
-    """Q [S, A] from V [S]."""
-    return local.reward + gamma * (local.weight * value[local.successor]).sum(axis=-1)
-
-
 def solve_local(
     local: LocalMDP, gamma: float, planning: str = "egocentric", policy: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, int]:
@@ -130,17 +145,18 @@ def solve_local(
     `planning` is egocentric or agnostic; with `policy` [S, A] it is the value of that policy.
     """
     states, actions = local.reward.shape
+    expected = target if policy is not None else planning_named(planning)
     mean = np.full((states, actions), 1.0 / actions) if policy is None else np.ascontiguousarray(policy, float)
-    greedy = policy is None and planning == "egocentric"
     value = np.zeros(states)
     scale = max(1.0, float(np.abs(local.reward).max(initial=0.0)))
     took = _sweep(
         np.ascontiguousarray(local.successor, np.int64), np.ascontiguousarray(local.weight, float),
-        np.ascontiguousarray(local.reward, float), mean, float(gamma), greedy, 1e-15 * scale, _SWEEPS, value,
+        np.ascontiguousarray(local.reward, float), mean, float(gamma), expected is egocentric, 1e-15 * scale, _SWEEPS,
+        value,
     )  # fmt: skip
-    q = backup(local, value, gamma)
-    ahead = (mean * q).sum(axis=-1) if policy is not None else bootstrap(egocentric if greedy else agnostic, q)
-    residual = float(np.abs(backup(local, ahead, gamma) - q).max(initial=0.0))
+    q = local.backup(value, gamma)
+    ahead = bootstrap(expected, q, Ahead(target=mean))
+    residual = float(np.abs(local.backup(ahead, gamma) - q).max(initial=0.0))
     return q, residual, int(took)
 
 
@@ -151,25 +167,22 @@ def error_bound(residual: float, gammas: np.ndarray, values: np.ndarray) -> floa
     return (residual + rounding) / (1.0 - largest) if largest < 1.0 else np.inf
 
 
-def _spread(mdp: FiniteMDP, j: int, q: np.ndarray) -> np.ndarray:
-    """Local values [S_j, A] to the global states [S, A]."""
-    row = mdp.local[j]
-    return np.where((row >= 0)[:, None], q[np.maximum(row, 0)], 0.0)
-
-
-def _each(mdp: FiniteMDP, gamma: float, planning: str, policies: list[np.ndarray] | None = None) -> Solution:
+def _each(
+    mdp: FiniteMDP, gamma: float, planning: str, policies: Sequence[np.ndarray] | None = None, *, full: bool = False
+) -> Solution:
+    """Every advisor's fixed point, in its own local MDP or with full states, spread over the global states."""
     gammas = mdp.discounts(gamma)
     values = np.zeros((mdp.n, mdp.states, len(mdp.actions)))
     residual, sweeps, converged, markov = 0.0, 0, True, True
     for j in range(mdp.n):
-        local, is_markov = mdp.local_mdp(j)
+        local, is_markov = (mdp.paying(mdp.reward[:, :, j]), True) if full else mdp.local_mdps[j]
         q, off, took = solve_local(local, gammas[j], planning, None if policies is None else policies[j])
-        values[j] = _spread(mdp, j, q)
+        row = np.arange(mdp.states) if full else mdp.local[j]
+        values[j] = np.where((row >= 0)[:, None], q[np.maximum(row, 0)], 0.0)
         residual, sweeps = max(residual, off), max(sweeps, took)
         converged, markov = converged and took > 0, markov and is_markov
-    return Solution(
-        mdp, planning, gamma, values, residual, error_bound(residual, gammas, values), converged, sweeps, 0, markov
-    )
+    bound = error_bound(residual, gammas, values)
+    return Solution(mdp, planning, gamma, values, residual, bound, converged, sweeps, markov=markov)
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
@@ -189,9 +202,6 @@ def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggr
     return _empathic_full(mdp, gamma, aggregation) if mdp.full else _empathic_local(mdp, gamma, aggregation)
 
 
-SOLVED = ("egocentric", "agnostic", "empathic")
-
-
 def check_planning(planning: str) -> None:
     """Refuse a planning whose fixed point the solver does not know."""
     planning_named(planning)
@@ -203,14 +213,7 @@ def evaluate(mdp: FiniteMDP, policy: np.ndarray, gamma: float = 0.9) -> Solution
     """The value of a given global policy [S, A] to every advisor, with full states."""
     if policy.shape != (mdp.states, len(mdp.actions)) or np.abs(policy.sum(axis=-1) - 1).max() > 1e-9:
         raise BadInput(f"a policy of {mdp.name!r} is [{mdp.states}, {len(mdp.actions)}] with rows that sum to 1")
-    gammas = mdp.discounts(gamma)
-    values = np.zeros((mdp.n, mdp.states, len(mdp.actions)))
-    residual, sweeps, converged = 0.0, 0, True
-    for j in range(mdp.n):
-        local = LocalMDP(mdp.successor, mdp.going_on, mdp.reward[:, :, j])
-        values[j], off, took = solve_local(local, gammas[j], policy=policy)
-        residual, sweeps, converged = max(residual, off), max(sweeps, took), converged and took > 0
-    return Solution(mdp, "policy", gamma, values, residual, error_bound(residual, gammas, values), converged, sweeps)
+    return _each(mdp, gamma, "policy", [policy] * mdp.n, full=True)
 
 
 def optimum(mdp: FiniteMDP, gamma: float = 0.9) -> tuple[np.ndarray, float]:
@@ -220,12 +223,9 @@ def optimum(mdp: FiniteMDP, gamma: float = 0.9) -> tuple[np.ndarray, float]:
     >>> optimum(mad.theory.enumerate_task(mad.make("two-goal")), 0.9)[0][0].round(2).tolist()
     [0.9, 1.0, 1.0]
     """
-    gammas = mdp.discounts(gamma)
-    if np.ptp(gammas) > 0:
-        raise BadInput(f"the advisors of {mdp.name!r} have different gammas, so that there is no one optimum")
-    whole = LocalMDP(mdp.successor, mdp.going_on, mdp.reward @ mdp.weights)
-    q, residual, _ = solve_local(whole, float(gammas[0]))
-    return q, error_bound(residual, gammas, q)
+    own = mdp.one_discount(gamma, "there is no one optimum")
+    q, residual, _ = solve_local(mdp.whole, own)
+    return q, error_bound(residual, np.array([own]), q)
 
 
 def _first_best(preferences: np.ndarray, before: np.ndarray | None) -> np.ndarray:
@@ -246,24 +246,19 @@ def _empathic_full(mdp: FiniteMDP, gamma: float, aggregation: str) -> Solution:
     """
     actions: np.ndarray | None = None
     seen: dict[bytes, int] = {}
-    policy = np.full((mdp.states, len(mdp.actions)), 1.0 / len(mdp.actions))
+    policy, cycle = np.full((mdp.states, len(mdp.actions)), 1.0 / len(mdp.actions)), 10_000
     for iteration in range(10_000):
-        found = evaluate(mdp, policy, gamma).aggregated_by(aggregation)
-        actions = _first_best(found.preferences, actions)
+        actions = _first_best(evaluate(mdp, policy, gamma).aggregated_by(aggregation).preferences, actions)
         policy = np.eye(len(mdp.actions))[actions]
-        key = actions.tobytes()
-        if key in seen:
-            cycle = iteration - seen[key]
+        if (before := seen.setdefault(actions.tobytes(), iteration)) < iteration:
+            cycle = iteration - before
             break
-        seen[key] = iteration
-    else:
-        cycle = 10_000
     found = evaluate(mdp, policy, gamma).aggregated_by(aggregation)
     assert actions is not None
     done = cycle == 1 or np.array_equal(_first_best(found.preferences, actions), actions)
-    return Solution(
-        mdp, "empathic", gamma, found.values, found.residual, found.bound, done and found.converged, iteration + 1,
-        0 if done else cycle, aggregation=aggregation,
+    return replace(
+        found, planning="empathic", converged=done and found.converged, iterations=iteration + 1,
+        cycle=0 if done else cycle,
     )  # fmt: skip
 
 
@@ -273,25 +268,19 @@ def _empathic_local(mdp: FiniteMDP, gamma: float, aggregation: str, rounds: int 
     The estimate f_j(a | x_j) weighs the global states by how often a slightly exploring aggregator visits them. There
     is no guarantee that this settles; a cycle of policies is detected and reported.
     """
-    preferences = _each(mdp, gamma, "agnostic").aggregated_by(aggregation).preferences
+    found = _each(mdp, gamma, "agnostic").aggregated_by(aggregation)
     seen: dict[bytes, int] = {}
-    cycle = 0
+    cycle = -1
     for iteration in range(rounds):
-        best = greedy_policy(preferences)
-        key = best.tobytes()
-        if key in seen:
-            cycle = iteration - seen[key]
+        best = found.policy
+        if (before := seen.setdefault(best.tobytes(), iteration)) < iteration:
+            cycle = iteration - before
             break
-        seen[key] = iteration
         met = visits(mdp, best, 0.05)
         estimates = [local_estimate(mdp, j, best, met) for j in range(mdp.n)]
-        found = _each(mdp, gamma, "empathic", estimates)
-        preferences = found.aggregated_by(aggregation).preferences
+        found = _each(mdp, gamma, "empathic", estimates).aggregated_by(aggregation)
     settled = cycle == 1
-    return Solution(
-        mdp, "empathic", gamma, found.values, found.residual, found.bound, settled and found.converged, iteration,
-        0 if settled else cycle or -1, found.markov, aggregation,
-    )  # fmt: skip
+    return replace(found, converged=settled and found.converged, iterations=iteration, cycle=0 if settled else cycle)
 
 
 def visits(mdp: FiniteMDP, policy: np.ndarray, epsilon: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.analysis.theory.boards import distances, maze_constants, random_boards
+from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.core.aggregations import aggregation_named
 from multiadvisor.envs.builtin import make
 from multiadvisor.runs.jobs import Job, Tell, kind
@@ -28,8 +28,8 @@ def tours_job(boards: int) -> Job:
 def tours_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
     """Steps until all fruit is eaten, a list over boards for each walk (the limit where it never is), and the tours."""
     task = make("pac-boy", ghosts=False)
-    boards, distance = random_boards(task, config["boards"], FIRST_BOARD), distances(task)
-    world = maze_constants(task)
+    maze = Maze(task)
+    boards, distance, world = maze.random_boards(config["boards"], FIRST_BOARD), maze.distances, maze.world
     told = tell or (lambda fraction: None)
     tours = []
     for k, board in enumerate(boards):
@@ -45,7 +45,7 @@ def walk(
     task: Any, boards: np.ndarray, distance: np.ndarray, aggregation: str, gamma: float, seed: int = 0
 ) -> np.ndarray:
     """[boards] steps of the greedy walk on exact egocentric values Q_j = gamma^d; ties are broken at random."""
-    world, (heard, parameter) = maze_constants(task), aggregation_named(aggregation)
+    world, (heard, parameter) = Maze(task).world, aggregation_named(aggregation)
     generator = np.random.default_rng(seed)
     left, cell = boards.copy(), np.full(len(boards), world.start)
     steps = np.zeros(len(boards), np.int64)

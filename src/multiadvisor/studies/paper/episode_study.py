@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.analysis.theory.boards import peaks
+from multiadvisor.analysis.theory.boards import Maze, peaks
 from multiadvisor.core.rng import low_half
 from multiadvisor.envs.builtin import make
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
@@ -102,7 +102,7 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     late = since >= SETTLED
     apart = steps_between(grid.neighbour)
     ghost = np.min([apart[cell, other] for other in ghosts], axis=0)
-    peak = peaks(calm, boards, agent.settings.gamma)[0]  # [steps, cells]
+    peak = peaks(Maze(calm), boards, agent.settings.gamma)[0]  # [steps, cells]
     near = np.any(peak[:, None, :] & (apart <= 1), axis=-1)  # [steps, cells]: an attractor, or next to one
     row = np.arange(len(x))
     moved = np.ones(len(x), bool)  # whether the step led to a cell where it was not one or two steps before

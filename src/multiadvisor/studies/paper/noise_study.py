@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.analysis.theory.boards import distances
+from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.core.intervals import paired
 from multiadvisor.runs.jobs import Job, Tell, kind
 from multiadvisor.studies.paper import pac_boy_study as pac_boy
@@ -43,7 +43,7 @@ def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell |
     """By distance to its fruit: how often an advisor's own best action leads closer, over all cells and advisors."""
     agent = pac_boy.trained(config["run"])
     task = agent.task
-    away = distances(task)  # [fruits, cells]
+    away = Maze(task).distances  # [fruits, cells]
     ghosts = task.n - len(away)
     hits: dict[int, list[float]] = {}
     for fruit, steps in enumerate(away):
