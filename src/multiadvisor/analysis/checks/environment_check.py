@@ -101,49 +101,41 @@ class EnvironmentSubject(Subject):
             self.env.reset(seed=self.seed % (1 << 31))
 
     # ---- playing -----------------------------------------------------------------------------------------------------
-    def _demand(self, defect: str, call: Callable[[], Any]) -> Any:
-        def failed(error: Exception) -> None:
-            self.findings.add(defect, f"{told(error)} {self.where()}: correct the environment")
-            raise Broken from error
-
-        return attempt(call, failed)
-
-    def _insist(self, defect: str, met: bool, message: str) -> None:
-        if not met:
-            self.findings.add(defect, message)
+    def _demand(self, name: str, call: Callable[[], Any], parts: int, wanted: str) -> Any:
+        """What reset or step returns, which must be this many parts, the last of them a dictionary."""
+        result = attempt(call, lambda error: self.broken(f"{name}-raises", told(error), "correct the environment"))
+        if not (isinstance(result, tuple) and len(result) == parts and isinstance(result[-1], dict)):
+            self.findings.add(f"{name}-protocol", f"{name} gave {_form(result)}: return {wanted}")
             raise Broken
+        return result
 
     def deal(self, episode: int, *, seeded: bool = True) -> Any:
         """Reset, with the episode's seed or without one."""
         self.episode, self.steps = episode, 0
         seed = self._episode_seed()
-        result = self._demand("reset-raises", lambda: self.env.reset(seed=seed) if seeded else self.env.reset())
-        good = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
-        self._insist("reset-protocol", good, f"reset gave {_form(result)}: return (observation, a dict of info)")
+        reset = (lambda: self.env.reset(seed=seed)) if seeded else self.env.reset
+        observation, _ = self._demand("reset", reset, 2, "(observation, a dict of info)")
         self._ended.clear()
-        self._arrive(result[0])
+        self._arrive(observation)
         if self.checking:
             self._active = self._look()
-        return snapshot(result[0])
+        return snapshot(observation)
 
     def step(self, action: Any) -> tuple[bool, Any]:
         """One step, and what every advisor makes of it."""
         self.steps += 1
         played = self.adapter.played(action)
-        result = self._demand("step-raises", lambda: self.env.step(copied(played)))
-        good = isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)
-        wanted = "return (observation, reward, terminated, truncated, a dict of info)"
-        self._insist("step-protocol", good, f"step gave {_form(result)}: {wanted}")
-        observation, reward, terminated, truncated, info = result
+        observation, reward, terminated, truncated, info = self._demand(
+            "step",
+            lambda: self.env.step(copied(played)),
+            5,
+            "(observation, reward, terminated, truncated, a dict of info)",
+        )
         over = self._flag("terminated", terminated) | self._flag("truncated", truncated)
         if self.checking:
             if snapshot(self._observation) != self._print:
-                self.findings.add(
-                    "reused-observation",
-                    f"the observation before step {self.steps} of episode {self.episode} has changed with the step: "
-                    f"return a "
-                    "new array, or a copy, each time",
-                )
+                what = f"the observation before step {self.steps} of episode {self.episode} has changed with the step"
+                self.findings.add("reused-observation", f"{what}: return a new array, or a copy, each time")
             before = self._kept
             self._arrive(observation)
             transition = Transition(before, played, copied(reward), self._kept, terminated, truncated, info)
@@ -152,7 +144,7 @@ class EnvironmentSubject(Subject):
 
     def _flag(self, name: str, value: Any) -> bool:
         if as_flag(value) is None:
-            self.findings.add("flag-not-boolean", f"{name} is {shown(value)} {self.where()}: return True or False")
+            self.blame("flag-not-boolean", f"{name} is {shown(value)}", "return True or False")
         return attempt(lambda: bool(value), lambda _: None) is True
 
     def _arrive(self, observation: Any) -> None:
@@ -176,12 +168,11 @@ class EnvironmentSubject(Subject):
         for question, answer in first.items():
             again = second[question]
             if answer is not NOTHING and again is not NOTHING and not self._alike(question, answer, again):
-                self.findings.add(
-                    question.kind.changes,
-                    f"asked twice for {question.kind.what} {self.where()}, it said {shown(answer)} and {shown(again)}: "
-                    "make it a function of its argument alone",
-                    question.advisor,
+                what = (
+                    f"asked twice for {question.kind.what} {self.where()}, it said {shown(answer)} and {shown(again)}"
                 )
+                mend = "make it a function of its argument alone"
+                self.findings.add(question.kind.changes, f"{what}: {mend}", question.advisor)
         return first
 
     def _alike(self, question: _Question, answer: Any, again: Any) -> bool:
@@ -201,18 +192,14 @@ class EnvironmentSubject(Subject):
             self._answer(question, own)
             if question not in self._careless and _contents(own) != whole:
                 self._careless.add(question)
-                self.findings.add(
-                    question.kind.mutates,
-                    f"the function for {question.kind.what} changed what it was given {self.where()}: let it work on "
-                    "a copy",
-                    question.advisor,
-                )
+                what = f"the function for {question.kind.what} changed what it was given"
+                self.blame(question.kind.mutates, what, "let it work on a copy", question.advisor)
         return {q: self._answer(q, copied(argument)) for q in questions}
 
     def _answer(self, question: _Question, argument: Any) -> Any:
         def failed(error: Exception) -> None:
-            message = f"the function for {question.kind.what} raised {told(error)} {self.where()}: correct it"
-            self.findings.add(question.kind.raises, message, question.advisor)
+            what = f"the function for {question.kind.what} raised {told(error)}"
+            self.blame(question.kind.raises, what, "correct it", question.advisor)
 
         return attempt(lambda: question.function(argument), failed)
 
@@ -253,18 +240,11 @@ class EnvironmentSubject(Subject):
             )
 
     def _judge_counted(self, view: View, state: Any, said: str) -> None:
-        try:
-            hash(state)
-        except Exception:
-            self.findings.add(
-                "local-state-not-hashable", f"{said}: return a number, a string or a tuple of them", view.owner
-            )
-            return
-        try:
-            encode_state(state)
-        except Exception:
-            message = f"{said}, a {type(state).__name__}: return a number, a string or a tuple of them"
-            self.findings.add("local-state-not-saveable", message, view.owner)
+        mend = "return a number, a string or a tuple of them"
+        if attempt(lambda: hash(state), lambda _: None) is NOTHING:
+            self.findings.add("local-state-not-hashable", f"{said}: {mend}", view.owner)
+        elif attempt(lambda: encode_state(state), lambda _: None) is NOTHING:
+            self.findings.add("local-state-not-saveable", f"{said}, a {type(state).__name__}: {mend}", view.owner)
 
     def _judge(self, transition: Transition) -> None:
         answers = self._ask(self._judging, transition)
@@ -296,14 +276,11 @@ class EnvironmentSubject(Subject):
     def _judge_payments(self, rewards: list[float | None], before: set[int]) -> None:
         for j, reward in enumerate(rewards):
             if reward and j not in before:
-                ended = j in self._ended
-                self.findings.add(
-                    "ended-advisor-paid" if ended else "inactive-advisor-paid",
-                    f"it gets {reward:g} {self.where()}, "
-                    + ("after its own part has ended" if ended else "where it is inactive")
-                    + ": pay nothing there, or let it be active",
-                    self.task.names[j],
-                )
+                defect, when = "inactive-advisor-paid", "where it is inactive"
+                if j in self._ended:
+                    defect, when = "ended-advisor-paid", "after its own part has ended"
+                message = f"it gets {reward:g} {self.where()}, {when}: pay nothing there, or let it be active"
+                self.findings.add(defect, message, self.task.names[j])
 
     def _rewards(self, paid: Any, answers: dict[_Question, Any]) -> list[float | None]:
         """r_j [n], None where it is not a finite number; the environment's own reward and their sum are judged too."""
@@ -352,8 +329,7 @@ class EnvironmentSubject(Subject):
             return None
         numbers = [as_number(part) for part in paid]
         if None in numbers:
-            message = f"the environment pays {shown(paid)} {self.where()}: pay numbers"
-            self.findings.add("reward-not-a-number", message)
+            self.blame("reward-not-a-number", f"the environment pays {shown(paid)}", "pay numbers")
             return None
         return [number for number in numbers if number is not None]
 

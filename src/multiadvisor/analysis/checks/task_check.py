@@ -14,7 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -199,6 +199,15 @@ class Subject(abc.ABC):
     def leave(self) -> None:
         """Put the task back into a state in which it can be used."""
 
+    def blame(self, defect: str, what: str, mend: str, advisor: str | None = None) -> None:
+        """Note a defect: what happened, here and now, and how to mend it."""
+        self.findings.add(defect, f"{what} {self.where()}: {mend}", advisor)
+
+    def broken(self, defect: str, what: str, mend: str) -> NoReturn:
+        """Note a defect after which the task cannot be played any further."""
+        self.blame(defect, what, mend)
+        raise Broken
+
     def present(self, advisors: Iterable[int]) -> None:
         """Note who is active."""
         for j in advisors:
@@ -211,17 +220,15 @@ class Subject(abc.ABC):
             if reward is not None and self.aggregator.wishing[j] and self.task.advisors[j].weight * reward < 0:
                 lowest = np.zeros(self.task.n)
                 lowest[j] = -1.0
-                message = f"the reward is {reward:g} {self.where()}: {doubtful(self.task, self.aggregator, lowest)}"
-                self.findings.add("fear-under-a-maximum", message, self.task.names[j])
+                mend = str(doubtful(self.task, self.aggregator, lowest))
+                self.blame("fear-under-a-maximum", f"the reward is {reward:g}", mend, self.task.names[j])
 
     def judge_number(self, value: float, advisor: str | None, whose: str) -> bool:
         """Whether a reward is finite."""
         if math.isnan(value):
-            self.findings.add(
-                "nan-reward", f"{whose} is NaN {self.where()}: look for 0 / 0 or a missing value", advisor
-            )
+            self.blame("nan-reward", f"{whose} is NaN", "look for 0 / 0 or a missing value", advisor)
         elif math.isinf(value):
-            self.findings.add("infinite-reward", f"{whose} is {value} {self.where()}: give finite numbers", advisor)
+            self.blame("infinite-reward", f"{whose} is {value}", "give finite numbers", advisor)
         return math.isfinite(value)
 
 
@@ -348,35 +355,30 @@ def _repeat_episodes(subject: Subject, records: list[_Record]) -> bool:
 
     Returns whether all was the same.
     """
-    add = subject.findings.add
     leak, random = "", False
     for record in records:
         once, twice, thrice = (_again(subject, record) for _ in range(3))
-        step = _difference(twice, thrice)
+        step, episode = _difference(twice, thrice), f"episode {record.episode}"
+        random = random or step is not None
         if step == 0:
-            random = True
-            add(
-                "reset-not-seeded",
-                f"episode {record.episode} began twice with the same seed and its first states differ: draw them from "
-                f"the "
-                "generator that the seed sets",
+            message = (
+                f"{episode} began twice with the same seed and its first states differ: draw them from the generator "
+                "that the seed sets"
             )
+            subject.findings.add("reset-not-seeded", message)
         elif step is not None:
-            random = True
-            add(
-                "unseeded-randomness",
-                f"episode {record.episode} was played twice with the same seed and actions and differs in step "
-                f"{step}: draw "
-                "all chance from what the seed sets (env.np_random, or the key of a compiled world)",
+            message = (
+                f"{episode} was played twice with the same seed and actions and differs in step {step}: draw all "
+                "chance from what the seed sets (env.np_random, or the key of a compiled world)"
             )
-        elif not leak and (_difference(record.trace, twice) is not None or _difference(once, twice) is not None):
+            subject.findings.add("unseeded-randomness", message)
+        elif not leak and not record.trace == once == twice:
             leak = (
-                f"episode {record.episode} with the same seed and actions went another way after another episode: let "
-                f"reset "
-                "set everything again"
+                f"{episode} with the same seed and actions went another way after another episode: let reset set "
+                "everything again"
             )
     if leak and not random:
-        add("leaks-between-episodes", leak)
+        subject.findings.add("leaks-between-episodes", leak)
     return not (leak or random)
 
 
@@ -385,15 +387,13 @@ def _repeat_pairs(subject: Subject, records: list[_Record]) -> None:
     it."""
     for record in records:
         once, twice = (_again(subject, record) + _again(subject, record, seeded=False) for _ in range(2))
-        if _difference(once, twice) is not None:
-            subject.findings.add(
-                "reset-forgets-seed",
+        if once != twice:
+            message = (
                 f"after episode {record.episode} was played twice with the same seed and actions, reset() without a "
-                f"seed "
-                "led to two different episodes: make a new generator only where a seed is given, as "
-                "gymnasium.Env.reset "
-                "does with self.np_random",
+                "seed led to two different episodes: make a new generator only where a seed is given, as "
+                "gymnasium.Env.reset does with self.np_random"
             )
+            subject.findings.add("reset-forgets-seed", message)
 
 
 def _again(subject: Subject, record: _Record, *, seeded: bool = True) -> list[Any]:
@@ -426,13 +426,11 @@ def _seek_absent(subject: Subject, dealt: int) -> None:
         subject.deal(episode)
     if all(2 * first < dealt + _DEALS for first in subject.first_active.values()):
         for j in sorted(set(range(n)) - set(subject.first_active)):
-            subject.findings.add(
-                "never-active",
+            message = (
                 f"it had no say in any state of {dealt + _DEALS} episodes: correct when it is active, or check with "
-                f"more "
-                "steps",
-                subject.task.names[j],
+                "more steps"
             )
+            subject.findings.add("never-active", message, subject.task.names[j])
 
 
 # ---- looking at values of any kind -----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _RAISES = {
     "reset": "reset-raises", "begin": "activity-raises", "local_states": "state-raises", "step": "step-raises",
 }  # fmt: skip
 _UNWRITTEN = np.iinfo(np.int64).min
+_X_ALONE = "let it depend on x alone"
 
 
 @functools.lru_cache(maxsize=64)
@@ -77,7 +78,7 @@ class WorldSubject(Subject):
                 self.findings.add("not-compiled", message)
             else:
                 defect = "index-out-of-bounds" if isinstance(error, IndexError) else _RAISES[name]
-                self.findings.add(defect, f"{name} raised {told(error)} {self.where()}: correct it")
+                self.blame(defect, f"{name} raised {told(error)}", "correct it")
             raise Broken from error
 
         function = _bounds_checked(getattr(self.world, name))
@@ -118,21 +119,22 @@ class WorldSubject(Subject):
 
     # ---- judging what it wrote ---------------------------------------------------------------------------------------
     def _judge(self, m: int, slots: np.ndarray, reward: np.ndarray, ended: np.ndarray, terminated: Any) -> None:
-        add, where = self.findings.add, self.where()
         if as_flag(terminated) is None:
-            add("flag-not-boolean", f"step returned {terminated!r} {where}: return whether the episode has terminated")
+            self.blame("flag-not-boolean", f"step returned {terminated!r}", "return whether the episode has terminated")
         if terminated and self.task.endless:
-            add("endless-task-ends", f"an episode terminated {where}: build the task with endless=False")
+            self.blame("endless-task-ends", "an episode terminated", "build the task with endless=False")
         self._judge_slots("step", slots[:m], self.advisors)
         if reward[m:].any() or ended[m:].any():
             slot = m + int(np.flatnonzero((reward[m:] != 0) | (ended[m:] != 0))[0])
-            add("writes-past-active", f"step wrote into slot {slot} of {m} active advisors {where}: write below m only")
+            self.blame(
+                "writes-past-active", f"step wrote into slot {slot} of {m} active advisors", "write below m only"
+            )
         self.judge_rewards(self.advisors.tolist(), reward[:m].tolist())
         for i, j in enumerate(self.advisors):
             if reward[i] != 0.0:
                 self.judge_number(reward[i], self.task.names[j], "the reward")
             if ended[i] not in (0, 1):
-                add("end-not-boolean", f"step wrote {ended[i]} into ended {where}: write 1 or 0", self.task.names[j])
+                self.blame("end-not-boolean", f"step wrote {ended[i]} into ended", "write 1 or 0", self.task.names[j])
 
     def _judge_answers(self, before: tuple[int, ...], action: int, reward: np.ndarray, over: bool) -> None:
         """Whether what happened is within the bounds that the world gives, and among its outcomes."""
@@ -164,8 +166,7 @@ class WorldSubject(Subject):
 
     def _judge_slots(self, name: str, slots: np.ndarray, advisors: np.ndarray) -> None:
         if not np.array_equal(slots, advisors):
-            message = f"{name} changed the list of active advisors {self.where()}: leave that to begin"
-            self.findings.add("mutated-advisors", message)
+            self.blame("mutated-advisors", f"{name} changed the list of active advisors", "leave that to begin")
 
     def _judge_activity(self, before: np.ndarray, ended: np.ndarray, after: np.ndarray) -> None:
         names = self.task.names
@@ -188,7 +189,7 @@ class WorldSubject(Subject):
     # ---- looking around ----------------------------------------------------------------------------------------------
     def _unchanged(self, name: str, before: np.ndarray) -> None:
         if not np.array_equal(self.x, before):
-            self.findings.add("mutated-state", f"{name} changed the state x {self.where()}: only reset and step may")
+            self.blame("mutated-state", f"{name} changed the state x", "only reset and step may")
             self.x[:] = before
 
     def _look(self) -> np.ndarray:
@@ -196,8 +197,7 @@ class WorldSubject(Subject):
         advisors = self._begin()
         if self.checking:
             if not np.array_equal(advisors, self._begin()):
-                message = f"begin gave two lists for the same state {self.where()}: let it depend on x alone"
-                self.findings.add("activity-not-repeatable", message)
+                self.blame("activity-not-repeatable", "begin gave two lists for the same state", _X_ALONE)
             self.present(advisors.tolist())
             self._judge_local(advisors, self._local_states(advisors), self._local_states(advisors))
         return advisors
@@ -211,11 +211,8 @@ class WorldSubject(Subject):
         advisors = slots[:m] if whole else slots[:0]
         if not whole or (np.diff(advisors) <= 0).any() or (m and not 0 <= advisors[0] <= advisors[-1] < n):
             shown = f"begin returned {m!r} and wrote {advisors.tolist()!s:.60}".replace(str(_UNWRITTEN), "nothing")
-            self.findings.add(
-                "advisors-not-rising",
-                f"{shown} {self.where()}: write advisors 0 to {n - 1} in rising order, each once, and return how many",
-            )
-            raise Broken
+            mend = f"write advisors 0 to {n - 1} in rising order, each once, and return how many"
+            self.broken("advisors-not-rising", shown, mend)
         return advisors
 
     def _local_states(self, advisors: np.ndarray) -> np.ndarray:
@@ -239,5 +236,5 @@ class WorldSubject(Subject):
                     advisor.name,
                 )
             if local[i] != again[i]:
-                message = f"local_states gave {local[i]} and {again[i]} {self.where()}: let it depend on x alone"
-                self.findings.add("local-state-not-repeatable", message, advisor.name)
+                what = f"local_states gave {local[i]} and {again[i]}"
+                self.blame("local-state-not-repeatable", what, _X_ALONE, advisor.name)

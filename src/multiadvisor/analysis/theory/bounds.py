@@ -13,10 +13,9 @@ import numpy as np
 from multiadvisor.analysis.theory.attractors import attractors, critical_gamma, stuck_states
 from multiadvisor.analysis.theory.earning import broken_premises, chance_bound, earning_bound, exponent, hope
 from multiadvisor.analysis.theory.mdp import FiniteMDP, LocalMDP
-from multiadvisor.analysis.theory.solver import Solution, solve, solve_local
+from multiadvisor.analysis.theory.solver import TIE, Solution, solve, solve_local
 from multiadvisor.analysis.theory.ways_out import WayOut, ways_out
 
-_TIE = 1e-12
 GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
@@ -44,7 +43,7 @@ def progressive(solution: Solution) -> list[Regression]:
         idle = discounts[j] * values.max(axis=-1, keepdims=True)
         short = np.where((mdp.local[j] >= 0)[:, None], idle - values, -np.inf)
         state, action = np.unravel_index(int(short.argmax()), short.shape)
-        if short[state, action] > _TIE * max(1.0, float(np.abs(values).max())):
+        if short[state, action] > TIE * max(1.0, float(np.abs(values).max())):
             found.append(
                 Regression(mdp.advisors[j], mdp.label(int(state)), mdp.actions[action], float(short[state, action]))
             )
@@ -112,7 +111,7 @@ def _premises(local: LocalMDP, limit: float) -> dict[str, tuple[np.ndarray, str]
     back = (to[to] == np.arange(len(to))[:, None, None]) & (going[to] > 0.5)  # [S, A, A]: a' after a leads back
     cancelled = (going > 0.5) & back.any(axis=-1)
     q, _, _ = solve_local(local, min(limit, 0.999))
-    own_choice = (going < 1e-12) & (q >= q.max(axis=-1, keepdims=True) - _TIE)
+    own_choice = (going < 1e-12) & (q >= q.max(axis=-1, keepdims=True) - TIE)
     return {
         "reward": (local.reward < 0, "pays less than nothing"),
         "chance": (~certain, "is random"),
@@ -178,10 +177,9 @@ def verdict(mdp: FiniteMDP, gamma: float = 0.9, aggregation: str = "sum") -> Ver
     critical, stable, stuck = (
         critical_gamma(mdp, what, aggregation=aggregation) for what in ("attractor", "stable", "stuck")
     )
-    held = [mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution))]
     lines = describe_thresholds(critical, stable, gamma, among([one.label for one in attractors(solution)]))
     if stuck is not None:
-        here = f"; at gamma = {gamma:g} from {among(held)}"
+        here = f"; at gamma = {gamma:g} from {among(mdp.labelled(stuck_states(solution)))}"
         lines.append(f"greedy play can last for ever and never earn from gamma = {share(stuck)} on{here}")
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
@@ -220,7 +218,7 @@ def _never_stuck(solution: Solution) -> str:
 
 def _verdict_own_gammas(solution: Solution, bound: Bound) -> Verdict:
     found = among([one.label for one in attractors(solution)])
-    held = among([solution.mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution))])
+    held = among(solution.mdp.labelled(stuck_states(solution)))
     text = f"with the advisors' own gammas: attractors in {found}\ngreedy play never earns from {held}"
     return Verdict(text, None, None, None, bound, False)
 

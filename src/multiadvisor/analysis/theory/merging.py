@@ -65,6 +65,7 @@ def merge(mdp: FiniteMDP, gamma: float = 0.9, tolerance: float = 1e-6) -> MergeR
     >>> bool((merged.allowed & plain.allowed).any(axis=1).all()), merged.backups < plain.backups
     (True, True)
     """
+    gamma = mdp.one_discount(gamma, "there is no one optimum")
     lower, upper, components = component_bounds(mdp, gamma)
     allowed = np.ones(mdp.reward.shape[:2], bool)
     backups, course = 0, [(0, 0.0)]

@@ -22,7 +22,7 @@ from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.analysis.theory.earning import hope
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
-from multiadvisor.analysis.theory.solver import Solution, best_actions, solve
+from multiadvisor.analysis.theory.solver import Solution, best_actions, fixpoint, solve
 from multiadvisor.analysis.theory.ways_out import wishes
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
@@ -102,14 +102,14 @@ def wish_of(task: Task, gamma: float) -> Wish:
 def _met(solution: Solution) -> np.ndarray:
     """[S] bool: the states that greedy episodes may come to, ties taken either way."""
     mdp, greedy = solution.mdp, best_actions(solution.preferences)
-    met = mdp.start > 0
-    while True:
-        reached = (mdp.probability > 0) & ~mdp.final & (met[:, None] & greedy)[:, :, None]
+    leads = (mdp.probability > 0) & ~mdp.final & greedy[:, :, None]  # [S, A, K]
+
+    def one_further(met: np.ndarray) -> np.ndarray:
         more = met.copy()
-        more[mdp.successor[reached]] = True
-        if np.array_equal(more, met):
-            return met
-        met = more
+        more[mdp.successor[leads & met[:, None, None]]] = True
+        return more
+
+    return fixpoint(one_further, mdp.start > 0)
 
 
 def _of_boards(task: Task, gamma: float) -> Wish:

@@ -50,16 +50,17 @@ class Answer:
 
 def _stuck(solution: Solution) -> list[str]:
     """The states from which the greedy walk never earns, where somebody still has something to earn."""
-    spoken = np.any(solution.mdp.local >= 0, axis=0)
-    return [solution.mdp.label(int(state)) for state in np.flatnonzero(stuck_states(solution) & spoken)]
+    return solution.mdp.labelled(stuck_states(solution))
+
+
+def _winners(actions: tuple[str, ...], preferences: np.ndarray) -> list[str]:
+    """[S] the best actions by name, from preferences [S, A]."""
+    return [" or ".join(actions[a] for a in np.flatnonzero(row)) for row in best_actions(preferences)]
 
 
 def _policy(solution: Solution) -> dict[str, str]:
-    best = best_actions(solution.preferences)
-    actions = solution.mdp.actions
-    names = (" or ".join(actions[a] for a in np.flatnonzero(row)) for row in best)
-    spoken = np.any(solution.mdp.local >= 0, axis=0)  # where nobody speaks there is nothing to choose by
-    return {solution.mdp.label(state): name for state, name in enumerate(names) if bool(spoken[state])}
+    mdp, names = solution.mdp, np.array(_winners(solution.mdp.actions, solution.preferences))
+    return dict(zip(mdp.labelled(mdp.active), names[mdp.active].tolist(), strict=True))
 
 
 def _result(task: Task, solution: Solution, found: Verdict, text: str, board: int | None) -> dict[str, Any]:
@@ -246,13 +247,12 @@ def sweep(task: Task, aggregation: str = "sum") -> dict[str, Any]:
     first = int(mdp.start.argmax())
     heard = present(task, mdp, aggregation)
     preferences = np.array([solve(mdp, "egocentric", float(g), heard).preferences[first] for g in gammas])  # [G, A]
-    winners = [" or ".join(mdp.actions[a] for a in np.flatnonzero(row)) for row in best_actions(preferences)]
     found = verdict(mdp, aggregation=heard)
     paper = PAPER[task.name](task.options) if task.name in PAPER and heard == "sum" else None
     return {
         "task": task.name, "aggregation": heard, "state": mdp.label(first), "gammas": [float(g) for g in gammas],
-        "preferences": {name: preferences[:, a].tolist() for a, name in enumerate(mdp.actions)}, "winner": winners,
-        "critical_gamma": found.critical, "paper": paper, "verdict": found.text,
+        "preferences": {name: preferences[:, a].tolist() for a, name in enumerate(mdp.actions)},
+        "winner": _winners(mdp.actions, preferences), "critical_gamma": found.critical, "paper": paper, "verdict": found.text,
     }  # fmt: skip
 
 
