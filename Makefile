@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup reproduce test quick lint browser docs chaos clean
+.PHONY: setup reproduce test quick lint tests browser docs chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.
 $(VENV)/installed: pyproject.toml
@@ -44,16 +44,21 @@ browser:
 	echo "NO BROWSER: the explorer page and the site are not tested; apt-get install chromium, or set CHROMIUM" >&2; \
 	[ -z "$$CI" ]
 
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 # One worker more than there are cores: browsers, clusters and processes that were killed are waited for.
-WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+WORKERS ?= $(shell echo $$(($(CORES) + 1)))
 
-test: lint browser
+# Types are checked on one core while the tests start on the others.
+test:
+	$(MAKE) --no-print-directory -j 2 lint tests
+
+tests: $(VENV)/installed-test browser
 	$(BIN)/pytest -n $(WORKERS) --dist load
 
-# What a change breaks most often, in a few minutes: everything but the tests marked slow. `make test` is complete.
+# What a change breaks most often, in a minute: everything but the tests marked slow. `make test` is complete.
 quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n $(WORKERS) --dist load -m 'not slow'
+	$(BIN)/pytest -n $(CORES) --dist load -m 'not slow'
 
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -16,6 +16,11 @@ from patience import PATIENCE
 settings.register_profile("multiadvisor", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("multiadvisor")
 
+# All workers, and the processes that tests start, share what JAX compiles, as they share the machine code of tables.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(compiling.cache_root() / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "0")
+
 # foreign names that lead to this machine, as a hostile page would have them
 FOREIGN = "--host-resolver-rules=MAP evil.test 127.0.0.1, MAP rebind.test 127.0.0.1"
 ARGUMENTS = [
