@@ -252,7 +252,8 @@ def sweep(task: Task, aggregation: str = "sum") -> dict[str, Any]:
     return {
         "task": task.name, "aggregation": heard, "state": mdp.label(first), "gammas": [float(g) for g in gammas],
         "preferences": {name: preferences[:, a].tolist() for a, name in enumerate(mdp.actions)},
-        "winner": _winners(mdp.actions, preferences), "critical_gamma": found.critical, "paper": paper, "verdict": found.text,
+        "winner": _winners(mdp.actions, preferences), "critical_gamma": found.critical, "paper": paper,
+        "verdict": found.text,
     }  # fmt: skip
 
 
