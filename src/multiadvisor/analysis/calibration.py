@@ -22,20 +22,9 @@ from multiadvisor.errors import BadInput
 if TYPE_CHECKING:
     from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
-_WITHOUT = "these episodes were played without it"
-MEANINGS = {
-    "egocentric": "that its own best actions follow",
-    "tempered": "that its own nearly best actions follow",
-    "agnostic": "that any action follows, at random",
-    "empathic": "what the aggregator does",
-    "estimate": "what it has seen the aggregator do",
-    "sarsa": f"what is really done, exploration included ({_WITHOUT})",
-    "expected_sarsa": f"what is really done, exploration included ({_WITHOUT})",
-}
-"""What an advisor with this planning expects."""
-ACTOR = f"what the actor does, its noise included ({_WITHOUT})"
+ACTOR = "what the actor does, its noise included (these episodes were played without it)"
 ACTOR_SUM = "the rewards and the actor's entropy together, which no critic tells apart"
-"""And where actions are real numbers."""
+"""What advisors expect if actions are real numbers; else their planning says it."""
 LEFT = 0.01
 """A step counts only where what was cut off with the episode has at most this weight in its return; where there is no
 such step, the advisor's own value at the cut stands for what was cut off."""
@@ -164,7 +153,7 @@ def calibrate(learner: ContinuousLearner, episodes: int, seed: int = 0, run: int
         told = learner.judge(state, action, run)
         said.append(np.full(task.n, np.nan))
         said[-1][[place[name] for name in told.names]] = told.values[:, 0]
-        return action[0]
+        return np.asarray(action[0])
 
     with adapter.lock:
         source = EvaluationEpisodes(task, learner.seeds[run], _EPISODES + seed)

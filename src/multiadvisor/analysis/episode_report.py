@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.analysis.calibration import ACTOR, ACTOR_SUM, MEANINGS, Calibration, calibration
+from multiadvisor.analysis.calibration import ACTOR, ACTOR_SUM, Calibration, calibration
 from multiadvisor.analysis.episodes import Episodes, play
 from multiadvisor.analysis.influence import Influence, group_influence, influence, pushing
 from multiadvisor.analysis.stuck import Stuck, find_stuck
@@ -234,7 +234,7 @@ def _expectations(episodes: Episodes) -> tuple[str, ...]:
         return (ACTOR if _apart(episodes) else ACTOR_SUM,) * len(episodes.advisors)
     plans = plannings_of(Team(episodes.task.name, episodes.advisors), episodes.settings.planning)
     stays = "" if not own_settings(episodes.settings).points else ", while what it points at stays where it is"
-    return tuple(MEANINGS.get(plan.name, f"what its planning {plan.name!r} says") + stays for plan in plans)
+    return tuple(plan.expects + stays for plan in plans)
 
 
 def _apart(episodes: Episodes) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from multiadvisor.analysis.episodes import CELLS, Episodes
 from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.core.aggregator import Team, plannings_of
+from multiadvisor.core.plannings import PLANNINGS
 from multiadvisor.explain.ablation import contributions, rounding
 from multiadvisor.learners.registry import learner_settings, own_settings
 
@@ -226,7 +227,7 @@ def _stuck(episodes: Episodes, episode: int) -> Stuck | None:
 def _most_often(walk: np.ndarray, rest: Stay) -> int:
     """The first step in the place where most steps of a rest are spent."""
     steps = walk[rest.since : rest.until].tolist()
-    return rest.since + steps.index(max(rest.places, key=steps.count))
+    return int(rest.since + steps.index(max(rest.places, key=steps.count)))
 
 
 def _holders(
@@ -266,14 +267,9 @@ def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, fl
         return "no action is better than another there: learn longer, explore more (epsilon), or raise gamma"
     if own.summed:
         return f"learn longer, or {own.explores}"
-    plans = {planning.name for planning in plannings_of(Team(episodes.task.name, episodes.advisors), settings.planning)}
-    if "egocentric" in plans or "tempered" in plans:
-        return (
-            f"each hopes to have its way later and none gives in now: plan empathically, lower gamma (it is "
-            f"{settings.gamma:g}), or let the strongest wish decide (aggregation max)"
-        )
-    if "agnostic" in plans:
-        return "agnostic advisors are over-cautious here: plan empathically, or lower gamma"
+    plans = plannings_of(Team(episodes.task.name, episodes.advisors), settings.planning)
+    if known := [plan.when_stuck for plan in PLANNINGS.values() if plan in plans and plan.when_stuck]:
+        return known[0].format(gamma=settings.gamma)
     if leaves:
         more = "a larger gamma for " + ", ".join(list(leaves)[:2])
         return f"the way out is worth less than what is feared or paid on it: learn longer, or {more}"

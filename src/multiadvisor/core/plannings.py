@@ -52,6 +52,10 @@ class Planning:
     """Its compiled twin: q [A], ahead -> what the advisor expects. None: there is none, and tables cannot use it."""
     needs: tuple[str, ...] = ()
     """The fields of `Ahead` that it looks at."""
+    expects: str = ""
+    """What an advisor that plans so expects, for reports: "that its own best actions follow"."""
+    when_stuck: str = ""
+    """What may help if episodes with such advisors are stuck; {gamma} is theirs. Empty: nothing that is due to it."""
 
     def __call__(self, advice: Array, ahead: Ahead | None = None) -> Array:
         """The policy [n, A] that advisors with this advice [n, A] expect."""
@@ -72,12 +76,13 @@ OR_IMPORT = ", or import the file that registers it (on the command line --impor
 
 
 def register_planning(
-    name: str, *, compiled: Callable[[Any, Any], float] | None = None, needs: tuple[str, ...] = ()
-) -> Callable[[Callable[[Array, Ahead], Array]], Planning]:
+    name: str, *, compiled: Callable[[Any, Any], float] | None = None, needs: tuple[str, ...] = (),
+    expects: str = "", when_stuck: str = "",
+) -> Callable[[Callable[[Array, Ahead], Array]], Planning]:  # fmt: skip
     """Register a planning under a name, for the library, the command line, sweeps and checkpoints alike.
 
     The function gives the policy [n, A]; `compiled` is its twin for tables, in what numba can compile: loops over
-    single numbers.
+    single numbers. `expects` and `when_stuck` are what reports say of it.
 
     >>> import numpy as np
     >>> def worst_value(q, ahead):
@@ -98,7 +103,7 @@ def register_planning(
             raise unknown("need of a planning", need, NEEDS)
 
     def register(policy: Callable[[Array, Ahead], Array]) -> Planning:
-        made = Planning(name, policy, compiled, tuple(needs))
+        made = Planning(name, policy, compiled, tuple(needs), expects or f"what its planning {name!r} says", when_stuck)
         made.__dict__["__doc__"] = policy.__doc__
         PLANNINGS[name] = made
         return made
@@ -221,7 +226,16 @@ def target_value(q: Any, ahead: Any) -> Any:
     return worth
 
 
-@register_planning("egocentric", compiled=egocentric_value)
+HOPEFUL = (
+    "each hopes to have its way later and none gives in now: plan empathically, lower gamma (it is {gamma:g}), or let "
+    "the strongest wish decide (aggregation max)"
+)
+DONE = "what is really done, exploration included (these episodes were played without it)"
+
+
+@register_planning(
+    "egocentric", compiled=egocentric_value, expects="that its own best actions follow", when_stuck=HOPEFUL
+)
 def egocentric(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects its own best action, as if it were in control: overestimates, creates attractors.
 
@@ -231,7 +245,10 @@ def egocentric(advice: Array, ahead: Ahead) -> Array:
     return one_hot(advice.argmax(axis=1), advice)
 
 
-@register_planning("agnostic", compiled=agnostic_value)
+@register_planning(
+    "agnostic", compiled=agnostic_value, expects="that any action follows, at random",
+    when_stuck="agnostic advisors are over-cautious here: plan empathically, or lower gamma",
+)  # fmt: skip
 def agnostic(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects random actions, as if it knew nothing of the others: fearful near danger.
 
@@ -241,7 +258,7 @@ def agnostic(advice: Array, ahead: Ahead) -> Array:
     return np.full(advice.shape, 1.0 / advice.shape[1])
 
 
-@register_planning("empathic", compiled=empathic_value, needs=(GREEDY,))
+@register_planning("empathic", compiled=empathic_value, needs=(GREEDY,), expects="what the aggregator does")
 def empathic(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects the action the aggregator would take, f_Sigma(x'): near optimal, robust to noise.
 
@@ -251,7 +268,9 @@ def empathic(advice: Array, ahead: Ahead) -> Array:
     return one_hot(ahead.greedy, advice)
 
 
-@register_planning("estimate", compiled=estimate_value, needs=(GREEDY, COUNTS))
+@register_planning(
+    "estimate", compiled=estimate_value, needs=(GREEDY, COUNTS), expects="what it has seen the aggregator do"
+)
 def estimate(advice: Array, ahead: Ahead) -> Array:
     """Empathic on an estimate: each advisor expects what it saw the aggregator do in its own local state, f_j(x'_j).
 
@@ -260,19 +279,21 @@ def estimate(advice: Array, ahead: Ahead) -> Array:
     return ahead.counts / ahead.counts.sum(axis=1)[:, None]
 
 
-@register_planning("sarsa", compiled=sarsa_value, needs=(TAKEN,))
+@register_planning("sarsa", compiled=sarsa_value, needs=(TAKEN,), expects=DONE)
 def sarsa(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects the action that is really taken next, exploration and all: local Sarsa."""
     return one_hot(ahead.taken, advice)
 
 
-@register_planning("expected_sarsa", compiled=expected_sarsa_value, needs=(BEHAVIOUR,))
+@register_planning("expected_sarsa", compiled=expected_sarsa_value, needs=(BEHAVIOUR,), expects=DONE)
 def expected_sarsa(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects the behaviour: the aggregator's action, or with probability epsilon any other."""
     return ahead.behaviour[None, :] * np.ones(advice.shape)
 
 
-@register_planning("tempered", compiled=tempered_value)
+@register_planning(
+    "tempered", compiled=tempered_value, expects="that its own nearly best actions follow", when_stuck=HOPEFUL
+)
 def tempered(advice: Array, ahead: Ahead) -> Array:
     """Each advisor expects its own nearly best actions, temperature 0.1: local as egocentric, less biased by noise.
 

@@ -180,7 +180,7 @@ class EnvironmentSubject(Subject):
         if counted and isinstance(answer, Hashable) and isinstance(again, Hashable):
             # counted in a dictionary, so that its notion of being the same decides
             return attempt(lambda: again in {answer}, lambda _: None) is not False
-        return snapshot(answer) == snapshot(again)
+        return bool(snapshot(answer) == snapshot(again))
 
     def _answers(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
         whole, shared = _contents(argument), copied(argument)

@@ -60,7 +60,7 @@ def leaves(mdp: FiniteMDP) -> np.ndarray:
     """[S, A] bool: the actions that may lead out of the state, end the episode, or pay somebody."""
     away = mdp.successor != np.arange(mdp.states)[:, None, None]
     moves = ((mdp.probability > 0) & (away | mdp.final)).any(axis=-1)
-    return moves | (mdp.reward != 0).any(axis=-1)
+    return np.asarray(moves | (mdp.reward != 0).any(axis=-1))
 
 
 def pull(solution: Solution) -> Pull:
@@ -82,7 +82,7 @@ def margins(solution: Solution) -> np.ndarray:
 def attractor_states(solution: Solution) -> np.ndarray:
     """[S] bool."""
     stay, leave, _ = pull(solution)
-    return np.isfinite(leave) & exceeds(stay, leave)
+    return np.asarray(np.isfinite(leave) & exceeds(stay, leave))
 
 
 def stable_states(solution: Solution, attracting: np.ndarray) -> np.ndarray:

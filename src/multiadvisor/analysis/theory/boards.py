@@ -77,7 +77,7 @@ class Maze:
 
     def fruit(self, x: np.ndarray) -> np.ndarray:
         """[fruits] bool: the places that hold fruit on the board x."""
-        return np.asarray(x[1 + self.ghosts :]) == 1
+        return np.asarray(x[1 + self.ghosts :] == 1)
 
     def random_boards(self, count: int, seed: int = 0) -> np.ndarray:
         """[count, fruits] bool: where the fruits lie at the start of this many episodes."""
@@ -208,7 +208,7 @@ def present(task: Task, mdp: FiniteMDP, aggregation: str) -> str:
 def has_tables(agent: Any) -> bool:
     """Whether an agent of a compiled world knows a value for each local state, and not only advice in a whole state."""
     try:
-        return len(agent.values(0)) == agent.task.advisors[0].states
+        return bool(len(agent.values(0)) == agent.task.advisors[0].states)
     except (AttributeError, TypeError, NotImplementedError, BadInput):
         return False
 

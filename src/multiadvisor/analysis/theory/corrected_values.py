@@ -36,7 +36,7 @@ class Correction:
     @property
     def preferences(self) -> np.ndarray:
         """[S, A] Q_Sigma - D: the global optimum."""
-        return self.solution.preferences - self.values
+        return np.asarray(self.solution.preferences - self.values)
 
     @property
     def policy(self) -> np.ndarray:

@@ -86,7 +86,7 @@ def rate(solution: Solution) -> float:
     most = max(int((solution.mdp.heard > 0).sum(axis=1).max()), 1)
     gamma = float(solution.mdp.discounts(solution.gamma).max())
     if p is not None:
-        return gamma * most ** (1.0 / p)
+        return float(gamma * most ** (1.0 / p))
     return math.inf if share is None or share * most >= 1.0 else gamma / (1.0 - share * most)
 
 

@@ -31,12 +31,12 @@ class Improvement:
     @property
     def plans(self) -> np.ndarray:
         """[n, S, A] what each plan is worth to all together, sum_k w_k Q_k^{pi_j}(x, a)."""
-        return np.einsum("k,jksa->jsa", self.mdp.weights, self.cross)
+        return np.asarray(np.einsum("k,jksa->jsa", self.mdp.weights, self.cross))
 
     @property
     def preferences(self) -> np.ndarray:
         """[S, A] the best over the plans."""
-        return self.plans.max(axis=0)
+        return np.asarray(self.plans.max(axis=0))
 
     @property
     def policy(self) -> np.ndarray:

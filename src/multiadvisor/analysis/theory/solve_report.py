@@ -31,7 +31,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 
 # The thresholds that the paper derives by hand; the tool finds its own and never looks here.
-PAPER = {
+PAPER: dict[str, Callable[[Any], float]] = {
     "three-fruits": lambda options: 1 / 2,
     "four-fruits": lambda options: 1 / 3,
     "two-goal": lambda options: max(options["r1"], options["r2"]) / (options["r1"] + options["r2"]),

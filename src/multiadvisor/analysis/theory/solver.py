@@ -64,7 +64,7 @@ class Solution:
 
     def prefer(self, values: np.ndarray) -> np.ndarray:
         """What the aggregator would make of values [n, S, B]: preferences [S, B]."""
-        return self.aggregator.prefer(np.moveaxis(values, 0, 1), self.mdp.heard)
+        return np.asarray(self.aggregator.prefer(np.moveaxis(values, 0, 1), self.mdp.heard))
 
     def aggregated_by(self, aggregation: str) -> Solution:
         """The same values, heard otherwise. (Empathic values depend on the aggregation: solve them anew.)"""
@@ -79,7 +79,7 @@ class Solution:
 def aggregate(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Q_Sigma [S, A] from Q_j [n, S, A], whoever is active."""
     n, states, actions = values.shape
-    return weighted_sum(values.reshape(n, states * actions), weights).reshape(states, actions)
+    return np.asarray(weighted_sum(values.reshape(n, states * actions), weights).reshape(states, actions))
 
 
 def best_actions(preferences: np.ndarray, *, tiny: bool = False) -> np.ndarray:
@@ -108,12 +108,15 @@ def fixpoint(operator: Callable[[np.ndarray], np.ndarray], first: np.ndarray) ->
 def greedy_policy(preferences: np.ndarray) -> np.ndarray:
     """[S, A] probabilities: the best actions, ties shared evenly."""
     best = best_actions(preferences)
-    return best / best.sum(axis=-1, keepdims=True)
+    return np.asarray(best / best.sum(axis=-1, keepdims=True))
 
 
 # ---- one advisor -----------------------------------------------------------------------------------------------------
 @cached
-def _sweep(successor, weight, reward, policy, gamma, greedy, tolerance, limit, value):
+def _sweep(
+    successor: np.ndarray, weight: np.ndarray, reward: np.ndarray, policy: np.ndarray, gamma: float, greedy: bool,
+    tolerance: float, limit: int, value: np.ndarray,
+) -> int:  # fmt: skip
     """In-place sweeps, forwards and backwards by steps, until no state value moves by more than the tolerance."""
     states, actions, outcomes = weight.shape
     for iteration in range(limit):
@@ -233,7 +236,7 @@ def _first_best(preferences: np.ndarray, before: np.ndarray | None) -> np.ndarra
     best = best_actions(preferences)
     first = best.argmax(axis=-1)
     if before is None:
-        return first
+        return np.asarray(first)
     kept = best[np.arange(len(best)), before]
     return np.where(kept, before, first)
 
@@ -307,4 +310,4 @@ def local_estimate(mdp: FiniteMDP, j: int, policy: np.ndarray, occupied: np.ndar
     total = np.zeros((int(row.max()) + 1, policy.shape[1]))
     np.add.at(total, row[active], (policy * occupied[:, None])[active])
     mass = total.sum(axis=-1, keepdims=True)
-    return np.where(mass > 0, total / np.maximum(mass, 1e-300), 1.0 / policy.shape[1])
+    return np.asarray(np.where(mass > 0, total / np.maximum(mass, 1e-300), 1.0 / policy.shape[1]))
