@@ -1,13 +1,16 @@
 """Settings of all tests."""
 
+import fcntl
 import os
 import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from numba.core.dispatcher import Dispatcher
 
 from multiadvisor.core import compiling
 from patience import PATIENCE
@@ -38,6 +41,28 @@ def nothing_is_said_of_compiling():
     """Which test comes first and has to compile is chance: what is said then is no part of any test's output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "_is_cached", lambda dispatcher: True)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_loop_is_compiled_by_one_worker():
+    """The others wait for it, and find it in the cache: on a fresh machine all would compile the same loops at once."""
+    compile_now, busy = Dispatcher.compile, set()
+
+    def once(self, sig):
+        folder, name = compiling._cache_path(self), self.py_func.__qualname__
+        if folder is None or (folder, name) in busy or not Path(folder).is_dir():
+            return compile_now(self, sig)
+        busy.add((folder, name))
+        try:
+            with Path(folder, f"{name}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                return compile_now(self, sig)
+        finally:
+            busy.discard((folder, name))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", once)
         yield
 
 

@@ -211,7 +211,9 @@ LEARNERS = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.slow] if "," in name else []) for name in LEARNERS],
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if "," in name or "network of" in name else []) for name in LEARNERS
+    ],
 )
 def played(request):
     """An agent after four episodes, and the episode that a plain loop has played."""
