@@ -71,8 +71,7 @@ class Evaluation:
         largest = max(np.abs(played.returns).max(), np.abs(played.score).max())
         if not largest < _LARGEST_SCORE:
             raise BadInput(
-                f"the rewards of an episode of {task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot "
-                f"be "
+                f"the rewards of an episode of {task.name!r} add up to {_LARGEST_SCORE:g} or more, which cannot be "
                 "averaged: scale them down"
             )
         metrics = task.metrics(played.returns) if task.metrics else {}

@@ -205,7 +205,7 @@ BAD = [
     ('task = "bridge"\n' + NETWORK + "learning_rate = {low = 0.0001, high = 0.1, log = true}", None),
     ('task = "bridge"\n' + NETWORK + "learning_rate = {low = 0.1, high = 7}", "learning_rate is 7"),
     ('task = "bridge"\n' + NETWORK + "batch_size = {low = 1, high = 9}", "cannot be searched"),
-    ('task = "bridge"\n[settings]\ndeep = true', "write it as a table"),
+    ('task = "bridge"\n[settings]\ndeep = true', "it is called 'learner' now"),
     ('task = "bridge"\n[settings]\nlearner = "linear"\n' + NETWORK, "leave one out"),
     ('task = "bridge"\n[options]\nlength = 0.5', "option length of task 'bridge' is 0.5"),
     ('task = "bridge"\n[weights]\nwater = true', "weight of 'water'"),

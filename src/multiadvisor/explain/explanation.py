@@ -124,8 +124,15 @@ class Explanation:
 
     >>> import multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9, seed=0).learn(2_000, progress=False)
-    >>> print(agent.explain([0], against="a_0").sentence)
+    >>> why = agent.explain([0], against="a_0")
+    >>> print(why.sentence)
     chooses a_1 rather than a_0: goal 1, 0.14, and nobody objects
+    >>> why.action, why.against, why.greedy, why.tie, round(why.advantage, 2), round(why.values["goal 1"], 2)
+    ('a_1', 'a_0', ('a_1',), False, 0.14, 1.0)
+    >>> why.msx_plus, why.msx_minus, round(why.disagreement, 2), why.leader, why.plans
+    (('goal 1',), (), 0.97, None, ())
+    >>> why.stuck, why.attractor, why.stable, why.margin
+    (False, None, None, None)
     >>> why = explain_advice(["near", "far"], [[1.0, 0.0], [0.2, 0.4]], [1.0, 1.0], ["left", "right"])
     >>> why.preferences, why.differences == why.table("left", "right"), why.as_dict()["msx_plus"]
     ({'left': 1.2, 'right': 0.4}, True, ['near'])
