@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from multiadvisor.core.plannings import egocentric as egocentric
     from multiadvisor.core.plannings import empathic as empathic
     from multiadvisor.core.plannings import register_planning as register_planning
+    from multiadvisor.diagnosis.diagnosis import Diagnosis as Diagnosis
+    from multiadvisor.diagnosis.diagnosis import diagnose as diagnose
     from multiadvisor.envs.bins import Bins as Bins
     from multiadvisor.envs.builtin import make as make
     from multiadvisor.envs.registry import register_task as register_task
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 # Loaded on first use, so that `multiadvisor --help` answers at once.
 _HOME = {
-    "Explanation": "explain.explanation",
+    "Diagnosis": "diagnosis.diagnosis", "diagnose": "diagnosis.diagnosis", "Explanation": "explain.explanation",
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
     "register_aggregation": "core.aggregations", "weighted_sum": "core.aggregations",
     "check_task": "analysis.checks.task_check", "compiled": "core.compiling", "BadInput": "errors",

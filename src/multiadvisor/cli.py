@@ -1,4 +1,4 @@
-"""The command `multiadvisor`: tasks, train, evaluate, explain, solve, check, sweep, reproduce, explore, benchmark.
+"""The command `multiadvisor`: each of `COMMANDS` is a module of `commands`.
 
 Results go to stdout, as text or with --json as one JSON object; progress and messages go to stderr. Whatever cannot be
 used, a faulty environment included, ends in one line on stderr and exit code 2; --traceback shows the whole.
@@ -28,6 +28,7 @@ commands:
   train       train an agent on a task, and evaluate it on the way
   evaluate    let a trained agent play without learning
   explain     why did it do that? the advisors behind one action of one episode
+  diagnose    what does each reward term do to a policy, anyone's, and what should change?
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
   check       look for defects in a task
   sweep       run a grid of training runs that survives crashes, on one machine or many
@@ -46,6 +47,7 @@ COMMANDS = (
     "train",
     "evaluate",
     "explain",
+    "diagnose",
     "solve",
     "check",
     "sweep",

@@ -43,7 +43,7 @@ class Branches:
     @property
     def mean(self) -> np.ndarray:
         """The weighted effects [B, K], over the draws."""
-        return self.effects.mean(axis=1) * self.weights
+        return np.asarray(self.effects.mean(axis=1) * self.weights)
 
     def push(self) -> list[Estimate]:
         """Each term's share of all effects: a ratio of means, so that idle states weigh nothing."""
@@ -74,6 +74,7 @@ class Branches:
             statistic(effects[np.concatenate([groups[k] for k in generator.integers(len(groups), size=len(groups))])])
             for _ in range(_RESAMPLES if len(groups) > 1 else 1)
         ])  # fmt: skip
+        drawn[:, np.isnan(drawn).all(axis=0)] = np.inf  # has no interval
         low, high = np.nanquantile(drawn, [0.025, 0.975], axis=0)
         return [Estimate(*map(float, one)) for one in zip(statistic(effects), low, high, strict=True)]
 

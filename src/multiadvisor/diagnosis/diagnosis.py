@@ -20,6 +20,7 @@ from multiadvisor.diagnosis.policies import as_policy, checked, tried
 from multiadvisor.diagnosis.sample import Sample, Terms, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
 from multiadvisor.diagnosis.term_values import Calibration, TermValues, calibrate, fit, numbers
+from multiadvisor.errors import BadInput
 from multiadvisor.settings import number_between, whole_number
 from multiadvisor.task import Advisor, Task
 
@@ -30,6 +31,7 @@ SHORT = 100
 DECISIVE = 5
 """As many steps are named in which most was at stake."""
 _SHOWN_PAIRS = 40  # terms up to which every pair is compared by branches
+_ASKED = 19  # observations of which the policy is asked twice: prime, so that no short cycle looks like a constant
 _CELLS = 10  # of each number of an observation: places, for finding out whether the policy is stuck
 
 
@@ -47,13 +49,13 @@ class Evidence:
     @property
     def sizes(self) -> np.ndarray:
         """What a term pays or takes in a step, on average [K]."""
-        return np.abs(self.paid).mean(axis=0)
+        return np.asarray(np.abs(self.paid).mean(axis=0))
 
     @property
     def shares(self) -> np.ndarray:
         """Each term's share of all that is paid and taken [K]."""
         total = self.sizes.sum()
-        return self.sizes / total if total else self.sizes
+        return np.asarray(self.sizes / total if total else self.sizes)
 
 
 @dataclass(frozen=True)
@@ -172,15 +174,20 @@ def diagnose(
 ) -> Diagnosis:  # fmt: skip
     """What each term of a reward does to a policy: yours, of this package, of Stable-Baselines3 or SBX.
 
-    `env` is a Gymnasium or MO-Gymnasium environment, or an id; `policy` a function of the observation, a model with
-    `predict`, or a MultiAdvisor. `advisors` are the terms: "info:reward_*" for those that a step's info has, or a list
-    of `Advisor`; by default the components of a vector reward. The policy plays `steps` steps; from `branches` of the
-    states that it met, other actions are tried. Ctrl-C keeps what is there. The same seed gives the same report.
+    `env` is a Gymnasium or MO-Gymnasium environment, its id, or a Task made of one; `policy` a function of the
+    observation, a model with `predict`, or a MultiAdvisor. `advisors` are the terms: "info:reward_*" for those that a
+    step's info has, or a list of `Advisor`; by default the components of a vector reward. The policy plays `steps`
+    steps; from `branches` of the states that it met, other actions are tried. Ctrl-C keeps what is there. The same
+    seed gives the same report.
     """
     gamma, steps = number_between("gamma", gamma, 0.0, 1.0), whole_number("steps", steps, 1)
     branches, seed = whole_number("branches", branches), whole_number("seed", seed)
-    task = Task.from_gymnasium(env, **({} if advisors is None else {"advisors": advisors}))
-    terms, env = Terms(task.advisors), task.adapter.env  # type: ignore[union-attr]
+    task = env if isinstance(env, Task) else Task.from_gymnasium(env, advisors=advisors)
+    if task.adapter is None:
+        raise BadInput(
+            f"{task.name!r} is a compiled world: give its Gymnasium environment, such as multiadvisor/PacBoy-v0"
+        )
+    terms, env = Terms(task.advisors), task.adapter.env
     act = checked(as_policy(policy), env.action_space)
     found: list[Diagnosis] = []
     with suppress(KeyboardInterrupt), deferred_interrupt() as stop:
@@ -199,7 +206,7 @@ def _diagnosed(
         watch = Watch(lambda done: bar.advance(done, None), lambda: stop.requested)
         sample = gather(simulator or Simulator(env), act, terms, steps, seed, watch)
     notes = [] if simulator is not None else [method]
-    policy = tried(act, sample.episodes[0].observations[:20], seed)
+    policy = tried(act, sample.episodes[0].observations[:_ASKED], seed)
     observed = [numbers(one.observations, env.observation_space) for one in sample.episodes]
     values, calibrations = _values(sample, observed, gamma, seed)
     if values is None:
@@ -238,7 +245,7 @@ def _closing(
     def close(observation: Any) -> np.ndarray:
         seen = numbers([observation], space)
         assert seen is not None
-        return values(seen)[0]
+        return np.asarray(values(seen)[0])
 
     return close
 
@@ -262,7 +269,7 @@ def _report(
             push = effects.push()
             pairs = combinations(range(count), 2) if count <= _SHOWN_PAIRS else ()
             conflicts = {pair: effects.conflict(*pair) for pair in pairs if sizes[list(pair)].all()}
-            beside = [effects.with_the_rest(k) if sizes[k] else None for k in range(count)]
+            beside = [effects.with_the_rest(k) if 0 < sizes[k] < sizes.sum() else None for k in range(count)]
         elif sizes.any():
             lost = ", ".join(one for one, good in zip(terms.names, told, strict=True) if not good)
             notes.append(f"two halves of the branches disagree on {lost}: push and conflict are withheld")
@@ -283,7 +290,8 @@ def _report(
     return Diagnosis(
         environment=name, gamma=gamma, steps=sample.steps, episodes=len(sample.episodes),
         length=float(np.mean([len(one.actions) for one in sample.episodes])), terms=reports, findings=findings(seen),
-        decisive=_decisive(terms.names, effects, agreement, ranks), branches=0 if effects is None else len(effects.episode),
+        decisive=_decisive(terms.names, effects, agreement, ranks),
+        branches=0 if effects is None else len(effects.episode),
         branch_length=0 if effects is None else effects.horizon, method=method, notes=tuple(notes),
         random_policy=random, interrupted=interrupted, sample=sample, effects=effects,
     )  # fmt: skip

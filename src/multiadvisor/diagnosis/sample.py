@@ -11,7 +11,7 @@ import numpy as np
 from multiadvisor.diagnosis.policies import seed_everything
 from multiadvisor.diagnosis.simulator import Moment, Simulator, step
 from multiadvisor.envs.info_terms import reward_function
-from multiadvisor.errors import BadInput, short
+from multiadvisor.errors import BadInput
 from multiadvisor.task import REMAINDER, Advisor, Transition
 
 LONGEST = 100_000  # steps of an episode that does not end
@@ -73,7 +73,7 @@ class Terms:
                 found[k] = transition.reward - np.delete(found, k).sum()
         if not np.isfinite(found).all():
             k = int((~np.isfinite(found)).argmax())
-            raise BadInput(f"the term {self.advisors[k].name!r} paid {short(repr(found[k]))}: let it be finite")
+            raise BadInput(f"the term {self.advisors[k].name!r} paid {found[k]}: let it be finite")
         return found
 
 

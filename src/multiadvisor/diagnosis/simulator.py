@@ -21,7 +21,7 @@ _FOLLOWED = 50  # steps that are compared from each
 
 
 class Moment(NamedTuple):
-    """A state of an episode: its seed, the actions that led there, what is seen there, and the environment's numbers."""
+    """A state of an episode: its seed, the actions that led there, its observation, and the environment's numbers."""
 
     seed: int
     actions: tuple[Any, ...]

@@ -64,7 +64,7 @@ class TermValues:
 
     def __call__(self, observed: np.ndarray) -> np.ndarray:
         """From numbers [T, d] to values [T, K]."""
-        return self.features(observed) @ self.coefficients
+        return np.asarray(self.features(observed) @ self.coefficients)
 
 
 @dataclass(frozen=True)
