@@ -22,7 +22,7 @@ LAYERS = [
     {"agent", "learners.ensembles"},
     {"analysis.theory"},
     {"explain", "analysis"},
-    {"runs", "viz"},
+    {"runs", "viz", "diagnosis"},
     {"studies"},
     {"explorer"},
     {"commands", "cli"},

@@ -12,7 +12,7 @@ import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.diagnosis.diagnosis import diagnose
 from multiadvisor.diagnosis.policies import checked, tried
-from multiadvisor.diagnosis.sample import Terms, Watch, gather
+from multiadvisor.diagnosis.sample import RewardTerms, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
 from multiadvisor.diagnosis.term_values import calibrate, discounted, fit
 
@@ -100,7 +100,7 @@ def test_a_finite_choice_is_compared_with_another_action():
 
 
 def test_values_are_those_of_the_policy():
-    env, terms = Line(), Terms(tuple(named("alive", "near")))
+    env, terms = Line(), RewardTerms(tuple(named("alive", "near")))
     sample = gather(Simulator(env), towards, terms, 3_000, 0, Watch())
     observed = [np.array(one.observations) for one in sample.episodes]
     values = fit(observed, sample.episodes, 0.9, 0)
@@ -232,7 +232,7 @@ def test_a_term_that_is_not_finite_is_named():
 def test_the_command_takes_a_function_of_a_file(tmp_path, capsys):
     file = tmp_path / "upright_policy.py"
     file.write_text("def act(seen):\n    return int(seen[2] > 0)\n")
-    words = ["diagnose", "gymnasium:CartPole-v1", "--policy", f"{file}:act", "--steps", "200", "--branches", "3"]
+    words = ["diagnose", "CartPole-v1", "--policy", f"{file}:act", "--steps", "200", "--branches", "3"]
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 200
     for wrong, message in ((f"{file}:nothing", "has no 'nothing'"), (str(file), "FILE.py:FUNCTION")):

@@ -24,14 +24,12 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor diagnose --run runs/a",
     )
     parser.add_argument("task", metavar="ENV", nargs="?", help="the id of a Gymnasium environment")
-    parser.add_argument("--policy", metavar="FILE.py:FUNCTION", help="a function from observation to action")
-    parser.add_argument("--run", type=Path, metavar="FOLDER", help="a saved run instead of ENV and --policy")
-    parser.add_argument("--gamma", type=float, metavar="FLOAT", help="discount factor (default 0.99, or the run's)")
-    parser.add_argument("--steps", type=int, default=20_000, metavar="INT", help="steps to play (default 20000)")
-    parser.add_argument("--branches", type=int, default=200, metavar="INT",
-                        help="states in which other actions are tried (default 200)")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="first seed (default 0)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.flag("--policy", str, "a function from observation to action", metavar="FILE.py:FUNCTION")
+    parser.flag("--run", Path, "a saved run instead of ENV and --policy", metavar="FOLDER")
+    parser.flag("--gamma", float, "discount factor; not given: 0.99, or the run's")
+    parser.flag("--steps", int, "steps to play", 20_000)
+    parser.flag("--branches", int, "states in which other actions are tried", 200)
+    parser.flag("--seed", int, "first seed", 0)
     add_environment_flags(parser)
     given = parse(parser, arguments)
     from multiadvisor.diagnosis.diagnosis import diagnose

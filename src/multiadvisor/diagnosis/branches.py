@@ -16,7 +16,7 @@ import numpy as np
 
 from multiadvisor.core.intervals import Estimate
 from multiadvisor.diagnosis.policies import Policy, seed_everything
-from multiadvisor.diagnosis.sample import Sample, Terms, Watch, moments
+from multiadvisor.diagnosis.sample import RewardTerms, Sample, Watch, moments
 from multiadvisor.diagnosis.simulator import Moment, Simulator, step
 from multiadvisor.errors import BadInput
 
@@ -108,7 +108,7 @@ class Brancher:
 
     simulator: Simulator
     policy: Policy
-    terms: Terms
+    terms: RewardTerms
     gamma: float
     horizon: int
     """Steps of a branch, after which it is cut off, or closed by `close`."""

@@ -23,7 +23,7 @@ def diagnose_checkpoints(env: Any, policies: Mapping[str, Any], *args: Any, **op
 
 
 def hacked(series: Mapping[str, Diagnosis]) -> tuple[Finding, ...]:
-    """Terms that rose, in an episode and in a step, from the best checkpoint to the last, while the total fell.
+    """RewardTerms that rose, in an episode and in a step, from the best checkpoint to the last, while the total fell.
 
     A penalty that shrinks only because episodes became shorter does not count: it has to rise in a step as well.
     """

@@ -17,7 +17,7 @@ from multiadvisor.core.progress import LearningBar
 from multiadvisor.diagnosis.branches import Brancher, Branches, branch, horizon_of
 from multiadvisor.diagnosis.findings import Finding, findings, percent
 from multiadvisor.diagnosis.policies import as_policy, checked, tried
-from multiadvisor.diagnosis.sample import Sample, Terms, Watch, gather
+from multiadvisor.diagnosis.sample import RewardTerms, Sample, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
 from multiadvisor.diagnosis.term_values import Calibration, TermValues, calibrate, fit, numbers
 from multiadvisor.errors import BadInput
@@ -187,7 +187,7 @@ def diagnose(
         raise BadInput(
             f"{task.name!r} is a compiled world: give its Gymnasium environment, such as multiadvisor/PacBoy-v0"
         )
-    terms, env = Terms(task.advisors), task.adapter.env
+    terms, env = RewardTerms(task.advisors), task.adapter.env
     act = checked(as_policy(policy), env.action_space)
     found: list[Diagnosis] = []
     with suppress(KeyboardInterrupt), deferred_interrupt() as stop:
@@ -198,7 +198,7 @@ def diagnose(
 
 
 def _diagnosed(
-    name: str, env: Any, act: Callable[[Any], Any], terms: Terms, gamma: float, steps: int, count: int, seed: int,
+    name: str, env: Any, act: Callable[[Any], Any], terms: RewardTerms, gamma: float, steps: int, count: int, seed: int,
     progress: bool | None, stop: Any,
 ) -> Diagnosis:  # fmt: skip
     simulator, method = simulator_of(env, act, seed)

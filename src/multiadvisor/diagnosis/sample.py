@@ -38,7 +38,7 @@ class Episode(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Terms:
+class RewardTerms:
     """K terms of a reward, and what a transition pays by each."""
 
     advisors: tuple[Advisor, ...]
@@ -81,7 +81,7 @@ class Terms:
 class Sample:
     """Episodes of one policy."""
 
-    terms: Terms
+    terms: RewardTerms
     episodes: tuple[Episode, ...]
 
     @property
@@ -97,7 +97,7 @@ class Sample:
 
 
 def gather(
-    simulator: Simulator, act: Callable[[Any], Any], terms: Terms, steps: int, seed: int, watch: Watch
+    simulator: Simulator, act: Callable[[Any], Any], terms: RewardTerms, steps: int, seed: int, watch: Watch
 ) -> Sample:
     """Play until there are so many steps, episode after episode, or somebody asks to stop."""
     episodes: list[Episode] = []
@@ -111,7 +111,7 @@ def gather(
 
 
 def _played(
-    simulator: Simulator, act: Callable[[Any], Any], terms: Terms, seed: int, most: int, watch: Watch
+    simulator: Simulator, act: Callable[[Any], Any], terms: RewardTerms, seed: int, most: int, watch: Watch
 ) -> Episode:
     """One episode, or as much of it as there is room for."""
     observations, actions, paid, rewards = [simulator.begin(seed)], [], [], []
