@@ -186,6 +186,16 @@ def test_a_policy_that_is_stuck_is_told():
     assert [one.kind for one in found.findings] == ["stuck", "never paid"]
 
 
+@pytest.mark.parametrize(("name", "policy", "stuck"), [
+    ("Pendulum-v1", lambda seen: np.clip([-10 * np.arctan2(seen[1], seen[0]) - 2 * seen[2] if seen[0] > 0.9 else
+                                          2 * np.sign((5 - seen[2] ** 2 / 6 - 5 * seen[0]) * seen[2])], -2, 2), False),
+    ("CliffWalking-v1", lambda seen: 0, True),
+])  # fmt: skip
+def test_where_there_are_only_costs_the_cheapest_place_is_not_stuck(name, policy, stuck):
+    found = diagnose(name, policy, [mad.Advisor("cost")], steps=1_000, branches=0, progress=False)
+    assert ("stuck" in {one.kind for one in found.findings}) == stuck
+
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("policy", "message"),

@@ -97,8 +97,8 @@ class Diagnosis:
     >>> upright = mad.Advisor("upright", reward=lambda t: 1.0)
     >>> found = mad.diagnose(gymnasium.make("CartPole-v1"), lambda seen: int(seen[2] > 0), [upright], steps=300,
     ...                      branches=5, progress=False)
-    >>> found.terms[0].share, found.branches
-    (1.0, 5)
+    >>> found.terms[0].share, found.branches, found.as_dict()["steps"]
+    (1.0, 5, 300)
     """
 
     environment: str
@@ -179,6 +179,12 @@ def diagnose(
     step's info has, or a list of `Advisor`; by default the components of a vector reward. The policy plays `steps`
     steps; from `branches` of the states that it met, other actions are tried. Ctrl-C keeps what is there. The same
     seed gives the same report.
+
+    >>> import multiadvisor as mad
+    >>> cost = mad.Advisor("torque", reward=lambda t: -float(t.action[0]) ** 2)
+    >>> swing = lambda seen: [2.0 if seen[2] > 0 else -2.0]
+    >>> [found.kind for found in mad.diagnose("Pendulum-v1", swing, [cost], steps=400, branches=0).findings]
+    ['does not add up']
     """
     gamma, steps = number_between("gamma", gamma, 0.0, 1.0), whole_number("steps", steps, 1)
     branches, seed = whole_number("branches", branches), whole_number("seed", seed)
@@ -209,6 +215,8 @@ def _diagnosed(
     policy = tried(act, sample.episodes[0].observations[:_ASKED], seed)
     observed = [numbers(one.observations, env.observation_space) for one in sample.episodes]
     values, calibrations = _values(sample, observed, gamma, seed)
+    if calibrations is not None and not any(one.steps for one in calibrations):
+        notes.append(f"no episode is long enough to know its returns at gamma {gamma:g}: values are not calibrated")
     if values is None:
         notes.append("observations are not numbers, or there is one episode only: no values were fitted")
     effects = None
@@ -321,14 +329,18 @@ def _decisive(
 
 def _stuck(sample: Sample) -> dict[str, Any] | None:
     """In how many episodes the policy stays in the same few places without being paid, and the first of them."""
-    weights = sample.terms.weights
+    gains = [episode.terms @ sample.terms.weights for episode in sample.episodes]
+    low, high = min(one.min() for one in gains), max(one.max() for one in gains)
     found = []
-    for number, episode in enumerate(sample.episodes):
+    for number, (episode, gain) in enumerate(zip(sample.episodes, gains, strict=True)):
         walk, moves = _cells(episode.observations), _cells(episode.actions)
         if walk is None or moves is None:
             return None
-        rest = resting(walk, moves, episode.terms @ weights, episode.terminated)
-        if rest is not None and rest.until == len(episode.actions):
+        rest = resting(walk, moves, gain, episode.terminated)
+        if rest is None or rest.until < len(episode.actions):
+            continue
+        cheap = high <= 0 and low < high and gain[rest.since :].mean() > (low + high) / 2
+        if not cheap:  # where there are only costs, the place that costs least is where one should be
             found.append((number, rest))
     if not found:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def as_policy(policy: Any) -> Callable[[Any], Any]:
     if hasattr(policy, "predict"):
         return lambda observation: policy.predict(observation, deterministic=True)[0]
     if callable(policy):
-        return policy  # type: ignore[no-any-return]
+        return cast("Callable[[Any], Any]", policy)
     raise BadInput(
         f"a policy is a function of the observation, a model with .predict, or a MultiAdvisor, and this is "
         f"{short(repr(policy))}: wrap it in a function"
