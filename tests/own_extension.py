@@ -1,15 +1,24 @@
-"""A user's own file: a planning, an aggregation, a compiled world with its task, a study, each in one place."""
+"""A user's own file: a planning, an aggregation, a world with its task, a learner, a study, each in one place."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 import multiadvisor as mad
+from multiadvisor.core.aggregator import aggregator_of
 from multiadvisor.core.plannings import one_hot
+from multiadvisor.core.rng import CHOICE, TRAINING, draw_python, stream_key
+from multiadvisor.core.validation import array, whole
 from multiadvisor.envs.slots import slot_of
+from multiadvisor.envs.stepping import LONGEST_EPISODE
+from multiadvisor.learners.finite_choice import FiniteChoice
+from multiadvisor.learners.protocol import Advice
+from multiadvisor.learners.registry import LearnerKind, LearnerSettings, named, register_learner
 from multiadvisor.runs.jobs import Job
+from multiadvisor.settings import finite_number, option
 from multiadvisor.studies.study import Evidence, Figure, Plan, Study, register_study
 
 
@@ -101,6 +110,91 @@ def two_lamps(length: int = 5) -> mad.Task:
     advisors = tuple(mad.Advisor(name, state="place", states=length, group="lamps") for name in ("left", "right"))
     world = mad.World(Corridor(length), 3, reset, begin, local_states, step, sizes=(length, 2, 2))
     return mad.Task("two-lamps", ("west", "east"), advisors, world, limit=60)
+
+
+# ---- a learner -------------------------------------------------------------------------------------------------------
+LEARNING = 1 << 31  # the number of no evaluation
+
+
+@dataclass(frozen=True)
+class MonteCarlo(LearnerSettings):
+    """Its settings, which are its flags too, and what others have to know of it."""
+
+    name: str = named("monte-carlo")
+    untried: float = option(0.0, "what is expected of an action before it is tried", searched=True)
+
+    def __post_init__(self):
+        self._put("untried", finite_number("untried", self.untried))
+
+    @property
+    def ahead(self):
+        """Episodes are always finished."""
+        return LONGEST_EPISODE
+
+    def own_draws(self, task):
+        """Every episode can be played by itself."""
+        return True
+
+
+class MonteCarloLearner(FiniteChoice):
+    """Expects of an action in a state what episodes brought from there on, on average."""
+
+    steps, episodes, score_sum = 0, 0, 0.0
+
+    def __init__(self, task, settings):
+        self.task, self.settings, self.aggregator = task, settings, aggregator_of(task, settings.aggregation)
+        self.known = {}  # by state, [n + 1, A]: each advisor's returns together, and their number
+
+    def entry(self, state):
+        found = self.known.get(tuple(np.ravel(state).tolist()))
+        return np.zeros((self.task.n + 1, len(self.task.actions))) if found is None else found
+
+    def consult(self, state):
+        *total, count = self.entry(state)
+        advice = np.where(count > 0, total / np.maximum(count, 1), self.settings.learner_settings.untried)
+        return Advice(self.task.names, advice, self.task.weights, np.arange(self.task.n))
+
+    def run(self, steps):
+        until = self.steps + steps
+        while self.steps < until:
+            self.learn(list(self.play(self.episodes, LEARNING, self.epsilon_now())))
+
+    def learn(self, episode):
+        brought = np.zeros(self.task.n)
+        for step in reversed(episode):
+            after = np.where(step.ended, 0.0, self.task.gammas(self.settings.gamma) * brought)
+            brought, entry = step.reward + after, self.entry(step.state)
+            entry[:, step.action] += [*brought, 1]
+            self.known[tuple(np.ravel(step.state).tolist())] = entry
+        self.steps, self.episodes = self.steps + len(episode), self.episodes + 1
+        self.score_sum += sum(step.gain for step in episode)
+
+    def explore(self, state):
+        draw = draw_python(int(stream_key(self.settings.seed, TRAINING)), self.steps, CHOICE)
+        return self.decide(state, draw, self.epsilon_now(), values=False).action
+
+    def observe(self, transition, following):
+        raise mad.BadInput("learner 'monte-carlo' learns from whole episodes, not from transitions: call learn")
+
+    def tensors(self):
+        return {
+            "progress": np.array([self.steps, self.episodes]), "score": np.array([self.score_sum]),
+            "states": np.array(list(self.known), float), "entries": np.array(list(self.known.values()), float),
+        }  # fmt: skip
+
+    def restore(self, tensors):
+        self.steps, self.episodes = whole(tensors, "progress", (2,)).tolist()
+        self.score_sum = float(array(tensors, "score", (1,), np.float64)[0])
+        self.known = {tuple(state.tolist()): np.array(entry) for state, entry in
+                      zip(tensors["states"], tensors["entries"], strict=True)}  # fmt: skip
+
+
+MONTE_CARLO = register_learner(
+    LearnerKind(
+        "monte-carlo", "averages of what episodes brought", MonteCarlo,
+        lambda task, settings, saved: MonteCarloLearner(task, settings), plans=False,
+    )
+)  # fmt: skip
 
 
 # ---- a study --------------------------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def test_every_planning_and_aggregation_is_explained() -> None:
 def test_what_contributors_are_shown_is_what_the_tests_train_save_and_sweep() -> None:
     """Everything but what a block imports in front and prints at its end stands in own_extension.py."""
     text, own = (ROOT / "CONTRIBUTING.md").read_text("utf-8"), (ROOT / "tests" / "own_extension.py").read_text("utf-8")
-    for heading in ("A planning", "An aggregation", "A world", "A study"):
+    for heading in ("A planning", "An aggregation", "A world", "A learner", "A study"):
         [block] = blocks(text.partition(f"\n### {heading}\n")[2].partition("\n### ")[0])
         shown = re.sub(r"^(?:(?:from|import) .*\n|\n)+", "", block.code)
         parts = [part for part in shown.split("\n\n\n") if not part.startswith(("print(", "advice = "))]

@@ -1,7 +1,8 @@
 """What users add in a file of their own works like what is shipped: `own_extension.py` has one of each.
 
-A planning, an aggregation, a compiled world with its task, and an experiment are each written in one place there. Here
-they are trained, evaluated, saved, resumed, explained, solved or refused, put on the page, swept and reported.
+A planning, an aggregation, a compiled world with its task, a learner and a study are each written in one place there.
+Here they are trained, evaluated, saved, resumed, explained, solved or refused, put on the page, swept and reported; the
+learner is in `test_learners.py`.
 """
 
 import json
@@ -20,6 +21,7 @@ from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
 from multiadvisor.core.plannings import PLANNINGS, one_hot, register_planning
 from multiadvisor.envs.builtin import TASKS
 from multiadvisor.explorer.bundle import episode_pack, run_pack
+from multiadvisor.learners.registry import LEARNERS
 from multiadvisor.runs.trace import record
 from multiadvisor.studies import study
 
@@ -38,7 +40,7 @@ FLAGS = [
 @pytest.fixture(autouse=True)
 def registries(monkeypatch):
     """Whatever a test registers is gone after it."""
-    kept = [(registry, dict(registry)) for registry in (PLANNINGS, AGGREGATIONS, TASKS, study.OWN)]
+    kept = [(registry, dict(registry)) for registry in (PLANNINGS, AGGREGATIONS, TASKS, LEARNERS, study.OWN)]
     path = list(sys.path)
     monkeypatch.setattr(plugins, "IMPORTED", [])
     yield

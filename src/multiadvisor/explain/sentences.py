@@ -227,12 +227,12 @@ def _summed(why: Explanation, words: _Words, start: str, side: int) -> str:
 
 
 def _grouped(why: Explanation, start: str, side: int) -> str:
-    """What the lead loses without each group, the strongest first: for hundreds of advisors."""
+    """What the lead loses without each group, or whoever is in none, the strongest first: for hundreds of advisors."""
     mine, its = _both(why)
     if side == 0:
         return f"{start}, {mine:.2f} each"
-    lost, of = {}, np.array(why.groups)
-    for group in dict.fromkeys(why.groups):
+    lost, of = {}, np.array([group or name for name, group in zip(why.names, why.groups, strict=True)])
+    for group in dict.fromkeys(of.tolist()):
         without = why.aggregator.prefer(why.advice, np.where(of == group, 0.0, why.weights))
         lost[group] = why.advantage - float(without[why.chosen] - without[why.other])
     order = sorted(lost, key=lambda name: -abs(lost[name]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import nullcontext
 from operator import index
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 from multiadvisor.core.aggregations import CORRECTION, SELECTIONS, greedy
 from multiadvisor.core.aggregator import Aggregator, plannings_of
 from multiadvisor.core.validation import Arrays
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
+from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput, short
 from multiadvisor.learners.protocol import Advice, Decision, EpisodeReturns, Learner
 from multiadvisor.learners.registry import make_learner
@@ -54,10 +58,6 @@ class FiniteChoice(ABC):
     @abstractmethod
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
-
-    @abstractmethod
-    def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
-        """Play greedily without learning; the run goes on afterwards as if nothing had happened."""
 
     @abstractmethod
     def explore(self, state: Any) -> int:
@@ -119,6 +119,28 @@ class FiniteChoice(ABC):
             return Decision(action, action, explored, *nobody(len(self.choices)))
         told = self.consult(state)
         return Decision(action, action, explored, told.advisors, told.advice, told.weights)
+
+    def play(self, episode: int, seed: int, epsilon: float = 0.0) -> Iterator[Step]:
+        """One episode of an evaluation, step by step, without learning.
+
+        It has random numbers of its own, as the settings have to say (`own_draws`), so that it is the same whichever
+        others are played; the run goes on afterwards as if nothing had happened.
+        """
+        with nullcontext() if self.task.adapter is None else self.task.adapter.lock:
+            source = EvaluationEpisodes(self.task, self.settings.seed, seed, apart=True)
+            yield from rollout(source, episode, lambda x, bits: self.decide(x, bits, epsilon, values=False).action)
+
+    def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
+        """Play greedily without learning, one episode after the other."""
+        score, steps, finished = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64)
+        played = EpisodeReturns(score, steps, finished, np.zeros((episodes, self.task.n)))
+        for episode in range(episodes):
+            for step in self.play(episode, seed):
+                score[episode] += step.gain
+                steps[episode] += 1
+                played.returns[episode] += step.reward
+                finished[episode] = int(step.terminated)
+        return played
 
     def compare(self, state: Any, action: Any = None, against: Any = None) -> Decision:
         """All actions are compared with each other: the greedy decision."""

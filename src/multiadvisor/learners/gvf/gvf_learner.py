@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +10,14 @@ from multiadvisor.core import rng
 from multiadvisor.core.aggregator import aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use
 from multiadvisor.core.validation import MOST_STEPS, Arrays, Shapes, array, require, whole
-from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.segment import Segment
-from multiadvisor.envs.step import Step
 from multiadvisor.envs.stepping import copied, finite_reward
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.finite_choice import FiniteChoice, nobody
 from multiadvisor.learners.gvf import bank
 from multiadvisor.learners.gvf.env_workers import NOTHING, EnvWorker, EnvWorkers
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, KnownModel
-from multiadvisor.learners.protocol import Advice, Decision, EpisodeReturns, Exploration
+from multiadvisor.learners.protocol import Advice, Decision, Exploration
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task, Transition
 
@@ -343,28 +340,6 @@ class BankLearner(FiniteChoice):
                 self._end()
             self.segment.begin(self.steps)
             self.clock[FRESH] = 1
-
-    # ---- playing -----------------------------------------------------------------------------------------------------
-    def play(self, episode: int, seed: int) -> Iterator[Step]:
-        """One episode of an evaluation, step by step, without learning.
-
-        It is the same whichever others are played, and the run goes on afterwards as if nothing had happened.
-        """
-        with self._lock:
-            source = EvaluationEpisodes(self.task, self.settings.seed, seed, apart=True)
-            yield from rollout(source, episode, lambda x, word: self._choose(x, word, self.goals.restless, False)[0])
-
-    def evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
-        """Play without learning; the run goes on afterwards as if nothing had happened."""
-        score, steps, finished = np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64)
-        played = EpisodeReturns(score, steps, finished, np.zeros((episodes, self.task.n)))
-        for episode in range(episodes):
-            for step in self.play(episode, seed):
-                score[episode] += step.gain
-                steps[episode] += 1
-                played.returns[episode] += step.reward
-                finished[episode] = int(step.terminated)
-        return played
 
     def pointing(self, observation: Any) -> GoalAdvice:
         """Who speaks in one state, what they say, their weights and the places they point at."""
