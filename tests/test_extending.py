@@ -174,6 +174,17 @@ def test_in_another_process_that_imports_the_file(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_learner_in_another_process_that_imports_the_file(tmp_path):
+    how = ["--learner=monte-carlo", "--untried=0.5", "--epsilon=0.3", "--steps=500", "--eval-every=500"]
+    code, out, err = command("train", "two-lamps", *how, "--out=run", "--import", FILE, "--json", cwd=tmp_path)
+    assert code == 0, err
+    assert json.loads(out)["learner"] == {"name": "monte-carlo", "untried": 0.5}
+    code, out, err = command("evaluate", "run", cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert "was made with the learner 'monte-carlo', which is not registered here: import the file that " in err
+
+
+@pytest.mark.slow
 def test_workers_of_a_sweep_import_it_too(tmp_path):
     (tmp_path / "grid.toml").write_text(
         'task = "two-lamps"\nseeds = 2\n[settings]\nplanning = ["hopeful", "empathic"]\naggregation = "loudest"\n'
