@@ -135,6 +135,12 @@ class MonteCarlo(LearnerSettings):
         """Every episode can be played by itself."""
         return True
 
+    def check(self, settings):
+        """Refuse what it cannot do."""
+        for name, only in (("planning", "empathic"), ("noise", 0.0)):
+            if getattr(settings, name) != only:
+                raise mad.BadInput(f"learner 'monte-carlo' knows no {name} but {only}: leave it out")
+
 
 class MonteCarloLearner(FiniteChoice):
     """Expects of an action in a state what episodes brought from there on, on average."""

@@ -108,10 +108,15 @@ CASES = {
     "sac": Case("swing", SMALL),
     "gvf": Case("lake", planning="egocentric"),
     "monte-carlo": Case(
-        "ice", {"untried": 0.5}, observes="learns from whole episodes", reweights="values depend on the weights"
+        "ice",
+        {"untried": 0.5},
+        observes="learns from whole episodes",
+        reweights="empathic values depend on the weights",
     ),
     "monte-carlo in a world": Case(
-        "three-fruits", observes="learns from whole episodes", reweights="values depend on the weights"
+        "three-fruits",
+        observes="learns from whole episodes",
+        reweights="empathic values depend on the weights",
     ),
 }
 
@@ -282,6 +287,9 @@ def is_found_stuck(agent, name, folder):
     still = CASES[name].task in MADE
     found = find_stuck(play(new(name, still=True).learn(STEPS, progress=False) if still else agent, 2))
     assert not still or [one.episode for one in found] == [0, 1]
+    explores = agent.settings.learner_settings.explores
+    assert all("explore" not in one.advice or explores in one.advice for one in found)
+    assert all("gamma for entropy" not in one.advice for one in found)
     assert all(str(one) and json.dumps(one.as_dict()) for one in found)
 
 
@@ -397,6 +405,11 @@ def test_the_table_has_every_learner(registered):
 def test_a_name_is_taken_once_and_is_the_same_in_the_settings(registered):
     for name, text in (("dqn", "called 'dqn' is registered already"), ("other", "call themselves 'monte-carlo'")):
         assert text in said(lambda name=name: register_learner(replace(LEARNERS["monte-carlo"], name=name)))
+
+
+def test_what_a_learner_cannot_do_of_the_common_settings_is_refused(registered):
+    for name, value in (("planning", "agnostic"), ("noise", 1.0)):
+        assert f"knows no {name} but" in said(lambda: mad.Settings(learner="monte-carlo", **{name: value}))  # noqa: B023
 
 
 def test_the_keywords_of_an_agent_are_the_settings():

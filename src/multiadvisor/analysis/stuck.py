@@ -264,14 +264,14 @@ def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, fl
     """What may help, by the settings and by who is at odds."""
     settings, own = episodes.settings, own_settings(episodes.settings)
     if undecided:
-        return "no action is better than another there: learn longer, explore more (epsilon), or raise gamma"
+        return f"no action is better than another there: learn longer, {own.explores}, or raise gamma"
     if own.summed:
         return f"learn longer, or {own.explores}"
     plans = plannings_of(Team(episodes.task.name, episodes.advisors), settings.planning)
     if known := [plan.when_stuck for plan in PLANNINGS.values() if plan in plans and plan.when_stuck]:
         return known[0].format(gamma=settings.gamma)
-    if leaves:
-        more = "a larger gamma for " + ", ".join(list(leaves)[:2])
+    if paid := [name for name in leaves if name in episodes.task.names or not own.entropy]:  # entropy has no gamma
+        more = "a larger gamma for " + ", ".join(paid[:2])
         return f"the way out is worth less than what is feared or paid on it: learn longer, or {more}"
     return f"nobody sees a way out that pays: learn longer, {own.explores}, or raise gamma (it is {settings.gamma:g})"
 
