@@ -95,7 +95,8 @@ def _run(name: str, given: list[str], whole: bool) -> int:
             raise unknown("command", given[0], COMMANDS)
         name = f"multiadvisor {given[0]}"
         given = _import_own(given)
-        return import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
+        found: int = import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
+        return found
     except BadInput as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
         if whole:

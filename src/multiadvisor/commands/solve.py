@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from multiadvisor.commands.parsing import Parser, parse, show, table
 from multiadvisor.core.optional_dependencies import require
@@ -49,6 +50,7 @@ def run(arguments: Sequence[str]) -> int:
     from multiadvisor.envs.builtin import make
     from multiadvisor.task import check_gamma
 
+    draw: Callable[[], Any]
     _refuse_idle_flags(given)
     gamma = 0.9 if given.gamma is None else given.gamma
     heard = given.aggregation or "sum"

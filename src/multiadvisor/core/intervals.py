@@ -24,7 +24,8 @@ def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
     n = ordered.shape[-1]
     place = np.arange(n)
     weight = np.clip(np.minimum(place + 1 - n / 4, n - n / 4 - place), 0.0, 1.0)  # [n] how much of each run is inside
-    return (ordered * weight).sum(axis=-1) / weight.sum()
+    found: np.ndarray = (ordered * weight).sum(axis=-1) / weight.sum()
+    return found
 
 
 def interval(

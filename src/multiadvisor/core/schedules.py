@@ -57,7 +57,8 @@ def cosine(value: float, other: float, way: float) -> float:
 @register_schedule("exponential")
 def exponential(value: float, other: float, way: float) -> float:
     """By the same factor at every step."""
-    return value * (other / value) ** way
+    found: float = value * (other / value) ** way
+    return found
 
 
 def schedule_named(what: str, name: str) -> Schedule:

@@ -25,6 +25,7 @@ try:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib import patches
 except ImportError as error:
     raise lacking("plots", error) from None
 
@@ -110,7 +111,9 @@ def board_policy(board: Grid, solution: Solution, fruit: np.ndarray, start: int,
     axis.set_facecolor("#f4f1ea")
     for row, column in np.argwhere(board.walls):
         corner = (float(column) - 0.5, float(row) - 0.5)
-        axis.add_patch(plt.Rectangle(corner, 1, 1, facecolor="#3a3a3a", edgecolor="#777777", hatch="////", linewidth=0))
+        axis.add_patch(
+            patches.Rectangle(corner, 1, 1, facecolor="#3a3a3a", edgecolor="#777777", hatch="////", linewidth=0)
+        )
     image = axis.imshow(shade, cmap="cividis", zorder=0)
     low, high = image.get_clim()
     dark = low + 0.55 * (high - low)  # arrows are drawn light on dark shades and dark on light ones
@@ -130,7 +133,7 @@ def board_policy(board: Grid, solution: Solution, fruit: np.ndarray, start: int,
     for one in attractors(solution) if solution.planning == "egocentric" else ():
         row, column = board.cells[one.state]
         style = {"linewidth": 2.5, "linestyle": "-" if one.stable else ":"}
-        axis.add_patch(plt.Circle((column, row), 0.45, fill=False, color="#D55E00", zorder=4, **style))
+        axis.add_patch(patches.Circle((column, row), 0.45, fill=False, color="#D55E00", zorder=4, **style))
     row, column = board.cells[start]
     axis.plot(column, row, "s", color="white", markeredgecolor="black", markeredgewidth=1.5, markersize=7, zorder=5)
     axis.set(xticks=[], yticks=[])

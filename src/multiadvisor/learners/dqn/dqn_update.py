@@ -102,7 +102,8 @@ def clipped(gradient: Network, limit: float) -> Network:
     squares = [jnp.square(leaf).sum(axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(gradient)]
     norm = jnp.sqrt(sum(squares))  # [S]
     factor = jnp.minimum(1.0, limit / (norm + 1e-6))
-    return jax.tree.map(lambda leaf: leaf * factor.reshape(-1, *(1,) * (leaf.ndim - 1)), gradient)
+    found: Network = jax.tree.map(lambda leaf: leaf * factor.reshape(-1, *(1,) * (leaf.ndim - 1)), gradient)
+    return found
 
 
 Updater = Callable[[State, Batch, Array], tuple[State, Array]]

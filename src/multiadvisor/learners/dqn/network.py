@@ -145,9 +145,11 @@ def plain(network: Network) -> Callable[[np.ndarray], np.ndarray]:
         runs, samples = x.shape[0], x.shape[2]
         each = x.reshape(runs, networks, samples, outputs, actions)
         if networks == 1:
-            return each[:, 0]
+            found: np.ndarray = each[:, 0]
+            return found
         together = each.swapaxes(1, 2).reshape(runs, samples, -1, actions)
-        return together[:, :, places]
+        picked: np.ndarray = together[:, :, places]
+        return picked
 
     return advice
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -61,13 +62,13 @@ def _fit(start: Layers, x: jax.Array, ys: jax.Array, orders: jax.Array, weights:
     batches = weights.shape
 
     def fit_one(y: jax.Array) -> tuple[Layers, jax.Array]:
-        def step(carry, batch):
+        def step(carry: Any, batch: Any) -> tuple[Any, jax.Array]:
             layers, state = carry
             value, gradient = jax.value_and_grad(loss)(layers, *batch)
             change, state = adam.update(gradient, state, layers)
             return (optax.apply_updates(layers, change), state), value
 
-        def epoch(carry, order):
+        def epoch(carry: Any, order: jax.Array) -> tuple[Any, jax.Array]:
             # gathered once an epoch: gathering each batch by itself costs more
             shuffled = (x[order].reshape(*batches, -1), y[order].reshape(*batches, -1), weights)
             carry, values = jax.lax.scan(step, carry, shuffled)
@@ -77,7 +78,8 @@ def _fit(start: Layers, x: jax.Array, ys: jax.Array, orders: jax.Array, weights:
         return layers, losses
 
     # on a CPU one small model after the other is twice as fast as all of them side by side (vmap)
-    return jax.lax.map(fit_one, ys)
+    found: tuple[Layers, jax.Array] = jax.lax.map(fit_one, ys)
+    return found
 
 
 def fit(start: Layers, x: np.ndarray, ys: np.ndarray, orders: np.ndarray) -> tuple[Layers, np.ndarray]:

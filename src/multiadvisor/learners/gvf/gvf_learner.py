@@ -17,6 +17,7 @@ from multiadvisor.learners.finite_choice import FiniteChoice, nobody
 from multiadvisor.learners.gvf import bank
 from multiadvisor.learners.gvf.env_workers import NOTHING, EnvWorker, EnvWorkers
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, KnownModel
+from multiadvisor.learners.gvf.safety_plan import FOLLOWERS
 from multiadvisor.learners.protocol import Advice, Decision, Exploration
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task, Transition
@@ -403,7 +404,7 @@ class BankLearner(FiniteChoice):
         room.steps = int(whole(tensors, f"{prefix}steps", (1,))[0])
         room.chosen[:states] = array(tensors, f"{prefix}chosen", (states, actions), np.float64)
         require((room.chosen >= 0).all() and (room.chosen <= MOST_STEPS).all(), f"{prefix}chosen")
-        shape = (states, actions, bank.FOLLOWERS)
+        shape = (states, actions, FOLLOWERS)
         room.model.follower[:states] = whole(tensors, f"{prefix}follower", shape, 0, states, np.int32)
         room.model.seen[:states] = whole(tensors, f"{prefix}count", shape, 0, dtype=np.int32)
         for k, table in enumerate(room.tables):

@@ -46,7 +46,7 @@ def slopes(layers: Layers, x: np.ndarray) -> np.ndarray:
     for weight, bias in layers[:-1]:
         x = (x @ weight + bias).clip(0)
         masks.append(x > 0)
-    slope = layers[-1][0]  # [out, hidden]
+    slope: np.ndarray = layers[-1][0]  # [out, hidden]
     for (weight, _), mask in zip(reversed(layers[:-1]), reversed(masks), strict=True):
         slope = (slope * mask) @ weight.T
     return slope
@@ -77,7 +77,8 @@ def explored(actor: Layers, observation: np.ndarray, noise: np.ndarray) -> np.nd
     np.exp(np.minimum(deviation, LOG_STD[1], out=deviation), out=deviation)
     deviation *= noise
     deviation += x[..., :d]
-    return np.tanh(deviation, out=deviation)
+    found: np.ndarray = np.tanh(deviation, out=deviation)
+    return found
 
 
 def sampled(actor: Layers, observation: Array, noise: Array) -> tuple[Array, Array]:

@@ -139,7 +139,8 @@ class ContinuousLearner(LockedRollout):
         made = [one(seed) for seed in self.seeds]
         if len(made) == 1:
             return made[0]
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *made)
+        stacked: tuple[Layers, Twins, Twins] = jax.tree.map(lambda *leaves: np.stack(leaves), *made)
+        return stacked
 
     def _weigh(self, task: Task) -> Weighed:
         gamma = self.settings.gamma
@@ -197,7 +198,8 @@ class ContinuousLearner(LockedRollout):
     @property
     def state(self) -> State:
         """Actor, critics and what their update needs, as NumPy arrays."""
-        return self._state.tree()
+        found: State = self._state.tree()
+        return found
 
     @state.setter
     def state(self, state: State) -> None:
@@ -228,7 +230,8 @@ class ContinuousLearner(LockedRollout):
 
     def choose(self, state: Any, run: int = 0) -> np.ndarray:
         """The actor's own action in one state, [d] from -1 to 1."""
-        return means(tuple((w[run], b[run]) for w, b in self.actor), self._row(state)[None])[0]
+        found: np.ndarray = means(tuple((w[run], b[run]) for w, b in self.actor), self._row(state)[None])[0]
+        return found
 
     def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> ActionValues:
         """What the critics say of actions [k, d], each number from -1 to 1."""

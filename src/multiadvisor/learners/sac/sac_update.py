@@ -187,7 +187,8 @@ def _program(settings: SAC, columns: Columns, runs: int) -> Program:
         return TrainState(jax.tree.map(lambda old, step: old - rate * step, learned.networks, change), optimiser)
 
     def nearer(target: Twins, twins: Twins, step: float) -> Twins:
-        return jax.tree.map(lambda old, new: old + step * (new - old), target, twins)
+        moved: Twins = jax.tree.map(lambda old, new: old + step * (new - old), target, twins)
+        return moved
 
     def warmth(state: State) -> Array:
         return settings.temperature or jnp.exp(state.temperature.networks)

@@ -91,7 +91,8 @@ class AdapterLearner(Tables):
     @property
     def progress(self) -> np.ndarray:
         """[1] PROGRESS: how far the run has come."""
-        return self.arrays.progress
+        found: np.ndarray = self.arrays.progress
+        return found
 
     @property
     def _values(self) -> records.Values:
@@ -186,7 +187,8 @@ class AdapterLearner(Tables):
         step = self._step(self._aside)
         self.adapter.look(state)
         step(kernel.RETURN)
-        return self._aside.room[0]
+        found: np.ndarray = self._aside.room[0]
+        return found
 
     def observe(self, transition: Transition, following: int | None) -> None:
         """Learn from a transition that somebody else played; the run's own episode, if one was going on, is given
@@ -277,7 +279,8 @@ class AdapterLearner(Tables):
             list(view.seen.values()) if view.states is None else view.first + view.width * np.arange(view.states),
             np.int64,
         )
-        return self.table[firsts + self.adapter.position[j]]
+        found: np.ndarray = self.table[firsts + self.adapter.position[j]]
+        return found
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of; what is no array travels as JSON."""

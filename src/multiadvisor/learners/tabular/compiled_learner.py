@@ -282,7 +282,8 @@ class CompiledLearner(Tables):
 
     @property
     def _offset(self) -> np.ndarray:
-        return self.committee.offset
+        found: np.ndarray = self.committee.offset
+        return found
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""
@@ -320,7 +321,8 @@ class CompiledLearner(Tables):
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""
         states = self.task.advisors[j].states or 0
-        return self.table[self.layout[0, j] + self.layout[1, j] * np.arange(states)]
+        found: np.ndarray = self.table[self.layout[0, j] + self.layout[1, j] * np.arange(states)]
+        return found
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Everything the run is made of."""
@@ -390,7 +392,8 @@ def policies_of(task: Task, needs: int, rows: int) -> np.ndarray:
 def _policy(advisor: Advisor, given: Any, actions: int) -> np.ndarray:
     """Probabilities [A] from an action or from probabilities."""
     if isinstance(given, int | np.integer) and 0 <= given < actions:
-        return np.eye(actions)[given]
+        found: np.ndarray = np.eye(actions)[given]
+        return found
     policy = np.asarray(given, float)
     if policy.shape != (actions,) or not (policy >= 0).all() or not abs(policy.sum() - 1.0) < 1e-9:
         raise BadInput(

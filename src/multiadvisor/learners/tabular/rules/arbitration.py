@@ -200,7 +200,8 @@ def in_control(claims: Claims, advisors: np.ndarray, rows: np.ndarray, weights: 
     able = np.flatnonzero(weights)
     found = claims.table[rows[-1], advisors[able]] if claims.arbitrated else claims.table[rows[able], 0]
     leader = able[found.argmax()] if len(able) else -1
-    return np.arange(len(advisors)) == leader
+    leads: np.ndarray = np.arange(len(advisors)) == leader
+    return leads
 
 
 def with_arbitrator(task: Task) -> Task:
