@@ -9,9 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -183,21 +184,28 @@ def test_there_is_no_screen_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None
     assert has_display()
 
 
+MESSAGES: dict[int, IO[str]] = {}  # by process
+
+
 def start(run: Path, *flags: str, **extra: str) -> tuple[subprocess.Popen[str], str]:
-    """The command as a process of its own, and its first line."""
+    """The command as a process of its own, and its first line; a full pipe of messages would hold it up, so a file."""
+    messages = tempfile.TemporaryFile("w+")  # noqa: SIM115 it is read and closed by `stop`
     environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "PYTHONUNBUFFERED": "1", **extra}
     process = subprocess.Popen(
         [sys.executable, "-m", "multiadvisor", "explore", str(run), *flags], env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=messages,
     )  # fmt: skip
+    MESSAGES[process.pid] = messages
     assert process.stdout is not None
     return process, process.stdout.readline()
 
 
 def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=PATIENCE)
-    return process.returncode, told
+    process.communicate(timeout=PATIENCE)
+    with MESSAGES.pop(process.pid) as messages:
+        messages.seek(0)
+        return process.returncode, messages.read()
 
 
 @pytest.mark.slow
