@@ -371,8 +371,8 @@ def test_flipped_bits_of_the_log_are_refused_or_do_not_matter(tmp_path):
     run_jobs(tmp_path / "a", rehearsals(30), workers=0)
     path, generator, refused = tmp_path / "a" / "jobs.log", random.Random(1), []
     whole, good = path.read_bytes(), read_log(tmp_path / "a")
-    for _ in range(400):
-        path.write_bytes(flipped(whole, generator.randrange(8 * len(whole))))
+    for _ in range(400):  # but for the last byte: without its end a line counts as torn, which is another test's
+        path.write_bytes(flipped(whole, generator.randrange(8 * (len(whole) - 1))))
         try:
             assert read_log(tmp_path / "a") == good
         except mad.BadInput as error:
