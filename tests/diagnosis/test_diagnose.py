@@ -10,11 +10,11 @@ from gymnasium.spaces import Box, Discrete
 
 import multiadvisor as mad
 from multiadvisor.cli import main
-from multiadvisor.diagnosis.diagnosis import diagnose
+from multiadvisor.diagnosis.diagnosis import _closing, diagnose
 from multiadvisor.diagnosis.policies import checked, tried
 from multiadvisor.diagnosis.sample import RewardTerms, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
-from multiadvisor.diagnosis.term_values import calibrate, discounted, fit
+from multiadvisor.diagnosis.term_values import Calibration, TermValues, calibrate, discounted, fit
 
 LENGTH = 25
 
@@ -118,6 +118,14 @@ def test_values_of_noise_are_not_quoted():
 
     found = diagnose(Noisy(), towards, named("noise", "near"), steps=1_500, branches=0, gamma=0.9, progress=False)
     assert [one.calibration.holds for one in found.terms] == [False, True]
+
+
+def test_a_term_that_does_not_vary_closes_a_branch_with_a_constant():
+    values = TermValues(lambda seen: seen, np.array([[1.0, 1.0]]), np.array([7.0, 7.0]))
+    varies, constant = Calibration(0.9, 0.0, 100), Calibration(float("nan"), 0.0, 100)
+    close = _closing(values, [varies, constant], Box(-9.0, 9.0, (1,), np.float64))
+    assert close(np.array([3.0])).tolist() == [3.0, 7.0]
+    assert _closing(values, [varies, Calibration(0.1, 0.0, 100)], None) is None
 
 
 # ---- going back ------------------------------------------------------------------------------------------------------

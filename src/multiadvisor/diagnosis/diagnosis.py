@@ -144,7 +144,7 @@ class Diagnosis:
 
 
 def _row(*cells: str) -> str:
-    return "".join(f"{cell:<{width}}" for cell, width in zip(cells, (20, 28, 12, 10, 32, 24), strict=True)).rstrip()
+    return "".join(f"{cell:<{width}}" for cell, width in zip(cells, (20, 28, 12, 10, 37, 24), strict=True)).rstrip()
 
 
 def _term_row(term: Term) -> str:
@@ -244,16 +244,21 @@ def _values(
 def _closing(
     values: TermValues | None, calibrations: list[Calibration] | None, space: Any
 ) -> Callable[[Any], np.ndarray] | None:
-    """What closes a short branch: values, where those of every term that varies are calibrated."""
+    """What closes a short branch: values, where those of every term that varies are calibrated.
+
+    Of a term that does not vary it is a constant: the fit's error would look like an effect.
+    """
     if values is None or calibrations is None:
         return None
     if not all(one.holds or not np.isfinite(one.correlation) for one in calibrations):
         return None
 
+    varies = np.isfinite([one.correlation for one in calibrations])
+
     def close(observation: Any) -> np.ndarray:
         seen = numbers([observation], space)
         assert seen is not None
-        return np.asarray(values(seen)[0])
+        return np.where(varies, values(seen)[0], values.level)
 
     return close
 

@@ -61,6 +61,7 @@ class TermValues:
 
     features: Features
     coefficients: np.ndarray  # [features, K]
+    level: np.ndarray  # [K] the mean over the states it was fitted to
 
     def __call__(self, observed: np.ndarray) -> np.ndarray:
         """From numbers [T, d] to values [T, K]."""
@@ -104,7 +105,8 @@ def fit(observed: Sequence[np.ndarray], episodes: Sequence[Episode], gamma: floa
         trace = _traces(seen[:-1], gamma * LAMBDA)
         matrix += trace.T @ (seen[:-1] - following)
         right += trace.T @ episode.terms
-    return TermValues(features, np.linalg.solve(matrix, right))
+    coefficients = np.linalg.solve(matrix, right)
+    return TermValues(features, coefficients, features(np.concatenate(observed)).mean(axis=0) @ coefficients)
 
 
 def _traces(seen: np.ndarray, decay: float) -> np.ndarray:
